@@ -338,7 +338,7 @@ OF_FILES = [
         put(QUORUM, 0, 1, b"["),
         "quorum_state",
         QUORUM,
-        11,
+        0,
     ),
     # ------------------------------------------------ names
     Plant(

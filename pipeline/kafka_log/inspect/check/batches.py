@@ -6,7 +6,9 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
+from kafka_codecs import LOG_ENTRY
 from kafka_log.inspect.check.base import Check
+from kafka_log.inspect.check.catalog import copy_or_skip, keep_or_skip
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.repairs import describe_header_repairs, describe_range_repairs
 from kafka_log.inspect.check.segment_scan import RULES, RefusedBatch, ScannedSegment, is_zeros
@@ -44,6 +46,8 @@ class BatchCheck(Check):
         them. Raise OSError if the segment cannot be opened.
         """
         after, before = run.after_offset, run.before_offset
+        if after is None and scanned.segment.has_canonical_name:
+            after = scanned.segment.base_offset - 1
         position = run.start
         repairs = describe_range_repairs(scanned, run)
         for entry, first, last in find_framed_batches(scanned, run):
@@ -52,7 +56,7 @@ class BatchCheck(Check):
             yield self.context.finding(
                 "batch_checksum",
                 scanned.segment.path,
-                f"A batch of {entry.frame.size} bytes is damaged: its checksum does not match its bytes.{repairs.get(entry.position, '')}",
+                f"The batch of {entry.frame.size} bytes that begins at this byte is damaged: its checksum does not match its bytes. Consumers stop there.{repairs.get(entry.position, '')}",
                 byte=entry.position,
                 first_offset=None if known is None else known[0],
                 last_offset=None if known is None else known[1],
@@ -77,7 +81,7 @@ class BatchCheck(Check):
         what = (
             f"{count_noun(size, 'byte')} {'is' if size == 1 else 'are'} {'zero' if size == 1 else 'zeros'}, from byte {position} to byte {run.end - 1}. Batches should be there."
             if zeros
-            else f"{count_noun(size, 'byte')} cannot be read as batches."
+            else f"{count_noun(size, 'byte')} from this byte on cannot be read as batches. Consumers stop there."
         )
         first = None if after is None else after + 1
         if run.before_offset is not None and run.before_offset == first:
@@ -109,7 +113,7 @@ class BatchCheck(Check):
                 "batch_count",
                 scanned.segment.path,
                 f"The header of a batch has the record count {headers.count[i]}, although its checksum is valid. Consumers stop at this batch and do not reach the offsets after it.",
-                remedy=f"Copy the partition from another replica that does not have this batch, while this broker is stopped. Otherwise let consumers seek to offset {max(first, last) + 1}.",
+                remedy=copy_or_skip(f"offset {max(first, last) + 1}"),
                 byte=int(headers.position[i]),
                 first_offset=first,
                 last_offset=last,
@@ -127,13 +131,14 @@ class BatchCheck(Check):
                 continue
             inner = batch.problem.at == "crc"
             lost = max((batch.last - batch.first + 1) - batch.read, 0)
-            reason = batch.problem.error.reason
+            reason, after = batch.problem.error.reason, f"offset {batch.last + 1}"
             yield self.context.finding(
                 "record_checksum" if inner else "batch_records",
                 scanned.segment.path,
                 f"A message inside a batch has a wrong checksum: {reason}."
                 if inner
                 else f"The checksum of a batch is valid, but not all of its records can be decoded: {reason}.",
+                remedy=copy_or_skip(after) if inner else keep_or_skip(after),
                 byte=batch.position,
                 first_offset=batch.first,
                 last_offset=batch.last,
@@ -166,8 +171,8 @@ class BatchCheck(Check):
 
     def _check_magic(self, scanned: ScannedSegment) -> Iterator[Finding]:
         """Yield a ``batch_magic`` error for each batch whose magic byte is none of 0, 1 and 2, at
-        most MAX_BATCHES. If the checksum does not cover the byte, the remedy names the version to
-        set it to.
+        most MAX_BATCHES. If the checksum does not cover the byte, the remedy names it and the version
+        to set it to.
         """
         headers = scanned.headers
         unknown = (~are_known(headers.magic)).nonzero()[0].tolist()[:MAX_BATCHES]
@@ -175,14 +180,15 @@ class BatchCheck(Check):
         for i in unknown:
             version = version_of(int(headers.magic[i]))
             remedy = "Stop the broker. Copy the partition from another replica"
+            position = int(headers.position[i])
             if not checks_magic(version):
-                remedy += f", or set the byte to {version}: the checksum does not cover it"
+                remedy += f", or set byte {position + LOG_ENTRY.offset} of the file, the magic byte, to {version}: no checksum covers it"
             yield self.context.finding(
                 "batch_magic",
                 scanned.segment.path,
-                f"A batch has the format version {headers.magic[i]}, which Kafka does not have. Its checksum is valid.{repairs.get(int(headers.position[i]), '')}",
+                f"The batch has the format version {headers.magic[i]} in its magic byte, which Kafka does not have. Its checksum is valid.{repairs.get(position, '')}",
                 remedy=f"{remedy}.",
-                byte=int(headers.position[i]),
+                byte=position,
                 first_offset=int(headers.first[i]),
                 last_offset=int(headers.last[i]),
                 records=max(int(headers.count[i]), 0),

@@ -38,24 +38,48 @@ class FindingKind:
 
 
 _COPY_PARTITION = (
-    "If another replica leads the partition, stop this broker, move the directory away and keep it,"
-    " and start the broker: it copies the partition."
+    "Stop this broker. If another replica then leads the partition, move the partition directory away"
+    " and keep it, and start the broker: it copies the partition from the leader."
 )
 _SALVAGE = (
-    f"{_COPY_PARTITION} If there is no other replica, write the readable records to a new log with"
-    " kafka-log salvage."
+    f"{_COPY_PARTITION} Otherwise write the readable records to a new log with kafka-log salvage, and put"
+    " it in place of the partition directory before you start the broker: it may truncate the log at the"
+    " damage."
 )
-_COPY_OR_SKIP = (
-    "Copy the partition from another replica that does not have this batch, while this broker is"
-    " stopped. Otherwise let consumers seek to the offset after the batch."
-)
-_COPY = (
-    f"{_COPY_PARTITION} If there is no other replica, write the records by their offsets to a new log"
-    " with kafka-log salvage."
+
+
+def skip_batch(offset: str = "the offset after the batch") -> str:
+    """Return the step by which consumers pass over a batch, to the offset that ``offset`` names."""
+    return (
+        f"let consumers skip the batch: set the offset of each stopped group to {offset} with"
+        " kafka-consumer-groups.sh --reset-offsets"
+    )
+
+
+def copy_or_skip(offset: str = "the offset after the batch") -> str:
+    """Return the remedy for a batch that a writer produced wrong; consumers go on at ``offset``."""
+    return (
+        "Copy the partition from another replica that does not have the batch, while this broker is"
+        f" stopped. Otherwise {skip_batch(offset)}."
+    )
+
+
+def keep_or_skip(offset: str = "the offset after the batch") -> str:
+    """Return the remedy for a batch that all replicas most likely have; consumers go on at ``offset``."""
+    skip = skip_batch(offset)
+    return (
+        f"{skip[0].upper()}{skip[1:]}. Other replicas most likely have the same bytes. kafka-log dump"
+        " --policy salvage prints the records that can be decoded."
+    )
+
+
+COPY = (
+    f"{_COPY_PARTITION} Otherwise write the records by their offsets to a new log with kafka-log"
+    " salvage, and put it in place of the partition directory before you start the broker."
 )
 _COPY_OR_BACKUP = (
-    f"{_COPY_PARTITION} If there is no other replica, restore the file from a backup while the broker"
-    " is stopped."
+    f"{_COPY_PARTITION} Otherwise restore the files of the partition from a backup before you start the"
+    " broker. Without a backup, the records are lost."
 )
 FOLLOW_FIRST = (
     "Start this broker only while another replica leads the partition: it then copies the records after"
@@ -65,29 +89,61 @@ _COPY_BEFORE_LEADER = (
     f"{FOLLOW_FIRST} If the partition has other errors or warnings, follow these first. Without another"
     " replica, the broker starts without these records."
 )
-COPY_LOST = f"{_COPY_PARTITION} The missing records are lost on this disk."
+COPY_LOST = f"{_COPY_PARTITION} Without another replica, the missing records are lost."
 TRUNCATE_AT_START = (
-    "If no other log of the directory has other damage, move .kafka_cleanshutdown away before you start"
-    " the broker: it then truncates each log at its first damaged batch after the recovery point."
-    f" {FOLLOW_FIRST} Without another replica, what is truncated is lost."
+    "If other findings of the log directory name damage, follow them first. Then move"
+    " .kafka_cleanshutdown away before you start the broker: it then truncates each log at its first"
+    f" damaged batch after the recovery point. {FOLLOW_FIRST} Without another replica, what is truncated"
+    " is lost."
 )
-_REBUILD = (
-    "If the segment has a damaged batch, repair it first: the broker truncates the segment there. Then"
-    " stop the broker, move the .index away, and start the broker. A missing .index makes it rebuild"
-    " .index, .timeindex and .txnindex. Or write them with kafka-log reindex and copy them here while"
-    " the broker is stopped."
+REBUILD = (
+    "If other findings name damage of the segment, follow them first: a broker that rebuilds an index"
+    " truncates the segment at the damage. Then stop the broker, move the .index away, and start the"
+    " broker. A missing .index makes it rebuild .index, .timeindex and .txnindex. Or write the three"
+    " with kafka-log reindex, and copy them to the partition directory while the broker is stopped."
 )
 _OPEN_INDEX = " A note in the active segment, if the broker rebuilds its index when it starts."
-_COMPARE_EPOCHS = (
-    "Compare the file and the batch with another replica (kafka-log diff). If the file differs, stop"
-    " the broker and copy the file from there. If the batch differs, copy the partition. A follower"
-    " with wrong epochs may truncate its log at the wrong offset."
+WRITE_EPOCHS = (
+    "write leader-epoch-checkpoint anew: 0 in the first line, the number of epochs in the second one,"
+    " then a line EPOCH OFFSET for each epoch, with the first offset of its batches"
 )
-_BROKER_CLEANS_UP = (
-    "Nothing to do: the broker handles the files when it starts. Copy them before if records are"
-    " missing."
+
+
+def compare_epochs(
+    epoch: str = "its epoch",
+    repair: str = "set the epoch in its header to theirs: no checksum covers the epoch",
+) -> str:
+    """Return the remedy for a batch whose leader epoch and leader-epoch-checkpoint contradict each
+    other. ``epoch`` are the words for the epoch, ``repair`` is the step that sets it in the header.
+    """
+    return (
+        "Stop the broker. Compare with another replica: the batch by kafka-log diff, leader-epoch-checkpoint"
+        " yourself. If the batch differs, copy the partition. If the file differs, copy the file. Without"
+        " another replica, see the epochs of the batches before and after the batch (kafka-log dump"
+        f" --batches). If neither has {epoch}, {repair}. Otherwise {WRITE_EPOCHS}. A follower with wrong"
+        " epochs may truncate its log at the wrong offset."
+    )
+
+
+_COMPARE_EPOCHS = compare_epochs()
+_LOG_START_LINE = (
+    "See first whether log-start-offset-checkpoint has a line for the partition. Without it, deleted"
+    " records appear again: stop the broker, add the line TOPIC PARTITION OFFSET with the first offset of"
+    " leader-epoch-checkpoint, and add 1 to the number in the second line."
 )
-_IF_EXPECTED = "Nothing to do if you expect the directory."
+_BROKER_DELETES = (
+    "Nothing to do: the broker deletes the files when it starts. If records of the partition are"
+    " missing, copy the files before you start the broker."
+)
+_IF_EXPECTED = (
+    "Nothing to do if you expect the directory. Otherwise find out why it is there before you delete it:"
+    " it may have the only copy of its records."
+)
+_FIX_EPOCH_FILE = (
+    "Stop the broker. Copy the file from another replica of the partition. Without another replica,"
+    f" {WRITE_EPOCHS} (kafka-log dump --batches). A follower with wrong epochs may truncate its log at"
+    " the wrong offset."
+)
 _NEWEST_SNAPSHOT = (
     "Stop the node. Copy the file of the same name from another node. Or move it away, if an older"
     " .checkpoint has an end offset (the first number in its name) not below the first offset of the"
@@ -126,7 +182,7 @@ _KINDS = (
         "Batch with a negative record count",
         "The header of a batch has a negative record count although the checksum is valid, so a writer"
         " produced it that way. Consumers stop at the batch and do not reach the offsets after it.",
-        _COPY_OR_SKIP,
+        copy_or_skip(),
     ),
     FindingKind(
         "batch_records",
@@ -134,7 +190,7 @@ _KINDS = (
         "Batch whose records cannot be decoded",
         "The checksum of the batch is valid, but some records do not have the format of records or cannot be"
         " decompressed. A writer produced them that way. Found with --deep only.",
-        "Let consumers seek to the offset after the batch. Other replicas most likely have the same bytes.",
+        keep_or_skip(),
     ),
     FindingKind(
         "record_checksum",
@@ -142,7 +198,7 @@ _KINDS = (
         "Message with a wrong checksum inside a batch",
         "A compressed batch of the legacy message formats contains a message whose own checksum is wrong."
         " Found with --deep only.",
-        _COPY_OR_SKIP,
+        copy_or_skip(),
     ),
     FindingKind(
         "batch_rules",
@@ -150,7 +206,8 @@ _KINDS = (
         "Batch that breaks a rule for producers",
         "Brokers reject such a batch from a producer, but load it from a disk. Consumers read its records."
         " Lookups by offset or time, compaction and other tools may fail. Found with --deep only.",
-        "Read the records without a range of offsets or timestamps, and fix the program that wrote them.",
+        "Fix the program that wrote the batch. Readers get all records if they read the whole partition, instead of"
+        " looking up an offset or a timestamp.",
     ),
     FindingKind(
         "batch_magic",
@@ -158,7 +215,7 @@ _KINDS = (
         "Batch with an unknown format version",
         "The magic byte of a batch names a format version that Kafka does not have. In record batches the"
         " checksum does not cover this byte, so that all else in the batch may be whole.",
-        "Stop the broker. Copy the partition from another replica, or repair the byte as the finding says.",
+        "Stop the broker. Copy the partition from another replica, or repair the magic byte as the finding says.",
     ),
     # ---------------------------------------------------------------- ends of segments
     FindingKind(
@@ -179,7 +236,7 @@ _KINDS = (
         " truncates them when it starts. After a clean shutdown it does not truncate: it fails, or appends"
         " after them. In another segment, the records up to the next segment are lost, if there were any.",
         f"Rolled segment: {_SALVAGE[0].lower()}{_SALVAGE[1:]} Active segment after a"
-        f" clean shutdown: write the log again with kafka-log salvage. Or, {TRUNCATE_AT_START[0].lower()}{TRUNCATE_AT_START[1:]}",
+        f" clean shutdown: write the log again with kafka-log salvage. Or: {TRUNCATE_AT_START[0].lower()}{TRUNCATE_AT_START[1:]}",
     ),
     FindingKind(
         "segment_shrunk",
@@ -198,7 +255,7 @@ _KINDS = (
         " their indexes, and truncates the log at the first incomplete or damaged batch: this batch and all after"
         " it are lost.",
         "Nothing to do if no other finding is an error: the broker may be started. Other findings name the logs"
-        " that it truncates. If a partition must not lose anything, copy it first.",
+        " that it truncates. If a partition must not lose anything, copy its directory before you start the broker.",
     ),
     # ---------------------------------------------------------------- order of offsets
     FindingKind(
@@ -207,30 +264,32 @@ _KINDS = (
         "Batch out of offset order",
         "The offsets of a batch are not above those of the batch before it. Brokers find batches by binary"
         " search and miss this one.",
-        _COPY,
+        COPY,
     ),
     FindingKind(
         "offsets_reversed",
         (E,),
         "Batch whose last offset is before its first",
         "The last offset delta in the header of a batch is negative. Brokers and consumers compute wrong"
-        " offsets from it.",
-        _COPY,
+        " offsets from it. The checksum covers the field, so other replicas may have the same batch.",
+        f"{_COPY_PARTITION} Otherwise, or if the leader has the same batch, write the records by their offsets to"
+        " a new log with kafka-log salvage, and put it in place of the partition directory.",
     ),
     FindingKind(
         "batch_twice",
         (E,),
         "Batch that is in the segment twice",
         "Two batches have the same offsets and the same size. Consumers may read the records twice.",
-        _COPY,
+        COPY,
     ),
     # ---------------------------------------------------------------- names of segments
     FindingKind(
         "batch_in_wrong_segment",
         (E,),
         "Batch with offsets of another segment",
-        "A batch inside a segment has offsets that belong to another segment by the names of the files.",
-        _COPY,
+        "A batch inside a segment has offsets that belong to another segment by the names of the files. The batch"
+        " was misplaced, or the base offset in its header is wrong: no checksum covers it.",
+        COPY,
     ),
     FindingKind(
         "first_offset_below_name",
@@ -258,7 +317,8 @@ _KINDS = (
         "Offset too far above the base offset",
         "Index entries store offsets relative to the base offset of the segment in four bytes. An offset of"
         " this segment does not fit.",
-        f"{_COPY_PARTITION} If the offsets are right, the broker splits such a segment when it starts.",
+        "Nothing to do if the offsets are right: the broker splits such a segment when it starts. If they are"
+        f" wrong: {COPY[0].lower()}{COPY[1:]} No checksum covers the base offset of a batch.",
     ),
     FindingKind(
         "segment_name",
@@ -266,8 +326,9 @@ _KINDS = (
         "Segment name that is not an offset",
         "The name of a segment has 20 digits, but the number is larger than an offset can be. No broker starts"
         " with the file.",
-        "Stop the broker, move the file away and keep it. If it has records (kafka-log dump), rename it to its"
-        " first offset, and run kafka-log check again before you start the broker.",
+        "Stop the broker, move the file away and keep it. If it has records (kafka-log dump) that are missing in"
+        " the log, move it back under a name of 20 digits that is its first offset, and run kafka-log check again"
+        " before you start the broker.",
     ),
     FindingKind(
         "no_segment",
@@ -333,7 +394,7 @@ _KINDS = (
         "Offset index entry that points to no batch",
         "An entry of the .index has a byte position at which no batch begins. A broker starts to read there"
         " and fails." + _OPEN_INDEX,
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "index_offset",
@@ -342,14 +403,14 @@ _KINDS = (
         "An entry of the .index points to a batch, but its offset is below the offsets of that batch, or is not"
         " the last offset of that batch or of a later one. A broker finds the wrong batch for some offsets."
         + _OPEN_INDEX,
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "index_order",
         (E, N),
         "Offset index entries out of order",
         "Brokers search the .index by binary search, which needs ascending entries." + _OPEN_INDEX,
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "index_length",
@@ -357,7 +418,7 @@ _KINDS = (
         "Offset index with an incomplete entry",
         "The length of the .index is not a multiple of the entry size. A broker may rebuild the index when it"
         " starts." + _OPEN_INDEX,
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "index_zero_tail",
@@ -365,7 +426,7 @@ _KINDS = (
         "Zeros at the end of an offset index",
         "Brokers preallocate the .index of the active segment and trim it when they roll the segment. This"
         " segment is rolled, but its index was not trimmed.",
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "index_too_long",
@@ -373,7 +434,7 @@ _KINDS = (
         "Offset index with more entries than batches",
         "The .index has more entries than its segment has batches, so some of them are wrong."
         + _OPEN_INDEX,
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "index_missing",
@@ -381,8 +442,8 @@ _KINDS = (
         "Segment without an offset index",
         "A segment with batches has no .index. The broker builds it when it starts, and truncates the segment at"
         " its first damaged batch, also after a clean shutdown. It is an error if the segment is damaged.",
-        "Nothing to do if the segment has no other finding: the broker builds the index when it starts. If the"
-        " segment is damaged, repair it first: the broker truncates it at the first damaged batch.",
+        "Nothing to do if the segment has no other finding: the broker builds the index when it starts. If other"
+        " findings name damage of the segment, follow them first: the broker truncates it at the first damaged batch.",
     ),
     # ---------------------------------------------------------------- .timeindex
     FindingKind(
@@ -391,14 +452,14 @@ _KINDS = (
         "Time index entry with a wrong timestamp",
         "An entry of the .timeindex does not have the largest timestamp up to its offset. Lookups by time"
         " return the wrong offset." + _OPEN_INDEX,
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "timeindex_offset",
         (E, N),
         "Time index entry with a wrong offset",
         "An entry of the .timeindex has an offset after the last one of its segment." + _OPEN_INDEX,
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "timeindex_order",
@@ -406,7 +467,7 @@ _KINDS = (
         "Time index entries out of order",
         "Brokers search the .timeindex by binary search, which needs ascending entries."
         + _OPEN_INDEX,
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "timeindex_length",
@@ -414,7 +475,7 @@ _KINDS = (
         "Time index with an incomplete entry",
         "The length of the .timeindex is not a multiple of the entry size. A broker may rebuild the index when it"
         " starts." + _OPEN_INDEX,
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "timeindex_zero_tail",
@@ -422,7 +483,7 @@ _KINDS = (
         "Zeros at the end of a time index",
         "Brokers preallocate the .timeindex of the active segment and trim it when they roll the segment. This"
         " segment is rolled, but its index was not trimmed.",
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "timeindex_too_long",
@@ -430,7 +491,7 @@ _KINDS = (
         "Time index with more entries than batches",
         "The .timeindex has more entries than its segment has batches, so some of them are wrong."
         + _OPEN_INDEX,
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "timeindex_missing",
@@ -439,7 +500,7 @@ _KINDS = (
         "A segment with batches has no .timeindex. If the .index exists, a broker that was shut down cleanly"
         " begins an empty one: lookups by time begin earlier than they must.",
         "Nothing to do if the .index is missing too and the segment has no other finding: the broker builds"
-        f" both. {_REBUILD}",
+        f" both. {REBUILD}",
     ),
     # ---------------------------------------------------------------- .txnindex
     FindingKind(
@@ -448,7 +509,7 @@ _KINDS = (
         "Transaction index entry that does not match a transaction",
         "An entry of the .txnindex cannot be read, or does not match an abort marker and the first offset of"
         " its transaction. Read_committed consumers hide records that are committed, or read aborted ones.",
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "txnindex_missing_entry",
@@ -456,21 +517,21 @@ _KINDS = (
         "Aborted transaction that is not in the transaction index",
         "The segment has an abort marker, but the .txnindex has no entry for it. Read_committed consumers read"
         " the records of the aborted transaction.",
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "txnindex_order",
         (E,),
         "Transaction index entries out of order",
         "The entries of the .txnindex do not ascend by the offsets of their abort markers.",
-        _REBUILD,
+        REBUILD,
     ),
     FindingKind(
         "txnindex_length",
         (W,),
         "Transaction index with an incomplete entry",
         "The length of the .txnindex is not a multiple of the entry size. Brokers ignore the rest.",
-        _REBUILD,
+        REBUILD,
     ),
     # ---------------------------------------------------------------- producer snapshots
     FindingKind(
@@ -479,15 +540,17 @@ _KINDS = (
         "Unreadable producer snapshot",
         "A .snapshot cannot be parsed, or its checksum is wrong. A broker deletes it and rebuilds the state of"
         " the producers from an older snapshot or from the log.",
-        "Nothing to do if there is an older snapshot or the whole log: the broker deletes this one and reads the"
-        " log from there.",
+        "Nothing to do if another .snapshot of the partition is readable, or if the log begins at offset 0:"
+        " the broker deletes this one. Otherwise the broker forgets the producers whose records retention has"
+        f" deleted. To keep them: {_COPY_PARTITION[0].lower()}{_COPY_PARTITION[1:]}",
     ),
     FindingKind(
         "snapshot_offset",
         (W,),
         "Producer snapshot with an offset after its own",
         "The name of a .snapshot is an offset, but the snapshot contains a producer with a later offset.",
-        "Stop the broker, move the snapshot away and keep it: the broker uses another one, or reads the log.",
+        "Stop the broker, move the snapshot away and keep it: the broker then uses another snapshot of the"
+        " partition, or reads the log.",
     ),
     FindingKind(
         "snapshot_beyond_end",
@@ -520,7 +583,7 @@ _KINDS = (
         (W,),
         "Unreadable checkpoint file",
         "A checkpoint file of the log directory cannot be parsed. A broker may take the directory offline.",
-        "Move the file away before you start the broker.",
+        "Move the file away before you start the broker. The finding says what the broker does without it.",
     ),
     FindingKind(
         "checkpoint_value",
@@ -528,16 +591,17 @@ _KINDS = (
         "Negative offset in a checkpoint file",
         "A checkpoint file has a negative offset for a partition, which no broker writes. The segments of the"
         " partition are not affected.",
-        "Stop the broker, and remove the partition's line from the file and from the number of entries in its"
-        " second line.",
+        "Stop the broker. Remove the line of the partition, and subtract 1 from the number in the second line of the"
+        " file. In log-start-offset-checkpoint, write the log start offset of another replica into the line instead:"
+        " without the line, deleted records may reappear.",
     ),
     FindingKind(
         "checkpoint_unknown_partition",
         (N,),
         "Checkpoint of a partition without a directory",
         "A checkpoint file has an offset for a partition that has no directory in this log directory.",
-        "Nothing to do if the partition was moved or deleted. Otherwise look for its directory before you start"
-        " the broker, or correct the line if it names the wrong partition.",
+        "Nothing to do if the partition was moved or deleted. Otherwise, before you start the broker, look for its"
+        " directory. If the line belongs to another partition, correct topic and partition in it.",
     ),
     FindingKind(
         "log_start_beyond_end",
@@ -571,7 +635,7 @@ _KINDS = (
         (N,),
         "Cleaner offset beyond the end of the log",
         "The checkpoint of the log cleaner names an offset after the end of the log.",
-        "Nothing to do: the cleaner starts again from the log start if the offset does not fit the log.",
+        "Nothing to do: the log cleaner begins at the log start offset if its offset does not fit the log.",
     ),
     # ---------------------------------------------------------------- leader epochs
     FindingKind(
@@ -580,7 +644,7 @@ _KINDS = (
         "Unreadable or unordered leader-epoch-checkpoint",
         "The file leader-epoch-checkpoint cannot be parsed, for which a broker takes the whole log directory"
         " offline (an error), or its epochs or offsets do not ascend (a warning).",
-        "Stop the broker. Copy the file from another replica of the partition, or move it away and keep it.",
+        _FIX_EPOCH_FILE,
     ),
     FindingKind(
         "leader_epoch_unknown",
@@ -597,18 +661,16 @@ _KINDS = (
         "leader-epoch-checkpoint gives each epoch a range of offsets. A batch of the epoch has offsets outside"
         " of it. The file or the batch header is wrong (no checksum covers the epoch), or the log start offset is"
         " missing.",
-        "If the batch is before the first epoch of the file, see first whether log-start-offset-checkpoint has a"
-        " line for the partition. Without it, deleted records appear again: stop the broker, add the line with the"
-        " log start offset of another replica, and correct the number of entries in the second line. Otherwise:"
-        f" {_COMPARE_EPOCHS[0].lower()}{_COMPARE_EPOCHS[1:]}",
+        f"If the batch is before the first epoch of the file: {_LOG_START_LINE[0].lower()}{_LOG_START_LINE[1:]}"
+        f" Otherwise: {_COMPARE_EPOCHS[0].lower()}{_COMPARE_EPOCHS[1:]}",
     ),
     FindingKind(
         "leader_epoch_negative",
         (W,),
         "Negative leader epoch in a batch",
         "A batch has a leader epoch below -1. The checksum does not cover this field.",
-        "Stop the broker. Copy the partition from another replica, or set the epoch to that of the neighboring"
-        " batches: the checksum does not cover it.",
+        "Stop the broker. Copy the partition from another replica, or set the epoch in the header as the finding"
+        " says: no checksum covers it.",
     ),
     FindingKind(
         "leader_epoch_beyond_end",
@@ -662,21 +724,22 @@ _KINDS = (
         (N,),
         "Files that a broker was about to delete",
         "Files ending in .deleted belong to segments that retention or compaction removed.",
-        _BROKER_CLEANS_UP,
+        _BROKER_DELETES,
     ),
     FindingKind(
         "cleaned_files",
         (N,),
         "Unfinished files of the log cleaner",
         "Files ending in .cleaned are new segments that the log cleaner had not finished.",
-        _BROKER_CLEANS_UP,
+        _BROKER_DELETES,
     ),
     FindingKind(
         "swap_files",
         (N,),
         "Files that were about to replace segments",
         "Files ending in .swap are finished segments of the log cleaner that had not replaced the old ones yet.",
-        _BROKER_CLEANS_UP,
+        "Nothing to do: the broker puts the files in place, or deletes them, when it starts. If records of the"
+        " partition are missing, copy the partition directory before you start the broker.",
     ),
     FindingKind(
         "temporary_files",
@@ -734,7 +797,8 @@ _KINDS = (
         (E,),
         "Directory that keeps a broker from starting",
         "A log directory may contain partition directories only. No broker starts if another directory is there.",
-        "Find out who created the directory, and move it out of the log directory before you start the broker.",
+        "Find out who created the directory, and move it out of the log directory before you start the broker. Delete"
+        " it if it is empty.",
     ),
     FindingKind(
         "partition_twice",
@@ -742,7 +806,8 @@ _KINDS = (
         "Two directories of one partition",
         "Two directory names mean the same topic and partition, such as orders-01 and orders-1. No broker"
         " starts with both.",
-        "Compare the two with kafka-log diff, and move one out of the log directory before you start the broker.",
+        "Before you start the broker, compare the two with kafka-log diff. Move the one that lacks records out of the"
+        " log directory and keep it. The one that stays needs the name without leading zeros, such as orders-1.",
     ),
     FindingKind(
         "partitions_exchanged",
@@ -751,15 +816,16 @@ _KINDS = (
         "All keys at the start of a partition belong to one other partition by the default partitioner, and the"
         " keys there belong elsewhere too. The directories were exchanged, or producers use a partitioner of"
         " their own.",
-        "Compare the partition with another replica (kafka-log diff). If they differ, stop the broker and rename"
-        " the directories back.",
+        "Compare the partition with another replica (kafka-log diff). If they differ, stop the broker and exchange the"
+        " names of the directories that the findings name.",
     ),
     FindingKind(
         "io_error",
         (E,),
         "File that cannot be read",
         "The operating system returned an error when the file was read.",
-        f"Check the disk and the permissions. If the disk fails: {_COPY_PARTITION[0].lower()}{_COPY_PARTITION[1:]}",
+        f"Check the disk and the permissions. If the disk fails: {_COPY_PARTITION[0].lower()}{_COPY_PARTITION[1:]}"
+        " Otherwise copy the files to another disk, as far as they can be read, and run kafka-log salvage there.",
     ),
     FindingKind(
         "file_gone",

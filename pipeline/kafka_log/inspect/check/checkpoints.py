@@ -51,7 +51,17 @@ _WITHOUT = {
 }
 """Checkpoint files: what happens if the broker starts without the file."""
 
-_BEFORE = {RECOVERY_POINT: "Repair damaged segments first, if other findings name any. Move"}
+_WITHOUT_LINE = {
+    RECOVERY_POINT: "without the line, the broker recovers the partition from its first segment after a crash",
+    HIGH_WATERMARK: "without the line, the high watermark begins at the log start offset",
+    CLEANER: "without the line, the log cleaner begins at the log start offset",
+}
+"""Checkpoint files: what happens if the broker starts without the line of a partition."""
+
+_BEFORE = {
+    LOG_START: "Correct the file with the log start offsets of other replicas (0 in the first line, the number of lines that follow in the second one, then TOPIC PARTITION OFFSET). Or move",
+    RECOVERY_POINT: "If other findings name damaged segments, follow these first. Move",
+}
 """Checkpoint files: what comes before the file is moved away."""
 
 
@@ -79,12 +89,16 @@ class CheckpointCheck(EndCheck):
                 remedy = KILLED
             path = context.broker.directory / name
             if offset < 0:
-                meaning = f"{what} is {offset}: offsets are not negative."
-                yield context.finding("checkpoint_value", path, meaning)
+                topic, partition = context.key
+                meaning = f"{what} is {offset} (line {topic} {partition} {offset}): offsets are not negative."
+                yield context.finding(
+                    "checkpoint_value", path, meaning, remedy=self._repair_value(name)
+                )
                 continue
             meaning = f"{what} is {offset}, but {self.describe_end()}.{_AT_RISK.get(name, '')}"
             first, end = self.log_end, offset
             if name == LOG_START:
+                remedy = self._repair_log_start(offset)
                 meaning += f" When the broker starts, it deletes all segments and begins an empty log at offset {offset}."
                 first, end = context.bases[0], self.log_end
             yield context.finding(
@@ -96,6 +110,23 @@ class CheckpointCheck(EndCheck):
                 last_offset=end - 1 if first < end else None,
                 records=None if name == CLEANER else end - first,
             )
+
+    def _repair_value(self, name: str) -> str | None:
+        """Return the remedy for a negative offset in the checkpoint file ``name``; None for that of
+        the catalog.
+        """
+        if name == LOG_START:
+            return f"Stop the broker, and write the log start offset of another replica into the line, or {self.context.bases[0]}, the first offset of the log here: deleted records then may appear again."
+        return f"Stop the broker, remove the line, and subtract 1 from the number in the second line of the file: {_WITHOUT_LINE[name]}."
+
+    def _repair_log_start(self, offset: int) -> str:
+        """Return the remedy for a log start offset beyond the end of the log."""
+        topic, partition = self.context.key
+        return (
+            f"Stop the broker and keep a copy of the partition directory. If {offset} is right, copy the partition from another replica. If it is wrong, correct the offset"
+            f' in the line "{topic} {partition} {offset}" to the log start offset of another replica. Without another replica, correct it to {self.context.bases[0]}, the first'
+            " offset of the log: deleted records then appear again."
+        )
 
     def _find_missing_segments(self) -> Iterator[Finding]:
         """Yield a ``segment_missing`` error about a partition without segments if its recovery
@@ -148,10 +179,11 @@ def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding
         for topic, partition in sorted(offsets):
             if (os.fsencode(topic), partition) in there or (topic, partition) in missing:
                 continue
+            line = f"{topic} {partition} {offsets[topic, partition]}"
             yield make_finding(
                 "checkpoint_unknown_partition",
                 broker.directory / name,
-                "The checkpoint file has an offset for a partition that is not in the log directory.",
+                f"The checkpoint file has the line {line}, but the log directory has no directory of this partition.",
                 topic=topic,
                 partition=partition,
             )
@@ -160,7 +192,7 @@ def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding
         yield make_finding(
             "partition_missing",
             broker.directory / RECOVERY_POINT,
-            f"The directory of the partition is missing, {why}. Its log reached offset {end}.",
+            f"The directory of the partition is missing, {why}. By the checkpoints, its log reached offset {end}.",
             topic=key[0],
             partition=key[1],
             first_offset=first,

@@ -39,7 +39,7 @@ _INDEXES = (".index", ".timeindex", ".txnindex")
 _REPLACED = (".deleted", ".swap", ".cleaned")
 
 _PERHAPS = "compaction may have removed them, or they are lost"
-_ASK = "Find out whether the topic is compacted. If it is not, stop the broker and copy the partition from another replica."
+_ASK = "Nothing to do if the topic is compacted (cleanup.policy of the topic, or log.cleanup.policy of the broker). If it is not, the records are lost here: stop the broker and copy the partition from another replica."
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +225,9 @@ class GapCheck(Check):
             what = "batches are missing before the first one"
         else:
             what = (
-                "a segment is missing before this one"
+                f"a segment is missing before this one, which begins at offset {gap.last + 1}"
                 if gap.between
-                else "batches are missing here"
+                else "batches are missing before this byte"
             )
         return self._finding(
             "error", gap, f"Offsets are missing: {what}, {reason}.", None, gap.offsets
@@ -338,7 +338,7 @@ class GapCheck(Check):
         if all(around) or (any(around) and not self._is_compacted()):
             return "and records without keys are beside them, which no compacted topic has"
         if self._is_never_compacted():
-            return "and by the metadata of the cluster the topic was never compacted (log.cleanup.policy in server.properties is not in it)"
+            return "and by the cluster metadata the topic was never compacted (the metadata does not have log.cleanup.policy of server.properties: if that is compact, compaction may be the reason)"
         if self._is_compacted():
             return None
         known = CLEANER in self.context.broker.checkpoints

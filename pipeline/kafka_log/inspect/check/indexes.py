@@ -12,7 +12,7 @@ import numpy as np
 from codecgen.runtime.arrow.structured_dtype import structured
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafka_log.inspect.check.base import Check
-from kafka_log.inspect.check.catalog import CATALOG, Severity
+from kafka_log.inspect.check.catalog import CATALOG, REBUILD, Severity
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.missing_batches import Cut, find_cuts
 from kafka_log.inspect.check.segment_scan import ScannedSegment, is_zeros
@@ -74,14 +74,14 @@ class IndexCheck(Check):
             yield self._entry_finding(
                 path,
                 f"{name}_length",
-                f"The file ends with {count_noun(found.odd, 'byte')} of an incomplete entry: entries have {size} bytes.",
+                f"The file ends with {count_noun(found.odd, 'byte')} of an incomplete entry: entries have {size} bytes. A broker may rebuild the index when it starts.",
                 found.zeros + len(found.entries) * size,
             )
         if found.zeros and not scanned.is_active:
             yield self._entry_finding(
                 path,
                 f"{name}_zero_tail",
-                f"{count_noun(found.zeros, 'byte')} of zeros are at the end of the index of a rolled segment.",
+                f"The index ends with {count_noun(found.zeros, 'byte')} of zeros, from this byte on. Brokers trim an index when they roll its segment, and this segment is rolled.",
                 len(found.entries) * size,
             )
         self.is_long = found.is_long
@@ -89,7 +89,7 @@ class IndexCheck(Check):
             yield self._entry_finding(
                 path,
                 f"{name}_too_long",
-                "The index has more entries than its segment has batches. Entries from this byte on were not checked.",
+                "The index has more entries than its segment has batches, so some of them are wrong. Entries from this byte on were not checked.",
                 len(found.entries) * size,
             )
         yield from self.check_entries(scanned, path, found)
@@ -147,20 +147,25 @@ class IndexCheck(Check):
         code, meaning = f"{self.suffix[1:]}_missing", f"The segment has no {self.suffix} file"
         damage = [run for run in scanned.lost if scanned.tail_kind_of(run) is None]
         if not damage or "error" not in CATALOG[code].severities:
-            return self.context.finding(code, path, f"{meaning}{self.explain_missing(path)}.")
+            meaning, remedy = f"{meaning}{self.explain_missing(path)}.", self.choose_remedy(path)
+            return self.context.finding(code, path, meaning, remedy=remedy)
         start = damage[0].start
         return self.context.finding(
             code,
             path,
             f"{meaning}, and is damaged at byte {start}. When the broker starts, it builds the index and truncates the segment there.",
             severity="error",
-            remedy=f"Do not start the broker before you have repaired the segment. {CATALOG['batch_checksum'].remedy}",
+            remedy=f"Do not start the broker with the damaged segment. {CATALOG['batch_checksum'].remedy}",
             first_offset=None if damage[0].after_offset is None else damage[0].after_offset + 1,
         )
 
     def explain_missing(self, path: Path) -> str:
         """Return the end of a sentence that says that the index ``path`` is missing: empty."""
         return ""
+
+    def choose_remedy(self, path: Path) -> str | None:
+        """Return the remedy for the missing index ``path``; None: that of the catalog."""
+        return None
 
     def _entry_finding(
         self, path: Path, code: str, meaning: str, byte: int, offset: int | None = None
@@ -194,7 +199,7 @@ class IndexCheck(Check):
         yield self._entry_finding(
             path,
             f"{self.suffix[1:]}_order",
-            "The entries do not ascend here: a broker finds wrong ones by binary search.",
+            f"The entry for offset {offsets[i]} is out of order. Brokers search the index by binary search, and find wrong entries.",
             i * self.kind.itemsize,
             int(offsets[i]),
         )
@@ -271,16 +276,29 @@ class OffsetIndexCheck(IndexCheck):
                 return
         judged = self._before_damage(scanned, positions)
         args = (path, base, entries)
-        what = "has a position at which no batch begins"
-        yield from self.report_first(no_start & judged, "index_position", *args, what)
+        fails = " A broker that reads from there fails."
+        yield from self.report_first(
+            no_start & judged,
+            "index_position",
+            *args,
+            lambda i: f"points to byte {positions[i]} of the segment, where no batch begins",
+            fails,
+        )
 
         def describe_low(i: int) -> str:
-            return f"points to byte {positions[i]}, where the batch begins with offset {headers.first[at[i]]}"
+            return f"points to byte {positions[i]} of the segment, where the batch begins with offset {headers.first[at[i]]}"
 
         skips = " A broker may skip records."
         yield from self.report_first(low & judged, "index_offset", *args, describe_low, skips)
-        what = "does not have the last offset of the batch there, or of a later one"
-        yield from self.report_first(other & judged, "index_offset", *args, what)
+
+        def describe_other(i: int) -> str:
+            return (
+                f"points to byte {positions[i]} of the segment, where the batch ends with offset {headers.last[at[i]]}, but an entry must have the last"
+                " offset of its batch or of a later one"
+            )
+
+        finds = " A broker finds the wrong batch for some offsets."
+        yield from self.report_first(other & judged, "index_offset", *args, describe_other, finds)
 
     def _find_cuts(self, scanned: ScannedSegment, offsets: Any, positions: Any) -> list[Cut]:
         """Return where batches were cut out of the segment, if that explains all wrong entries;
@@ -303,7 +321,7 @@ class OffsetIndexCheck(IndexCheck):
         return self.context.finding(
             "offsets_missing",
             scanned.segment.path,
-            "Offsets are missing: whole batches were cut out of the file here. Entries of the .index still point to the old positions.",
+            "Offsets are missing: whole batches were cut out of the file at this byte. Entries of the .index still point to the old positions.",
             byte=cut.position,
             first_offset=cut.first,
             last_offset=cut.last,
@@ -357,6 +375,14 @@ class TimeIndexCheck(IndexCheck):
             return ", but an .index. A broker that was shut down cleanly begins an empty .timeindex: lookups by time begin earlier than they must"
         return " and no .index: a broker builds both when it starts"
 
+    def choose_remedy(self, path: Path) -> str | None:
+        """Return the remedy for the missing index ``path``: the broker builds it only if the offset
+        index is missing too.
+        """
+        if path.with_suffix(".index").exists():
+            return f"Nothing to do if lookups by time may begin earlier. To have the .timeindex built: {REBUILD[0].lower()}{REBUILD[1:]}"
+        return CATALOG["index_missing"].remedy
+
     def count_zero_entries(self, scanned: ScannedSegment, found: IndexFile) -> IndexFile:
         """Return ``found`` with its first zeros counted as an entry, if it has no entry and these
         zeros are the entry of the first batch, which contains the base offset and has the largest
@@ -389,7 +415,8 @@ class TimeIndexCheck(IndexCheck):
         cut |= int(headers.last[-1]) + 1 in starts
         if not cut:
             what = f"is after {headers.last[-1]}, the last offset of the segment"
-            yield from self.report_first(beyond, "timeindex_offset", *args, what)
+            returns = " Lookups by time may return a wrong offset."
+            yield from self.report_first(beyond, "timeindex_offset", *args, what, returns)
         at = np.minimum(at, len(headers) - 1)
         inside = headers.first[at] <= offsets
         largest = np.append(-1, np.maximum.accumulate(headers.max_timestamp))[at + inside]

@@ -11,24 +11,20 @@ import numpy as np
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
 from kafka_log.inspect.check.base import Context
+from kafka_log.inspect.check.catalog import compare_epochs
 from kafka_log.inspect.check.finding import Finding
+from kafka_log.inspect.check.header_bytes import format_bytes, name_bytes
 from kafka_log.inspect.check.log_end import EndCheck
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_small_file
 from kafka_log.logs.names import CLUSTER_METADATA, LOG_START
-from kafka_log.segment.versions import absent_value
+from kafka_log.segment.versions import absent_value, version_of
 
 NAME = "leader-epoch-checkpoint"
 NONE = absent_value("leader_epoch")
 """Leader epoch of a batch that has none."""
 MAX_EPOCHS = 100
 """Maximum of epochs that have a finding of their own."""
-
-
-_COPY_FILE = (
-    "Stop the broker and copy the file from another replica of the partition. A follower with wrong"
-    " epochs may truncate its log at the wrong offset."
-)
 
 
 def _describe_disorder(epochs: list[tuple[int, int]], lines: int) -> str:
@@ -109,10 +105,59 @@ class LeaderEpochCheck(EndCheck):
                 code,
                 scanned.segment.path,
                 f"The batch with offsets {headers.first[row]} to {headers.last[row]} has the leader epoch {said[i]}. {what}",
+                remedy=self._choose_remedy(code, scanned, row),
                 byte=int(headers.position[row]),
                 first_offset=int(headers.first[row]),
                 last_offset=int(headers.last[row]),
             )
+
+    def _choose_remedy(self, code: str, scanned: ScannedSegment, row: int) -> str:
+        """Return the remedy of the finding ``code`` for the batch ``row``, whose epoch and leader-epoch-checkpoint contradict
+        each other. If the batch is before the first epoch of the file and the checkpoint of log start
+        offsets lacks the partition, add its line. Else compare with another replica; without one,
+        repair the header or the file.
+        """
+        headers, context = scanned.headers, self.context
+        remedy = compare_epochs(
+            f"the epoch {headers.leader_epoch[row]}", self._describe_repair(scanned, row)
+        )
+        first, epochs = int(headers.first[row]), self.epochs or []
+        if (
+            code == "leader_epoch_start"
+            and epochs
+            and first < epochs[0][1]
+            and LOG_START in context.broker.checkpoints
+            and context.broker.offset(LOG_START, context.key) is None
+        ):
+            topic, partition = context.key
+            start = epochs[0][1]
+            return (
+                f"{LOG_START} has no line for the partition. If the records before offset {start} were deleted, they appear again without the line:"
+                f' stop the broker, add "{topic} {partition} {start}" to the file, and add 1 to the number in its second line. Otherwise:'
+                f" {remedy[0].lower()}{remedy[1:]}"
+            )
+        return remedy
+
+    def _describe_repair(self, scanned: ScannedSegment, row: int) -> str:
+        """Return the words of a step that sets the epoch in the header of the batch ``row``: to that
+        of the file for its first offset, or to that of its neighbors if the file has none.
+        """
+        headers = scanned.headers
+        offset, version = int(headers.first[row]), version_of(int(headers.magic[row]))
+        where = name_bytes(version, "leader_epoch", int(headers.position[row]))
+        right = self._find_epoch(offset)
+        if right == headers.leader_epoch[row]:  # the last offset of the batch is of another epoch
+            offset = int(headers.last[row])
+            right = self._find_epoch(offset)
+        if right is None:
+            return f"set {where} to the epoch of the batches before and after it, big-endian: no checksum covers the epoch"
+        data = format_bytes(version, "leader_epoch", right)
+        return f"set {where} to {data}, the epoch {right} that {NAME} has for offset {offset}: no checksum covers the epoch"
+
+    def _find_epoch(self, offset: int) -> int | None:
+        """Return the leader epoch that the file has for an offset; None if it has none."""
+        found = [epoch for epoch, start in self.epochs or () if start <= offset]
+        return found[-1] if found and self.is_sorted else None
 
     def _describe_epochs(self, at: int | None) -> str:
         """Return sentences for a finding. With ``at``: the offsets of the epoch with this index in
@@ -152,7 +197,8 @@ class LeaderEpochCheck(EndCheck):
             yield self.context.finding(
                 key[0],
                 scanned.segment.path,
-                f"The batch with offsets {first} to {last} has the impossible leader epoch {key[1]}.",
+                f"The batch with offsets {first} to {last} has the leader epoch {key[1]} in its header. Epochs are not negative.",
+                remedy=f"Stop the broker. Copy the partition from another replica, or {self._describe_repair(scanned, row)}.",
                 byte=int(headers.position[row]),
                 first_offset=first,
                 last_offset=last,
@@ -198,17 +244,17 @@ class LeaderEpochCheck(EndCheck):
             broker.offset(LOG_START, context.key) is None and context.key[0] != CLUSTER_METADATA
         )
         if is_certain:
-            what = "and the broker had no later log start offset when it was shut down cleanly"
+            what = ", and the broker had no later log start offset when it was shut down cleanly."
             remedy = None
         else:
-            what = "which the broker truncates to the log start offset. Retention has just deleted segments, they are in tiered storage, or they are lost"
+            what = ". The broker truncates the file to the log start offset, so retention has just deleted segments, they are in tiered storage, or they are lost."
             remedy = "Nothing to do if segments were deleted or are in tiered storage. Otherwise stop the broker and copy the partition from another replica."
         if is_certain:
             context.missing.append(range(first, base))
         yield context.finding(
             "segment_missing",
             segments[0].path,
-            f"The first segment begins with offset {base}, but {NAME} with offset {first}, {what}.",
+            f"The first segment begins at offset {base}, but {NAME} begins at offset {first}{what}",
             severity="error" if is_certain else "note",
             remedy=remedy,
             byte=0,
@@ -238,5 +284,4 @@ class LeaderEpochCheck(EndCheck):
                 self.path,
                 _describe_disorder(self.epochs, self.lines),
                 severity="warning",
-                remedy=_COPY_FILE,
             )

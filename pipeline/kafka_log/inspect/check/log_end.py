@@ -19,7 +19,7 @@ from kafka_log.segment.model import Lost
 REACHED = (RECOVERY_POINT, HIGH_WATERMARK)
 """Checkpoint files of offsets that the log has reached."""
 
-KILLED = "Nothing to do if the broker was killed right after it truncated the log for a new leader: it writes high watermarks every five seconds. Otherwise start it only while another replica leads the partition: if this broker leads first, the other replicas truncate theirs. If the partition has other errors or warnings, follow these first."
+KILLED = "Nothing to do if the broker was killed right after it truncated the log for a new leader: it writes high watermarks every five seconds. Otherwise start it only while another replica leads the partition: if this broker leads first, the other replicas truncate theirs. If the partition has other errors or warnings, follow these first. Without another replica, the broker starts without these records."
 
 
 class _ReadEnd(NamedTuple):

@@ -67,13 +67,13 @@ class MetadataSnapshotCheck(Check):
         """
         position, path = run.start, scanned.segment.path
         for entry, first, last in find_framed_batches(scanned, run):
-            what = f"A batch of {entry.frame.size} bytes is damaged: its checksum does not match its bytes."
+            what = f"The batch of {entry.frame.size} bytes that begins at this byte is damaged: its checksum does not match its bytes."
             known = first is not None and 0 <= first <= last
             records = last - first + 1 if known else None
             yield self._damage_finding(path, what, entry.position, is_newest, records)
             position = entry.position + entry.frame.size
         if position < run.end:
-            what = f"{count_noun(run.end - position, 'byte')} cannot be read as batches."
+            what = f"{count_noun(run.end - position, 'byte')} from this byte on cannot be read as batches."
             yield self._damage_finding(path, what, position, is_newest)
 
     def _damage_finding(
@@ -125,7 +125,7 @@ class MetadataSnapshotCheck(Check):
         problem; another one before it says which snapshot it is.
         """
         severity: Severity = "error" if is_newest else "warning"
-        of = "an older snapshot"
+        of = "an older snapshot of the metadata"
         if is_newest:
             of = "the newest snapshot of the metadata, from which the node starts"
         return self.context.finding(

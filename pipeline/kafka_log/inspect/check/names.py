@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import get_args
 
 from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
@@ -46,12 +47,18 @@ _SAYS = re.compile(r"kafka-log-(salvage|cut|convert|reindex|export)\.jsonl\Z")
 _TIERED = "kafka-tiered-storage"
 _IN_PARTITION = {"leader-epoch-checkpoint", "partition.metadata", "quorum-state"}
 _FILES = {
-    "deleted": ("deleted_files", "A broker was about to delete {}"),
-    "cleaned": ("cleaned_files", "The log cleaner had not finished {}"),
-    "swap": ("swap_files", "A broker was about to replace segments by {}"),
-    "part": ("temporary_files", "Not renamed to their final names: {}"),
-    "tmp": ("temporary_files", "Not renamed to their final names: {}"),
+    "deleted": ("deleted_files", "A broker was about to delete"),
+    "cleaned": ("cleaned_files", "The log cleaner had not finished"),
+    "swap": ("swap_files", "A broker was about to replace segments by"),
+    "part": ("temporary_files", "Not renamed to a final name:"),
+    "tmp": ("temporary_files", "Not renamed to a final name:"),
 }
+_WHY_LEFT = {
+    "note": "A broker that is killed while it deletes a segment leaves such a file.",
+    "warning": "The index is empty, and the log had not gone past its base offset when the broker was shut down cleanly.",
+    "error": "A broker that was shut down cleanly leaves no index without its segment: the segment may have been removed.",
+}
+"""Why an index without its segment exists, by the severity of the finding."""
 _DIRECTORIES = {
     "delete": ("delete_directory", "A broker was about to delete this partition"),
     "stray": ("stray_directory", "This partition no longer belongs to the broker"),
@@ -86,17 +93,13 @@ class NameCheck(Check):
                 yield self.context.finding("unknown_file", path, _describe_unknown_file(path))
         for one in self.context.partition.skipped_paths:
             if _OF_SEGMENT.match(one.path.name):
-                meaning = f"This has the name of a segment and is {one.reason}. Neither a broker nor kafka-log reads it."
+                meaning = f"The path has the name of a segment, but is {one.reason}. Neither a broker nor kafka-log reads it."
                 yield self.context.finding("no_segment", one.path, meaning)
         for suffix, paths in left.items():
             code, why = _FILES[suffix]
-            size = count_noun(sum(map(total_size, paths)), "byte")
-            what = f"{count_noun(len(paths), 'file')} with the suffix .{suffix} ({size})"
-            yield self.context.finding(
-                code,
-                paths[0],
-                f"{why.format(what)}{_not_checked(suffix in self.context.included)}.",
-            )
+            what = f"{count_noun(len(paths), 'file')} with the suffix .{suffix}"
+            size = _describe_size(sum(map(total_size, paths)), suffix, self.context.included)
+            yield self.context.finding(code, paths[0], f"{why} {what} ({size}).")
         yield from self._check_metadata(directory / "partition.metadata")
 
     def _check_segment_file(
@@ -120,11 +123,12 @@ class NameCheck(Check):
             return
         is_reported = any(base in offsets for offsets in self.context.missing)
         if suffix not in ("log", "snapshot") and not has_segment and not is_reported:
+            severity = self._judge_index(path, base)
             yield self.context.finding(
                 "index_without_segment",
                 path,
-                f"There is no segment with the base offset {base}: nothing reads this index.",
-                severity=self._judge_index(path, base),
+                f"There is no segment with the base offset {base}, so no broker reads the index. {_WHY_LEFT[severity]}",
+                severity=severity,
                 first_offset=base,
             )
 
@@ -140,6 +144,19 @@ class NameCheck(Check):
         is_at_end = reached is not None and reached <= base
         return "warning" if is_at_end and not path.lstat().st_size else "error"
 
+    def _repair_topic_id(self) -> str | None:
+        """Return the remedy for an unreadable partition.metadata with the topic id that the cluster
+        metadata has; None (the remedy of the catalog) if it has none.
+        """
+        known = self.context.cluster.topic_id(self.context.key[0])
+        if known is None:
+            return None
+        return (
+            "Stop the broker and copy the file from another replica or from another partition of the topic, or correct its line to"
+            f" topic_id: {format_uuid(known)}, the id of the topic in the cluster metadata. Do not start the broker without the file: it may rename the"
+            " directory to -stray."
+        )
+
     def _check_metadata(self, path: Path) -> Iterator[Finding]:
         """Yield ``partition_metadata`` if partition.metadata cannot be parsed or read or its topic
         id is zero, and ``topic_id`` if its topic id is not that of the topic in the cluster
@@ -154,6 +171,7 @@ class NameCheck(Check):
                 "partition_metadata",
                 path,
                 f"A broker cannot read the file: {found[0]}. It takes the log directory offline, or does not start.",
+                remedy=self._repair_topic_id(),
                 byte=found[1],
             )
         said = read_topic_id(path.parent)
@@ -173,9 +191,14 @@ class NameCheck(Check):
             )
 
 
-def _not_checked(is_checked: bool) -> str:
-    """Return how to check the files of a finding, as the end of a sentence; ``""`` if they are checked."""
-    return "" if is_checked else " (not checked; use --include to check them)"
+def _describe_size(size: int, state: str, included: frozenset[State]) -> str:
+    """Return a number of bytes in words. If ``state`` is a state of segments that is not in
+    ``included``, add how to check them.
+    """
+    what = count_noun(size, "byte")
+    if state in included or state not in get_args(State):
+        return what
+    return f"{what}, not checked: add --include {state} to check"
 
 
 def check_broker_directory(directory: Path, included: frozenset[State]) -> Iterator[Finding]:
@@ -196,7 +219,7 @@ def check_broker_directory(directory: Path, included: frozenset[State]) -> Itera
             yield make_finding(
                 code,
                 path,
-                f"{why}: {count_noun(total_size(path), 'byte')}{_not_checked(found['suffix'] in included)}.",
+                f"{why} ({_describe_size(total_size(path), found['suffix'], included)}).",
             )
         elif path.name.endswith(".tmp"):
             yield make_finding(
@@ -301,4 +324,4 @@ def _unknown_directory(path: Path) -> Finding:
 
 def _describe_unknown_file(path: Path) -> str:
     """Return the sentence about a file or directory that no broker reads, with its size."""
-    return f"No broker reads a file of this name: {count_noun(total_size(path), 'byte')}."
+    return f"No broker reads a file of this name ({count_noun(total_size(path), 'byte')})."

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from kafka_log.inspect.check.base import Check
+from kafka_log.inspect.check.catalog import COPY
 from kafka_log.inspect.check.finding import Finding
+from kafka_log.inspect.check.header_bytes import format_bytes, name_bytes
 from kafka_log.inspect.check.repairs import describe_header_repairs
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.segment.model import Policy
 from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.reader import SegmentReader
+from kafka_log.segment.versions import has_field, version_of
 
 MAX_BATCHES = 100
 """Maximum of findings for single batches of one segment."""
@@ -62,8 +65,43 @@ class OrderCheck(Check):
                 "batch_in_wrong_segment",
                 scanned,
                 i,
-                f"A batch has the offsets {headers.first[i]} to {headers.last[i]}, which belong to another segment.",
+                self._describe_misplaced(scanned, i),
+                remedy=self._repair_base_offset(scanned, i),
             )
+
+    def _describe_misplaced(self, scanned: ScannedSegment, i: int) -> str:
+        """Return the sentences about the batch with the index ``i``, whose offsets belong to another
+        segment by the names of the files.
+        """
+        headers, base = scanned.headers, scanned.segment.base_offset
+        to = "on" if scanned.next_base is None else f"to {scanned.next_base - 1}"
+        return (
+            f"The batch has the offsets {headers.first[i]} to {headers.last[i]}, but by the names of the segments this file has the offsets from"
+            f" {base} {to}. Brokers do not find the batch by its offsets. It was misplaced, or the base offset in its header is wrong: no checksum"
+            " covers it."
+        )
+
+    def _repair_base_offset(self, scanned: ScannedSegment, i: int) -> str | None:
+        """Return the remedy of the catalog with one more step if the offsets that are missing between
+        the batches before and after the batch ``i`` are as many as it has: the bytes that set its
+        base offset to the first of them. Return None (the remedy of the catalog) otherwise.
+        """
+        headers, placed = scanned.headers, np.flatnonzero(scanned.placed)
+        version = version_of(int(headers.magic[i]))
+        at = int(np.searchsorted(placed, i))
+        base = scanned.segment.base_offset
+        first = base if at == 0 else int(headers.last[placed[at - 1]]) + 1
+        after = scanned.next_base if at == len(placed) else int(headers.first[placed[at]])
+        alone = (at == 0 or placed[at - 1] == i - 1) and (at == len(placed) or placed[at] == i + 1)
+        count = int(headers.last[i] - headers.first[i]) + 1
+        if not alone or after != first + count or not has_field(version, "record_count"):
+            return None
+        where = name_bytes(version, "base_offset", int(headers.position[i]))
+        data = format_bytes(version, "base_offset", first)
+        return (
+            f"{COPY} Salvage loses the batch. If no other segment has it too (kafka-log dump --batches shows its checksum), first set {where} to {data},"
+            f" the base offset {first}: the {count_noun(count, 'offset')} from {first} to {after - 1} are missing at this place."
+        )
 
     def _is_misnamed(self, base: int | None) -> bool:
         """Return whether the segment named by the base offset ``base`` has a wrong name: its first
@@ -95,13 +133,23 @@ class OrderCheck(Check):
         count of a batch is unknown.
         """
         headers, base = scanned.headers, scanned.segment.base_offset
-        last = int(headers.last[:count].max())
+        first, last = int(headers.first[0]), int(headers.last[:count].max())
+        remedy = None
+        is_misnamed = count == len(headers) or int(headers.first[count]) == last + 1
+        if is_misnamed and first >= 0:
+            remedy = (
+                f"Stop the broker. If no other segment has these offsets, rename the .log, .index, .timeindex and .txnindex to {first:020d}, and run kafka-log"
+                " check again. Otherwise copy the partition from another replica. Without one, kafka-log salvage writes all records by their offsets."
+            )
+        elif count == 1:
+            remedy = self._repair_base_offset(scanned, 0)
         return self.context.finding(
             "first_offset_below_name",
             scanned.segment.path,
-            f"The segment begins with offset {headers.first[0]}, below the base offset {base} in its name.",
+            f"The segment begins with offset {first}, below the base offset {base} in its name. {_describe_name(count, is_misnamed)}",
+            remedy=remedy,
             byte=int(headers.position[0]),
-            first_offset=int(headers.first[0]),
+            first_offset=first,
             last_offset=last,
             records=_sum_records(headers, range(count)),
         )
@@ -162,7 +210,7 @@ class OrderCheck(Check):
         return self.context.finding(
             "offset_too_far",
             scanned.segment.path,
-            f"The last {count_noun(len(high), 'batch', 'batches')} reach offset {last}, more than {MAX_RELATIVE} above the base offset in the name.",
+            f"{'The last batch reaches' if len(high) == 1 else f'The last {len(high)} batches reach'} offset {last}, more than {MAX_RELATIVE} above the base offset in the name: index entries cannot hold it.",
             byte=int(scanned.headers.position[high[0]]),
             first_offset=first,
             last_offset=last,
@@ -189,10 +237,12 @@ class OrderCheck(Check):
             elif len(others):
                 place = headers.position[others[0]]
                 code, what = "batch_twice", f"is in the segment twice, also at byte {place}"
+                means = "Consumers may read its records twice."
             else:
                 code, what = "offsets_not_rising", "is out of offset order"
+                means = "Brokers find batches by binary search, and may miss it."
             yield self._batch_finding(
-                code, scanned, i, f"The batch with offsets {first} to {last} {what}."
+                code, scanned, i, f"The batch with offsets {first} to {last} {what}. {means}"
             )
 
     def _describe_reversed(self, scanned: ScannedSegment, i: int) -> str:
@@ -203,22 +253,42 @@ class OrderCheck(Check):
         headers = scanned.headers
         count = int(headers.count[i])
         said = f", and it has {count_noun(count, 'record')}" if count >= 0 else ""
-        return f"The batch header has the first offset {headers.first[i]} and the last offset {headers.last[i]}. Its checksum is valid{said}."
+        return f"The batch header has the first offset {headers.first[i]} and the last offset {headers.last[i]}. Its checksum is valid{said}. Brokers and consumers compute wrong offsets from it."
 
-    def _batch_finding(self, code: str, scanned: ScannedSegment, i: int, meaning: str) -> Finding:
+    def _batch_finding(
+        self,
+        code: str,
+        scanned: ScannedSegment,
+        i: int,
+        meaning: str,
+        *,
+        remedy: str | None = None,
+    ) -> Finding:
         """Return the finding ``code`` about the batch with the index ``i``: its byte position,
-        first and last offset, and its record count (None if unknown) as ``records``.
+        first and last offset, and its record count (None if unknown) as ``records``. ``remedy``
+        None: that of the catalog.
         """
         headers = scanned.headers
         return self.context.finding(
             code,
             scanned.segment.path,
             meaning,
+            remedy=remedy,
             byte=int(headers.position[i]),
             first_offset=int(headers.first[i]),
             last_offset=int(headers.last[i]),
             records=_sum_records(headers, [i]),
         )
+
+
+def _describe_name(count: int, is_misnamed: bool) -> str:
+    """Return the sentence about a segment whose first ``count`` batches have offsets below the base
+    offset in its name: the name is wrong, or the base offset in their headers.
+    """
+    if is_misnamed:
+        return "The offsets of its batches follow each other, so the name is probably wrong."
+    which = "batch does" if count == 1 else f"{count} batches do"
+    return f"The first {which} not continue with the others: misplaced, or with a wrong base offset in the header, which no checksum covers."
 
 
 def _count_leading(flags: Any) -> int:

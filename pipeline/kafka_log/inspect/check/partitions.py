@@ -62,7 +62,8 @@ def _find_duplicates(partitions: list[Partition]) -> Iterator[Finding]:
             yield make_finding(
                 "partition_twice",
                 path,
-                f"The directory is partition {number} of its topic, and {first.name} is too. No broker starts with both.",
+                f"The directory {path.name} is partition {number} of its topic, and {first.name} is too. No broker starts with both.",
+                remedy=f"Before you start the broker, compare {path.name} with {first.name} (kafka-log diff). Move the one that lacks records out of the log directory and keep it. If {path.name} stays, rename it to {topic}-{number}.",
                 topic=topic,
                 partition=number,
             )
@@ -142,7 +143,7 @@ def check_exchanged(
                 yield make_finding(
                     "partitions_exchanged",
                     found[number].directory,
-                    f"By the default partitioner, the keys here belong to partition {home}, and the keys there belong elsewhere too. "
+                    f"By the default partitioner, the keys of partition {number} belong to partition {home}, and the keys of partition {home} belong elsewhere too. "
                     "The directories were exchanged, or the producers use a partitioner of their own.",
                     topic=topic,
                     partition=number,

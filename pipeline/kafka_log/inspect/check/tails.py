@@ -61,9 +61,9 @@ class TailCheck(Check):
             return self.context.finding(
                 kind,
                 scanned.segment.path,
-                f"{what}. This is the active segment: the broker truncates it when it starts.",
+                f"{what}. The segment is the active one: the broker removes these bytes when it starts.",
                 severity="note",
-                remedy=f"Nothing to do if the high watermark of the partition (file {HIGH_WATERMARK}, written every five seconds) shows that no committed record is missing. Otherwise: {FOLLOW_FIRST[0].lower()}{FOLLOW_FIRST[1:]}",
+                remedy=self._judge_loss(first),
                 byte=run.start,
                 first_offset=first,
             )
@@ -86,6 +86,18 @@ class TailCheck(Check):
             last_offset=None if is_complete else last,
             records=None if is_complete or last is None else last - first + 1,
         )
+
+    def _judge_loss(self, end: int) -> str:
+        """Return the remedy for an active segment after a crash: whether committed records may be
+        missing from the offset ``end`` on, by the high watermark in the checkpoint file.
+        """
+        known = self.context.broker.offset(HIGH_WATERMARK, self.context.key)
+        of = f"({HIGH_WATERMARK}, written every five seconds)"
+        if known is None:
+            return f"Nothing to do if no committed record is missing: records below the high watermark of the partition {of} were committed. Otherwise: {FOLLOW_FIRST[0].lower()}{FOLLOW_FIRST[1:]}"
+        if known <= end:
+            return f"Nothing to do for the records below the high watermark {known} {of}: none is missing. For records that were committed after it was written: {FOLLOW_FIRST[0].lower()}{FOLLOW_FIRST[1:]}"
+        return f"Committed records are missing: the high watermark of the partition is {known} {of}. {FOLLOW_FIRST}"
 
 
 class ShrunkCheck(Check):

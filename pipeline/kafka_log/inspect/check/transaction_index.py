@@ -101,8 +101,8 @@ class TransactionIndexCheck(Check):
                 yield self.context.finding(
                     "txnindex_missing_entry",
                     path,
-                    f"The transaction of producer {producer} that the marker at offset {offset} aborts is not in the index. "
-                    "Read_committed consumers read its records.",
+                    f"The transaction of producer {producer} that the marker at offset {offset} aborts has no entry in the index. "
+                    "Read_committed consumers read its records, although they are aborted.",
                     first_offset=first,
                     last_offset=offset,
                     producer_id=producer,
@@ -146,7 +146,7 @@ class TransactionIndexCheck(Check):
                     yield self._entry_finding(
                         path,
                         "txnindex_entry",
-                        f"An entry cannot be read: {error.reason}.",
+                        f"The entry cannot be read: {error.where.path}: {error.reason}. Read_committed consumers may read records of its aborted transaction.",
                         position,
                     )
                     return
@@ -154,7 +154,7 @@ class TransactionIndexCheck(Check):
                     yield self._entry_finding(
                         path,
                         "txnindex_order",
-                        f"The entry for the marker at offset {entry.last_offset} follows one for offset {before}.",
+                        f"The entry for the marker at offset {entry.last_offset} follows the entry for the marker at offset {before}. Entries must ascend.",
                         position,
                     )
                 before = entry.last_offset
@@ -164,7 +164,7 @@ class TransactionIndexCheck(Check):
             yield self._entry_finding(
                 path,
                 "txnindex_length",
-                f"The file ends with {count_noun(len(data), 'byte')} of an incomplete entry: entries have {_ENTRY} bytes.",
+                f"The file ends with {count_noun(len(data), 'byte')} of an incomplete entry: entries have {_ENTRY} bytes. Brokers ignore these bytes.",
                 position,
             )
 
@@ -195,7 +195,7 @@ class TransactionIndexCheck(Check):
                 yield self._entry_finding(
                     path,
                     "txnindex_entry",
-                    f"An entry does not fit the batches: the marker at offset {last} {what}.",
+                    f"The entry does not fit the batches: the marker at offset {last} {what}. Read_committed consumers may read aborted records, or hide committed ones.",
                     position,
                     offsets=(first, last),
                     producer=producer,

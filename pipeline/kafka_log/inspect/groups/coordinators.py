@@ -149,4 +149,6 @@ def _check_partition_numbers(topic: str, count: int, found: Sequence[Partition])
     """Raise NotFoundError if ``found`` has a partition of ``topic`` whose number is not below ``count``."""
     highest = max((p.partition for p in found if p.topic == topic), default=-1)
     if highest >= count:
-        raise NotFoundError(f"{topic}-{highest} exists: the topic has more than {count} partitions")
+        raise NotFoundError(
+            f"{topic}-{highest} exists, so the topic has more than {count} partitions: give their number (--partitions, partitions)"
+        )

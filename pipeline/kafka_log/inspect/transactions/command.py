@@ -115,15 +115,20 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _reasons(table: pa.Table) -> list[str]:
-    """Return an empty line and then a line per open transaction: whether it hangs, and why; [] if none is open."""
-    columns = ("directory", "first_offset", "hanging", "reason", "state")
+    """Return an empty line and then a line per open transaction: whether it hangs, why, and how to end
+    a hanging one; [] if none is open.
+    """
+    columns = ("directory", "first_offset", "hanging", "reason", "state", "topic", "partition")
     lines = []
     # Open ones come first.
-    for directory, offset, hanging, reason, state in zip(
+    for directory, offset, hanging, reason, state, topic, partition in zip(
         *(table.column(name).to_pylist() for name in columns), strict=True
     ):
         if state != "open":
             break
         says = "hanging" if hanging else "open"
-        lines.append(f"{directory} from offset {offset}: {says}: {reason}")
+        line = f"{directory} from offset {offset}: {says}: {reason}"
+        if hanging:
+            line += f". To end it in a running cluster: kafka-transactions.sh abort --topic {topic} --partition {partition} --start-offset {offset}"
+        lines.append(line)
     return ["", *lines] if lines else []

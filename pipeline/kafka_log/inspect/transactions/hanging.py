@@ -86,7 +86,8 @@ def _without_coordinator(known: Coordinators, clock: Clock, limit: int, *, is_ol
     reason = here if known.is_there else "__transaction_state was not read"
     if clock.is_given and is_old:
         return Verdict(True, f"its last batch is older than {limit} ms; {reason}")
-    return Verdict(False, f"unknown whether it hangs: {reason}")
+    more = "read the directories of all brokers, or give now (--now) to judge by its age"
+    return Verdict(False, f"unknown whether it hangs: {reason}; {more}")
 
 
 def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:

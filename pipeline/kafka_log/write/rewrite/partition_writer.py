@@ -174,7 +174,8 @@ def open_transactions(segments: Sequence[Segment]) -> list[ReportRow]:
             _file_of(first, segments),
             "open",
             first_offset=first,
-            reason=f"the transaction of producer {producer} has not ended: read_committed gives nothing from here on",
+            reason=f"the transaction of producer {producer} has not ended: read_committed consumers get nothing from offset {first} on. Once a"
+            f" broker has loaded the log, kafka-transactions.sh abort --start-offset {first} ends it",
         )
         for producer, first in found.open_first_offsets
     ]

@@ -104,7 +104,10 @@ _Place = tuple[Path, int, int]
 MOVED = (
     "written by their offsets: they lie elsewhere than the offsets and the names of segments say"
 )
-MISPLACED = "its offsets fit neither its place nor another one; no checksum covers a base offset"
+MISPLACED = (
+    "its offsets fit neither its place nor another one; no checksum covers a base offset: kafka-log check"
+    " says which base offset fits, if one does"
+)
 
 
 class RewriteReport:

@@ -272,7 +272,7 @@ def test_a_broker_that_compacts_by_its_own_properties(tmp_path: Path) -> None:
         index.unlink()
     assert gaps(root) == [("error", "offsets_missing", 54, 65)]
     (row,) = (r for r in LogDirectory(root).check().to_pylist() if r["code"] == "offsets_missing")
-    assert "log.cleanup.policy in server.properties" in row["meaning"]
+    assert "log.cleanup.policy of server.properties" in row["meaning"]
     path = root / "cleaner-offset-checkpoint"
     before = path.read_text(encoding="utf-8")
     path.write_text(before.replace("0\n3\n", "0\n4\ncodecs 0 7\n"), encoding="utf-8")

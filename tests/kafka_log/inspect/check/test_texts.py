@@ -18,6 +18,7 @@ from tests.support.check_plants import (
     PLAIN,
     SECOND,
     THIRD,
+    Plant,
     change,
     copy_segment,
     flip,
@@ -26,6 +27,8 @@ from tests.support.check_plants import (
     replaced,
     restamp,
 )
+from tests.support.check_plants_of_files import OF_FILES
+from tests.support.check_plants_of_segments import OF_SEGMENTS
 from tests.support.salvage_rows import problems
 
 BROKER = SAMPLES / "kafka-4.x"
@@ -146,13 +149,74 @@ def test_leader_epochs_of_a_batch_and_of_the_file(directory: Path) -> None:
     assert row["meaning"].startswith("Line 4: epoch 0 at offset 140 follows epoch 0 at offset 0.")
 
 
+@pytest.mark.parametrize(
+    ("high_watermark", "words"),
+    [
+        ("144", "Committed records are missing"),
+        ("138", "none is missing"),
+        (None, "Nothing to do if"),
+    ],
+)
+def test_an_unfinished_batch_after_a_crash(
+    tmp_path: Path, high_watermark: str | None, words: str
+) -> None:
+    """Whether it was committed, the checkpoint of high watermarks says."""
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    (root / ".kafka_cleanshutdown").unlink()
+    if high_watermark is None:
+        (root / "replication-offset-checkpoint").unlink()
+    else:
+        replaced(
+            root / "replication-offset-checkpoint",
+            "segments.small 0 144",
+            f"segments.small 0 {high_watermark}",
+        )
+    path = root / PLAIN / f"{ACTIVE}.log"
+    path.write_bytes(path.read_bytes()[:-5])
+    row = find(root, "torn_tail")
+    assert (row["severity"], row["first_offset"]) == ("note", 138) and words in row["remedy"]
+
+
+REPAIRED = {
+    "version 3",
+    "base offset far away",
+    "offset below the segment",
+    "offset below 0",
+    "leader epoch of a batch",
+    "leader epoch of a batch below none",
+}
+"""Plants in a field that no checksum covers, whose right value the remedy says."""
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [plant for plant in (*OF_SEGMENTS, *OF_FILES) if plant.name in REPAIRED],
+    ids=lambda planted: planted.name,
+)
+def test_the_bytes_that_a_remedy_sets_repair_the_header(planted: Plant, tmp_path: Path) -> None:
+    root = tmp_path / "broker"
+    shutil.copytree(BROKER, root)
+    planted.plant(root)
+    (row,) = LogDirectory(root).check().to_pylist()
+    place = re.search(
+        r"set bytes? (\d+)(?: to (\d+))? of the file(?:, the magic byte,)? to ([0-9a-f ]+)",
+        row["remedy"],
+    )
+    assert place is not None
+    data = bytes.fromhex(place[3].strip().rjust(2, "0"))
+    assert int(place[2] or place[1]) - int(place[1]) + 1 == len(data)
+    change(Path(row["file"]), int(place[1]), int(place[1]) + len(data), data)
+    assert Path(row["file"]).read_bytes() == (BROKER / planted.file).read_bytes()
+
+
 def test_headers_zeros_and_index_entries_say_their_values(directory: Path) -> None:
     path = directory / f"{FIRST}.log"
     restamp(path, 766, last_offset_delta=-3)
     meaning = find(directory, "offsets_reversed")["meaning"]
     assert meaning == (
         "The batch header has the first offset 12 and the last offset 9."
-        " Its checksum is valid, and it has 6 records."
+        " Its checksum is valid, and it has 6 records. Brokers and consumers compute wrong offsets from it."
     )
     change(directory / f"{SECOND}.log", 383, 766, bytes(383))
     meaning = find(directory, "zeroed_bytes")["meaning"]
@@ -171,7 +235,8 @@ def test_an_index_entry_that_points_beyond_its_offset(directory: Path) -> None:
     change(index, 0, 4, (3).to_bytes(4, "big"))
     meaning = find(directory, "index_offset")["meaning"]
     assert re.search(
-        r"points to byte \d+, where the batch begins with offset \d+\. A broker", meaning
+        r"points to byte \d+ of the segment, where the batch begins with offset \d+\. A broker",
+        meaning,
     )
 
 
@@ -194,7 +259,9 @@ def test_bytes_after_the_last_batch_of_a_rolled_segment(
         if removed
         else "No offset is missing: the next segment begins at offset 42."
     )
-    assert ("are lost on this disk" in row["remedy"]) == (kind == "torn_tail" and removed == 1)
+    assert ("the missing records are lost" in row["remedy"]) == (
+        kind == "torn_tail" and removed == 1
+    )
 
 
 @pytest.mark.parametrize("is_damaged", [False, True])
@@ -204,10 +271,10 @@ def test_bytes_between_batches_with_no_offset_missing(directory: Path, is_damage
     if is_damaged:
         flip(path, 200)
     row = find(directory, "unreadable_bytes")
-    assert row["records"] is None
+    assert row["records"] == (6 if is_damaged else None)
     if not is_damaged:
         assert row["meaning"] == (
-            "64 bytes cannot be read as batches."
+            "64 bytes from this byte on cannot be read as batches. Consumers stop there."
             " No offset is missing: the log continues at offset 6."
         )
 
@@ -215,7 +282,7 @@ def test_bytes_between_batches_with_no_offset_missing(directory: Path, is_damage
 def test_unreadable_bytes_in_the_place_of_a_batch(directory: Path) -> None:
     change(directory / f"{FIRST}.log", 383, 766, b"\xa5" * 383)
     row = find(directory, "unreadable_bytes")
-    assert row["meaning"].endswith("as batches. The log continues at offset 12.")
+    assert row["meaning"].endswith("Consumers stop there. The log continues at offset 12.")
     assert (row["first_offset"], row["last_offset"], row["records"]) == (6, 11, 6)
 
 
@@ -230,7 +297,10 @@ def test_an_index_that_was_not_read_to_its_end(directory: Path) -> None:
 def test_a_time_index_entry_beyond_the_end(directory: Path) -> None:
     change(directory / f"{FIRST}.timeindex", 68, 72, (99).to_bytes(4, "big"))
     meaning = find(directory, "timeindex_offset")["meaning"]
-    assert meaning == "The entry for offset 99 is after 41, the last offset of the segment."
+    assert meaning == (
+        "The entry for offset 99 is after 41, the last offset of the segment. Lookups by time may return a wrong"
+        " offset."
+    )
 
 
 def test_a_partition_metadata_with_other_text(directory: Path) -> None:

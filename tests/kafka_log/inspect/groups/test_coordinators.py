@@ -128,7 +128,7 @@ def test_directories_of_several_brokers(tmp_path: Path) -> None:
 
 def test_a_partition_that_a_topic_of_this_size_does_not_have(tmp_path: Path) -> None:
     log(tmp_path, "__consumer_offsets-50")
-    with pytest.raises(NotFoundError, match=r"__consumer_offsets-50 exists: .* more than 50"):
+    with pytest.raises(NotFoundError, match=r"__consumer_offsets-50 exists, .* more than 50"):
         LogDirectory(tmp_path).coordinator("g")
     LogDirectory(tmp_path).coordinator("g", partitions=51)
 
