@@ -304,7 +304,8 @@ class Flexibles:
                     continue
                 own, before = rows["of"] == tree["layout"], ""
                 if "each" in rows:
-                    element = self.layouts[rows["of"]]["fields"][rows["each"]]["array"]
+                    each = rows["each"] if isinstance(rows["each"], str) else rows["each"][0]
+                    element = self.layouts[rows["of"]]["fields"][each]["array"]
                     own, before = str(element).partition("@")[0] == tree["layout"], "item."
                 if own and versions is None:
                     self.column(view, rows, before, tagged)

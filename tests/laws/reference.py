@@ -14,7 +14,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from tests.laws.bytes_of import bits, signed, version_of
 from tests.laws.meaning import Meaning, words_of, wrapped
-from tests.laws.world import Facts, Tree, in_range
+from tests.laws.world import Facts, Tree, in_range, listed
 
 Row = dict[str, Any]
 _LEFT_OUT = re.compile(r'rows of "(?P<layout>\S+)" in the view "(?P<view>\S+)"')
@@ -119,12 +119,14 @@ class Reference:
         for rows in self.view["rows"]:
             if rows["of"] != layout:
                 continue
-            scope = Scope(self.facts, layout, version, parsed, at, rows.get("each"))
+            each, *beside = listed(rows.get("each")) or [None]
+            scope = Scope(self.facts, layout, version, parsed, at, each)
             if "when" in rows and not scope.meaning().holds(rows["when"]):
                 continue
-            if "each" not in rows:
+            if each is None:
                 yield self.row(rows, scope, None)
-            for item in parsed[rows["each"]] or () if "each" in rows else ():
+            for i, item in enumerate(parsed[each] or () if each is not None else ()):
+                scope.beside = {name: parsed[name][i] for name in beside}
                 yield self.row(rows, scope, item)
             return
 
@@ -157,6 +159,7 @@ class Scope:
         self.parsed = parsed
         self.at = at
         self.each = each
+        self.beside: dict[str, Any] = {}
         self.derived = facts.layouts[layout].get("derived", {})
         self.words = words_of(facts, layout)
         if each is not None:
@@ -174,6 +177,8 @@ class Scope:
         value: Any = self.parsed
         if names[0] == "item":
             value, names = item, names[1:]
+        elif names[0] in self.beside and len(names) > 1:
+            value, names = self.beside[names[0]], names[1:]
         elif names[0] == self.each and len(names) == 2:
             return self.worked_out(self.derived[self.each][names[1]], item)
         elif names[0] not in fields:
@@ -189,6 +194,8 @@ class Scope:
     def origin(self, text: Any, item: Any) -> Origin | None:
         """The field that a column is, None for what is worked out."""
         names = text.split(".") if isinstance(text, str) else []
+        if len(names) > 1 and names[0] in self.beside:
+            return None
         found: Origin | None = Origin(self.facts, {"layout": self.layout}, self.version)
         value = self.parsed
         if self.each is not None and names[:1] == ["item"]:

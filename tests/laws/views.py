@@ -11,6 +11,7 @@ from tests.laws.draws import Draw
 from tests.laws.keys import Kit, Made
 from tests.laws.layouts import Maker
 from tests.laws.names import Names, column_allowed
+from tests.laws.none import counted_arrays
 from tests.laws.rules import draw_rules
 from tests.laws.seen import SCALARS, seen_of
 from tests.laws.world import INTEGERS, VARINTS, Tree, reach
@@ -259,9 +260,11 @@ class ViewMaker:
         """The rows of one layout."""
         d = self.d
         rows: Tree = {"of": entry.name}
+        beside = []
         if array is not None:
             rows["each"] = array
-        sources = list(self.sources(entry, element, array))
+            beside = list(self.beside(entry, array, rows))
+        sources = [*self.sources(entry, element, array), *beside]
         if array is None and d.chance(6) and self.by in list(entry.tree["fields"])[:2]:
             rows["header_only"] = True
             sources = [
@@ -291,6 +294,23 @@ class ViewMaker:
         if self.written and "header_only" not in rows:
             self.pending.append((rows, entry, element, array, taken))
         self.rows.append(rows)
+
+    def beside(self, entry: Made, array: str, rows: Tree) -> Iterator[Source]:
+        """Another array with as many elements as that of the rows, in front of it, and what rows show of it."""
+        d = self.d
+        fields: Tree = entry.tree["fields"]
+        count = next((n for n, f in fields.items() if array in counted_arrays(f)), None)
+        if count is None or self.written or "null" in fields[array] or not d.chance(3):
+            return
+        names = Names(d, {*fields, *entry.tree.get("derived", {})})
+        other, number, text = names.fresh(), names.fresh(), names.fresh()
+        held = {number: d.pick(("varint", "u8", "i32")), text: {"string": "u8"}}
+        last = fields.pop(array)
+        fields |= {other: {"array": {"fields": held}}, array: last}
+        fields[count]["counts"] = [other, array]
+        rows["each"] = [array, other]
+        yield Source(f"{other}.{number}", self.column_type(held[number]) or "int64")
+        yield Source(f"{other}.{text}", "string")
 
     def condition(self, rows: Tree, key: str, seen: list[Seen]) -> None:
         text = Conditions(self.d, seen).boolean(1)
