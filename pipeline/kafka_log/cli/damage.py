@@ -18,20 +18,24 @@ def run_with_damage(
     run: Callable[[], int], salvage: Callable[[], int] | None = None, messages: Iterable[str] = ()
 ) -> int:
     """Run ``run`` and return its exit code, or 1 if there are ``messages`` about damage, which are
-    printed afterwards. If it raises CodecError, print the error, run ``salvage`` (unless None) for
-    an answer from what is readable, and return 1.
+    printed afterwards. If it raises CodecError, print the error, run ``salvage`` for an answer from
+    what is readable, and return 1. If ``salvage`` is None, the error names the option for it.
 
     Args:
         run: Prints the answer and returns the exit code. If it raises CodecError, the error is
             printed.
-        salvage: Prints the answer from readable records after such an error; None: there is no such
-            answer.
+        salvage: Prints the answer from readable records after such an error; None: it is not
+            asked for.
         messages: Messages about damage to print after the answer. If there are any, the exit code is 1.
     """
     try:
         code = run()
     except CodecError as error:
-        print_message(error)
+        print_message(
+            f"{error}; add --policy salvage to answer from what is readable"
+            if salvage is None
+            else error
+        )
     else:
         return say_damage(messages) or code
     if salvage is not None:
