@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from codecgen.check import run
+from codecgen.examples import live
 from codecgen.plan import make_plan
 from codecgen.runtime.fast_path import without_fast_paths
 from codecgen.schema import loader
 from codecgen.targets.registry import TARGETS
-from tests.codecs.next_batches import MAGIC, add_batch
+from tests.codecs.next_batches import MAGIC, NEXT_BATCHES, add_batch
 from tests.codecs.test_random_format import texts
 from tests.codecs.tree import Tree
 from tests.paths import ROOT
@@ -71,3 +72,63 @@ def test_all_commands_read_and_write_it(name: str, tmp_path: Path) -> None:
     work.mkdir()
     out = tree.run("python", "-m", "tests.codecs.use_next_batch", name, str(work))
     assert out.splitlines()[-1] == "all of it"
+
+
+CHANGES = {
+    "dictionary_header.yaml": [
+        ("names[name_index]", "names[name_index + 1]"),
+        ("names[name_index]", "names[0]"),
+        ("type: uvarint", "type: varint"),
+        ("type: uvarint", "type: u8, valid: name_index < 1"),
+        ("bytes: varint", "bytes: uvarint"),
+        (", none: -1", ""),
+        ("is: ", "versions: 0, is: "),
+    ],
+    "dictionary_record.yaml": [
+        ("given: {names: names}\n    ", ""),
+        ("count: varint", "count: uvarint"),
+        ("names: {array: string}", "names: {array: bytes}"),
+    ],
+    "dictionary_batch.yaml": [
+        ("given: {names: header_names}", "given: {}"),
+        ("array: {string: uvarint}", "array: {string: varint}"),
+        ("array: {string: uvarint}", "array: {bytes: uvarint}"),
+        ("count: uvarint", "count: varint"),
+        ("counts: records", "counts: header_names"),
+        ("covers: {from: attributes}", "covers: {from: attributes, to: record_count}"),
+    ],
+}
+"""Facts of the dictionary batch that are changed, one at a time."""
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"), [(file, *change) for file, some in CHANGES.items() for change in some]
+)
+def test_changed_facts_are_noticed(file: str, old: str, new: str) -> None:
+    files, path = dictionary_files(), f"records/{file}"
+    assert noticed(files) == ""
+    assert old in files[path]
+    assert noticed(files | {path: files[path].replace(old, new, 1)})
+
+
+def dictionary_files() -> dict[str, str]:
+    """The layouts of the dictionary batch alone, and what they need."""
+    own = (NEXT_BATCHES / "dictionary" / "records").glob("*.yaml")
+    files = {f"records/{path.name}": path.read_text("utf-8") for path in own}
+    files["records/enums.yaml"] = (ROOT / "schemas" / "records" / "enums.yaml").read_text("utf-8")
+    manifest = (ROOT / "schemas" / "codecgen.yaml").read_text("utf-8")
+    return files | {"codecgen.yaml": manifest}
+
+
+def noticed(files: dict[str, str]) -> str:
+    """What is wrong with the dictionary batch: a finding, or other names of headers."""
+    model, found = loader.load(files)
+    found = found or run(model) if model is not None else found
+    if found or model is None:
+        return str(found)
+    example = model.layouts["dictionary_batch"].examples[0]
+    codecs, _ = live.load(make_plan(model))
+    assert codecs is not None and example.data is not None
+    batch = codecs.module("records/dictionary_batch.yaml").DICTIONARY_BATCH.parse(example.data)
+    keys = [[header.key for header in record.headers] for record in batch.records]
+    return "" if keys == [["source", "trace"], ["source"]] else f"the names are {keys}"
