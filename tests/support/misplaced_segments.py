@@ -46,6 +46,7 @@ MISPLACED: dict[str, tuple[str, Callable[[Path], None]]] = {
     "of transactions, copied": (TX, lambda d: copy_segment(d, 44, 20, ".log")),
     "first two exchanged": (PLAIN, lambda d: _exchange(d, 0, 42)),
     "first and last exchanged": (PLAIN, lambda d: _exchange(d, 0, 126)),
+    "of transactions, first renamed behind the second": (TX, lambda d: rename_segment(d, 0, 45)),
     "of transactions, exchanged": (TX, lambda d: _exchange(d, 0, 44)),
     "batch of the next segment at the end": (PLAIN, lambda d: _append(d, 42, 0)),
     "batch of the last segment at the end": (PLAIN, lambda d: _append(d, 126, 0)),

@@ -245,6 +245,10 @@ def track_transactions(
     for header, kind in steps:
         if header.producer_id < 0:
             continue  # brokers keep no state of such a producer
+        one = started.get(header.producer_id)
+        if one is not None and header.base_offset < one.first_offset:
+            # The snapshot is of a later segment: the one with this batch has a wrong name.
+            del started[header.producer_id]
         if not header.is_control:
             now = started.get(header.producer_id)
             if now is None:

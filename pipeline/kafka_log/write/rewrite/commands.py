@@ -307,9 +307,9 @@ def _reindex_partition(
 ) -> list[ReportRow]:
     """Write the indexes and producer snapshots of a partition's segments into ``out``, and return
     report rows: ``indexed``, and rows for damage, incomplete tails and understated batches. A
-    segment without a canonical name is ``lost``. ``interval`` is the number of bytes between index
-    entries. Raise OSError if a file cannot be written; CodecError if an index does not read back
-    right.
+    segment without a canonical name is ``lost``, and so is a path with the name of a segment that
+    is no file. ``interval`` is the number of bytes between index entries. Raise OSError if a file
+    cannot be written; CodecError if an index does not read back right.
     """
     report = RewriteReport()
     named = [s for s in partition.segments if s.has_canonical_name]
@@ -319,6 +319,7 @@ def _reindex_partition(
                 "the file name is not a base offset of 20 digits, so that no index can be rebuilt"
             )
             report.entries.append(ReportRow(_name(segment), "lost", reason=reason))
+    report.entries += list_unread(partition, RewriteSelection())
     understated: dict[Path, list[UnderstatedBatch]] = {}
     rest = write_indexes(
         named,

@@ -413,6 +413,8 @@ def test_a_segment_that_is_a_link_to_nothing_is_lost(
     assert "lost: 00000000000000000084.log" in printed and "a dangling link" in printed
     assert main(["convert", str(source), "--codec", "gzip", "--out", str(tmp_path / "new")]) == 1
     assert "a dangling link" in capsys.readouterr().err and not (tmp_path / "new/t-0").exists()
+    assert main(["reindex", str(source), "--out", str(tmp_path / "indexes")]) == 1
+    assert "a dangling link" in capsys.readouterr().out
     cut = ["cut", str(source), "--out", str(tmp_path / "cut"), "--offsets"]
     assert main([*cut, ":84"]) == 0
     shutil.rmtree(tmp_path / "cut")
