@@ -616,10 +616,10 @@ class LogDirectory:
         show_secrets: bool = False,
     ) -> pa.Table:
         """Compare the cluster metadata after ``first`` (None: the earliest known state) and
-        ``last`` (None: the end of the log): one row per object of a kind that was added, removed or
-        changed. Raise ValueError if the kind, an offset or the metadata log does not exist;
-        CodecError or DirectoryError for damaged or missing records, under ``salvage`` or
-        ``on_damage`` only if no two states are left.
+        ``last`` (None: the end): one row per added, removed or changed object of a kind.
+        ``salvage`` skips damaged or missing records; ``on_damage`` alone compares the states before
+        them; otherwise, or without two states, raise CodecError or DirectoryError. Raise ValueError
+        if the kind, an offset or the metadata log does not exist.
 
         The columns identify the thing and continue with :data:`kafka_log.inspect.metadata.changes.DIFFERENCES`. If the metadata after
         ``first`` or ``last`` cannot be known, other offsets are compared, and ``on_damage`` is called with them. Sensitive configs

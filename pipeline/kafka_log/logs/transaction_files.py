@@ -224,8 +224,9 @@ class _TransactionFiles:
                     raise _UntrustedFiles
 
     def _has_none(self, base: int, end: int) -> bool:
-        """Return whether the producer snapshots at offsets ``base`` and ``end`` both exist and have
-        no producer that has ever ended a transaction or has one open.
+        """Return whether the producer snapshots at offsets ``base`` and ``end`` are both valid and
+        have no producer that has ever ended a transaction or has one open. Offset 0 needs no
+        snapshot. Return False if one at another offset is missing or invalid.
 
         A missing index alone proves nothing: brokers write none if nothing was aborted.
         """

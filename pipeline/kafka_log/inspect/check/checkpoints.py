@@ -129,9 +129,10 @@ class CheckpointCheck(EndCheck):
         )
 
     def _find_missing_segments(self) -> Iterator[Finding]:
-        """Yield a ``segment_missing`` error about a partition without segments if its recovery
-        point or high watermark is above its log start offset: brokers never delete the last
-        segment. Yield nothing if the directory is not a live partition by its state and name.
+        """Yield a ``segment_missing`` error if the partition's recovery point or high watermark is
+        above its log start offset (each 0 if unknown): brokers never delete the last segment. Yield
+        nothing if the directory is not a live partition by its state and name. Call it only for a
+        partition without segments: this is not checked.
         """
         context, directory = self.context, self.context.partition.directory
         first, end = _offset_range(context.broker, context.key)

@@ -76,7 +76,9 @@ def make_page(contents: Contents, origin: Origin) -> bytes:
 
 
 def _describe_origin(origin: Origin) -> list[Child]:
-    """Return the line with the paths and the time."""
+    """Return the line with the paths (three at most, then the number of the others) and the time
+    when reading began, as one text. Leave out the paths if there is only one and it is the title.
+    """
     read = f"read {format_time(origin.begun_ms)}"
     if [origin.title] == list(origin.paths):
         return [read]

@@ -198,11 +198,11 @@ class RewriteReport:
             self.entries.append(row)
 
     def note_untaken(self, name: str, found: SegmentContents, which: Any, *, is_main: bool) -> None:
-        """Note the batches in the mask ``which`` that are selected but were not taken; those with
-        problems and no records are ignored. :meth:`rows` decides later whether they are lost. With
-        ``is_main`` (the segment is in the state of the log itself), intact ones are kept elsewhere
-        only if their bytes are; without it (others may have replaced the segment), if their offsets
-        are.
+        """Note selected batches (mask ``which``) that were not taken; :meth:`rows` decides later
+        whether they are lost. Ignore those with problems and no records. With ``is_main`` (segment
+        in the log's own state) intact ones are kept elsewhere only if their bytes are. For others
+        offsets suffice, unless a single batch is first in its file or does not continue the one
+        before.
         """
         good = np.flatnonzero(which & found.is_good)
         if is_main and len(good):
