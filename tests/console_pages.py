@@ -24,8 +24,9 @@ from tests.paths import ROOT
 VALUES = ROOT / "docs" / "parse-and-build.md"
 TOOL = sorted((ROOT / "docs" / "tool").glob("*.md"))
 HOW_TO = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+TASKS = ROOT / "docs" / "tasks.md"
 README = ROOT / "README.md"
-PAGES = (README, VALUES, *TOOL, *HOW_TO)
+PAGES = (README, TASKS, VALUES, *TOOL, *HOW_TO)
 OF_SPARK = frozenset(
     page for page in HOW_TO if page.stem.startswith(("from-zero-to-delta", "follow-a-broker"))
 )
