@@ -6,11 +6,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
+from kafka_log import encode
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.repair.batch_repair import NoRepair, Repair
@@ -244,3 +246,15 @@ def test_two_errors_that_explain_the_checksum_are_told(tmp_path: Path) -> None:
 
 def test_the_entry_layouts_all_have_one_linear_checksum() -> None:
     assert {len(layout.related.checksums) for layout in LOG_ENTRY.cases.values()} == {1}
+
+
+@pytest.mark.parametrize("codec", ["lz4", "snappy"])
+def test_messages_that_stand_in_compressed_bytes_do_not_end_a_wrapper(
+    codec: str, tmp_path: Path
+) -> None:
+    """Random values are not compressed, so that the messages inside look like the next valid ones."""
+    table = pa.table({"offset": range(3), "value": [os.urandom(200) for _ in range(3)]})
+    whole = b"".join(encode(table, magic=0, codec=codec))
+    for byte in range(30, len(whole), 7):
+        damaged = flip(whole, byte, 8)
+        assert apply(damaged, answers(tmp_path, damaged)) == whole
