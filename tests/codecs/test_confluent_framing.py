@@ -88,3 +88,13 @@ def test_a_count_has_at_most_five_bytes(prefix: str) -> None:
     for count in ("82808080808000", "828080808080808000"):
         with pytest.raises(CodecError, match="varint"):
             CONFLUENT_PROTOBUF_VALUE.parse(bytes.fromhex(prefix + count + "02"), strict=False)
+
+
+@pytest.mark.parametrize("frame", ["00 00000007", "01 0102030405060708090a0b0c0d0e0f10"])
+def test_indexes_have_32_bits(frame: str) -> None:
+    """Java reads the way to a message as numbers of 32 bits (ByteUtils.readVarint)."""
+    start = bytes.fromhex(frame)
+    largest = start + bytes.fromhex("02 feffffff0f")
+    assert CONFLUENT_PROTOBUF_VALUE.parse(largest).message_indexes == [2**31 - 1]
+    with pytest.raises(CodecError):
+        CONFLUENT_PROTOBUF_VALUE.parse(start + bytes.fromhex("02 8080808010"))

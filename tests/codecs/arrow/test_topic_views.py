@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -34,11 +35,12 @@ def rows(view: str, payloads: list[Payload], *, compiled: bool) -> Rows:
     return out
 
 
+LATER, LATER_THEN = TIME + 1, THEN + timedelta(milliseconds=1)
 KEY = {"group": "billing", "topic": "orders", "partition": 2}
 COMMIT = {"offset": 42, "metadata": "m", "commit_timestamp": TIME}
 COMMITS: list[Payload] = [
     ("OFFSET_COMMIT_KEY", KEY, "OFFSET_COMMIT_VALUE", {"version": 0, **COMMIT}),
-    ("OFFSET_COMMIT_KEY", KEY, "OFFSET_COMMIT_VALUE", {"version": 1, **COMMIT, "expire_timestamp": TIME}),
+    ("OFFSET_COMMIT_KEY", KEY, "OFFSET_COMMIT_VALUE", {"version": 1, **COMMIT, "expire_timestamp": LATER}),
     ("OFFSET_COMMIT_KEY", KEY, "OFFSET_COMMIT_VALUE", {"version": 1, **COMMIT}),
     ("OFFSET_COMMIT_KEY", KEY, "OFFSET_COMMIT_VALUE", {"version": 3, **COMMIT, "leader_epoch": 5}),
     ("OFFSET_COMMIT_KEY", KEY, "OFFSET_COMMIT_VALUE", {"version": 4, **COMMIT}),
@@ -61,7 +63,7 @@ GONE = dict.fromkeys(SET) | KEY | {"is_deleted": True}
 OFFSETS = filled(
     SET,
     {},
-    {"expire_time": THEN},
+    {"expire_time": LATER_THEN},
     {},
     {"leader_epoch": 5},
     {"topic_id": bytes(16)},
@@ -144,7 +146,7 @@ STATE = {
     "transaction_timeout_ms": 60_000,
     "transaction_status": "ongoing",
     "transaction_partitions": [{"topic": "orders", "partition_ids": [0, 2]}],
-    "transaction_last_update_timestamp_ms": TIME,
+    "transaction_last_update_timestamp_ms": LATER,
     "transaction_start_timestamp_ms": TIME,
 }
 EMPTY = STATE | {
@@ -164,7 +166,7 @@ OPEN = ID | {
     "timeout_ms": 60_000,
     "status": 1,
     "partitions": [{"topic": "orders", "partition_ids": [0, 2]}],
-    "last_update_time": THEN,
+    "last_update_time": LATER_THEN,
     "start_time": THEN,
     "previous_producer_id": None,
     "next_producer_id": None,
@@ -187,7 +189,7 @@ SNAPSHOT = {
     "leader_epoch": 5,
     "start_offset": 100,
     "create_timestamp": TIME,
-    "write_timestamp": TIME,
+    "write_timestamp": LATER,
     "state_batches": [RANGE],
     "delivery_complete_count": 10,
 }
@@ -219,7 +221,7 @@ WHOLE = {
     "start_offset": 100,
     "delivery_complete_count": 10,
     "create_time": THEN,
-    "write_time": THEN,
+    "write_time": LATER_THEN,
     "state_batches": [RANGE],
     "is_deleted": False,
 }
