@@ -178,7 +178,9 @@ class _Loader:
             message, help = explain_missing(wanted)
             raise CannotUse(message, f"{help}, or write the path of a schema directory: ../schemas")
         if not (found / loader.MANIFEST).is_file():
-            raise CannotUse(f"{wanted} is not a directory with a {loader.MANIFEST}")
+            message = f"{wanted} is not a directory with a {loader.MANIFEST}"
+            help = f"correct the path: it starts from the directory with this {loader.MANIFEST}"
+            raise CannotUse(message, help)
         there, here = found.resolve(), around[-1]
         if there in around[:-1]:
             way = " uses ".join(p.name for p in (*around[around.index(there) :], there))
