@@ -191,7 +191,8 @@ class _Loader:
                 "use a directory beside this one",
             )
         if len(around) >= DEEPEST:
-            raise CannotUse(f"more than {DEEPEST} directories use each other in a row")
+            message = f"more than {DEEPEST} directories use each other in a row"
+            raise CannotUse(message, "put the declarations that are used into fewer directories")
         model, findings, _ = self.load(found, around)
         shown = os.fspath(found) if installed else wanted
         if findings or model is None:
