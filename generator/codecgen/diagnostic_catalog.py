@@ -178,7 +178,7 @@ CATALOG: Mapping[str, CatalogEntry] = {
     "C027": CatalogEntry(
         "Reserved name",
         "The name has a meaning in Python, in expressions or in generated code.",
-        "Choose another name. `spelled` preserves the spelling of the format's own documents.",
+        "Choose another name. `spelled` keeps the name of the format's own documents; at a key of `properties` it is the key in the file.",
     ),
     "C028": CatalogEntry(
         "Releases in an impossible order",

@@ -178,7 +178,9 @@ class _Loader:
             message, help = explain_missing(wanted)
             raise CannotUse(message, f"{help}, or write the path of a schema directory: ../schemas")
         if not (found / loader.MANIFEST).is_file():
-            raise CannotUse(f"{wanted} is not a directory with a {loader.MANIFEST}")
+            message = f"{wanted} is not a directory with a {loader.MANIFEST}"
+            help = f"correct the path: it starts from the directory with this {loader.MANIFEST}"
+            raise CannotUse(message, help)
         there, here = found.resolve(), around[-1]
         if there in around[:-1]:
             way = " uses ".join(p.name for p in (*around[around.index(there) :], there))
@@ -189,7 +191,8 @@ class _Loader:
                 "use a directory beside this one",
             )
         if len(around) >= DEEPEST:
-            raise CannotUse(f"more than {DEEPEST} directories use each other in a row")
+            message = f"more than {DEEPEST} directories use each other in a row"
+            raise CannotUse(message, "put the declarations that are used into fewer directories")
         model, findings, _ = self.load(found, around)
         shown = os.fspath(found) if installed else wanted
         if findings or model is None:

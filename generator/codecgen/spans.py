@@ -30,8 +30,8 @@ class Placed(Protocol):
 
 def hint(word: str, declared: Mapping[str, Span], what: str = "known here") -> str:
     """Return ``did you mean "x"? (file:line)`` for the closest declared name, else help for a
-    foreign constant, ``none is declared``, or ``known here: ..`` for up to 8 names, with ``what``
-    in the place of ``known here``. Return ``""`` if there are more.
+    foreign constant, ``none is declared``, or ``known here: ..`` with the first 8 names and how many more there are. ``what``
+    stands in the place of ``known here``.
     """
     guess = did_you_mean(word, declared)
     if guess:
@@ -41,9 +41,9 @@ def hint(word: str, declared: Mapping[str, Span], what: str = "known here") -> s
         return constant
     if not declared:
         return "none is declared"
-    if len(declared) <= 8:
-        return f"{what}: {', '.join(declared)}"
-    return ""
+    names = [*declared]
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return f"{what}: {', '.join(names[:8])}{more}"
 
 
 def unknown(word: str, declared: Mapping[str, Declared]) -> str:

@@ -64,10 +64,14 @@ def decode_values(
 
     decoding = parse_decoding("decode", decode)
     if path is None and schemas is None:
-        raise ValueError("decode_values needs a path with the topic _schemas, or schemas")
+        raise ValueError(
+            "decode_values needs the schemas: give path, a directory with the topic _schemas, or schemas"
+        )
     parts = [part for part in PARTS if part in frame.columns]
     if not parts:
-        raise ValueError("the DataFrame has neither a column key nor a column value")
+        raise ValueError(
+            "the DataFrame has no column key or value: select the one to decode under that name"
+        )
     for part in parts:
         if frame.schema[part].dataType != BinaryType():
             found = frame.schema[part].dataType.simpleString()

@@ -75,7 +75,7 @@ class Scan:
             )
         if self.policy is Policy.SALVAGE and self.on_damage == "raise":
             raise ValueError(
-                "the policy the policy salvage continues after damage: on_damage must not be raise"
+                "the policy salvage continues after damage: on_damage must not be raise"
             )
         _ = self.schema  # an unknown column is an error here, not where the first row is
 

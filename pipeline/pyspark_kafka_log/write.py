@@ -157,7 +157,9 @@ def _require_results(messages: list[WriterCommitMessage | None]) -> list[TaskRes
     """
     found = [one for one in messages if isinstance(one, TaskResult)]
     if len(found) < len(messages):
-        raise RuntimeError("the result of a task is missing: nothing is committed")
+        raise RuntimeError(
+            "the result of a task is missing, so nothing is committed: run the write again"
+        )
     return found
 
 

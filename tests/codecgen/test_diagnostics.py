@@ -183,7 +183,7 @@ def test_all_findings_of_a_run_are_shown_at_once() -> None:
         # "broken" is declared, only not well: nothing is said about uses of it
         'error[C012]: unknown layout "brken"',
         "error[C017]: 999 does not fit u8 (0 to 255)",
-        "error[C022]: `when` needs true or false, but this is a number",
+        "error[C022]: `when` needs true or false, but its value is a number",
     ]
 
 

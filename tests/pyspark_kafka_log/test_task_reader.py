@@ -22,6 +22,7 @@ pa = pytest.importorskip("pyarrow")
 
 from kafka_log import Segment, discover  # noqa: E402
 from kafka_log.read.plan import Split  # noqa: E402
+from kafka_log.segment.model import Policy  # noqa: E402
 from kafka_log.segment.row_selection import Aborted, RowSelection  # noqa: E402
 from pyspark_kafka_log.columns import COLUMNS, DEFAULT_COLUMNS, METADATA_COLUMNS, schema  # noqa: E402
 from pyspark_kafka_log.task_reader import Scan, read_split  # noqa: E402
@@ -377,3 +378,8 @@ def test_milliseconds_always_fit(late: Path) -> None:
     found = table(late, ["timestamp"], timestamp_unit="ms")
     assert found.schema.field(0).type == pa.timestamp("ms", "UTC")
     assert found.column(0).cast(pa.int64()).to_pylist() == [LARGEST, LARGEST + 1, TIME]
+
+
+def test_policies_that_contradict_on_damage_are_named() -> None:
+    with pytest.raises(ValueError, match=r"^the policy salvage continues after damage"):
+        Scan(policy=Policy.SALVAGE, on_damage="raise")

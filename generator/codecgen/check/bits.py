@@ -31,7 +31,8 @@ def _check_field(f: Field, type_: BitsType, layout: Layout, model: Model) -> Ite
     """
     width = SCALARS[type_.base].bits
     if not type_.members:
-        yield Diagnostic("C015", f'"{f.name}" has no members', place(f, "members"))
+        help = f"name all bits in one member: `all: {{at: 0-{width - 1}}}`"
+        yield Diagnostic("C015", f'"{f.name}" has no members', place(f, "members"), help=help)
     fitting = []
     for m in type_.members:
         if m.reserved:
@@ -103,7 +104,8 @@ def _check_version(
     reserved = [m for m in there if m.reserved]
     for m in reserved[1:]:
         message = f'"{reserved[0].name}" already reserves all remaining bits'
-        yield Diagnostic("C015", message, place(m, "reserved"))
+        help = f'take "{m.name}" out, or give it bits of its own: `at: 3-7`'
+        yield Diagnostic("C015", message, place(m, "reserved"), help=help)
     if not whole:
         return
     free = [bit for bit in range(width) if bit not in taken]

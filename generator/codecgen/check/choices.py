@@ -190,7 +190,8 @@ def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnosti
     yield from found
     where = expression_span(scope.model, expression)
     if value is not None and value.kind != "int":
-        yield Diagnostic("C055", f"the version needs a number, but this is {value}", where)
+        message = f'`version` of "{f.name}" needs a number, but its value is {value}'
+        yield Diagnostic("C055", message, where, help="name an integer field in front of it")
     held = [ref for ref in held_layouts(f.type) if ref.layout in scope.model.layouts]
     told = [ref for ref in held if scope.model.layouts[ref.layout].versions is not None]
     if held and not told:

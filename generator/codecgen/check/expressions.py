@@ -68,7 +68,8 @@ def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic
     inner = model.layouts.get(element.layout) if isinstance(element, Reference) else None
     if inner is None:
         message = f'the elements of "{fill.array}" are not layouts: they have no "{fill.target}"'
-        yield Diagnostic("C066", message, fill.span)
+        help = "take it out of `build`, or name an array of layouts"
+        yield Diagnostic("C066", message, fill.span, help=help)
         return
     for name, f, around, where in (
         (fill.target, field_of(inner, fill.target), inner, fill.span),
@@ -79,7 +80,8 @@ def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic
             yield Diagnostic("C014", message, where, help=hint(name, field_spans(around)))
         elif not _is_free_number(f):
             message = f'"{name}" is not a number that a caller of the builder gives'
-            yield Diagnostic("C066", message, where, help=f"it is declared at {f.span}")
+            help = f"name an integer without enum, `const`, `when`, `measures`, `counts` or `checksum`; it is declared at {f.span}"
+            yield Diagnostic("C066", message, where, help=help)
         elif fill.otherwise is not None and f is not base and isinstance(f.type, ScalarType):
             reach = integer_range(f.type.name) or (0, 0)
             yield from check_reach(fill.otherwise, f.type.name, reach, place(fill, "otherwise"))
@@ -113,7 +115,9 @@ def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
         yield from found
         if not found and not any(True for _ in rule.condition.paths()):
             message = f'the rule "{rule.name}" uses no field, so its result is always the same'
-            yield Diagnostic("C065", message, expression_span(scope.model, rule.condition))
+            where = expression_span(scope.model, rule.condition)
+            help = "use a field of the layout in it, or take the rule out"
+            yield Diagnostic("C065", message, where, help=help)
     elif rule.ascending is not None:
         yield from _check_ascending(rule, rule.ascending, scope)
 
@@ -250,7 +254,7 @@ def check_kind(kind: str, expression: Expression, scope: Scope, what: str) -> It
     yield from check_ages(resolver)
     if found is not None and found.kind != kind:
         wanted = {"bool": "true or false", "enum": "a value of an enum"}[kind]
-        message = f"{what} needs {wanted}, but this is {found}"
+        message = f"{what} needs {wanted}, but its value is {found}"
         help = (
             "compare it with something: `x != 0`" if kind == "bool" and found.kind == "int" else ""
         )
@@ -293,12 +297,12 @@ def check_type(
         return
     place = expression_span(scope.model, expression)
     if found.kind == "null" and not wanted.nullable:
-        yield Diagnostic("C022", f"{what} cannot be null", place)
+        yield Diagnostic("C022", f"{what} cannot be null", place, help="write another value")
     elif found.kind != "null":
         widened = wanted.kind == "float" and found.kind == "int"
         if (found.kind, found.enum) != (wanted.kind, wanted.enum) and not widened:
             help = _suggest_literal(expression.node, wanted)
-            message = f"{what} needs {wanted}, but this is {found}"
+            message = f"{what} needs {wanted}, but its value is {found}"
             yield Diagnostic("C022", message, place, help=help)
 
 
@@ -342,6 +346,6 @@ def _check_derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
     wanted = {"string": "text", "bytes": "bytes"}.get(d.type, "int")
     if found is not None and found.kind not in (wanted, "null"):
         place = expression_span(scope.model, d.value)
-        message = f'"{d.name}" needs {Type(wanted)} or null, but this is {found}'
+        message = f'"{d.name}" needs {Type(wanted)} or null, but its value is {found}'
         help = {"text": "write `type: string`", "bytes": "write `type: bytes`"}.get(found.kind, "")
         yield Diagnostic("C022", message, place, help=help)

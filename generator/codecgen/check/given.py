@@ -156,7 +156,7 @@ def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[D
     help = f"it is declared at {declared.span}"
     type_ = found.type
     if (type_.kind, type_.enum) != (wanted.kind, wanted.enum):
-        message = f'"{declared.name}" needs {wanted}, but this is {type_}'
+        message = f'"{declared.name}" needs {wanted}, but is given {type_}'
         yield Diagnostic("C071", message, where, help=help)
     elif type_.nullable:
         message = f'"{declared.name}" may be null here: a layout is given values, not null'
@@ -185,9 +185,7 @@ def _check_elements(found: Value, declared: Field, where: Span) -> Iterator[Diag
     elements = [type_.element for type_ in types if isinstance(type_, ArrayType)]
     if elements and all(_fits(one, declared.type.element) for one in elements):
         return
-    message = (
-        f'"{declared.name}" needs an {given_type_words(declared)}, and this has other elements'
-    )
+    message = f'"{declared.name}" needs an {given_type_words(declared)}, and the array that it is given has other elements'
     help = f"it is declared at {declared.span}; elements are plain and never null"
     yield Diagnostic("C071", message, where, help=help)
 

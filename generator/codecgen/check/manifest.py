@@ -34,7 +34,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
         for key in ("at", "reason"):
             if not getattr(accepted, key):
                 message = f"the `{key}` of an accepted break is empty"
-                yield Diagnostic("C017", message, accepted.span)
+                yield Diagnostic("C017", message, accepted.span, help=f"write a text: `{key}: ..`")
     if len(model.files) == 1:
         message = "the schema directory declares nothing"
         help = "add a file with a `layout`"
@@ -54,7 +54,8 @@ def _check_address(what: str, pattern: str, part: str, where: Span) -> Iterator[
         or any(map(_is_unsafe, pattern))
     ):
         message = f"{what} must have {{}} once, in the place of {part}, and no blanks, quotes, <, > or other {{"
-        yield Diagnostic("C017", message, where)
+        help = f"write {{}} for {part}, such as https://example.org/{{}}"
+        yield Diagnostic("C017", message, where, help=help)
 
 
 def _is_unsafe(character: str) -> bool:

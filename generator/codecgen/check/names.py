@@ -292,14 +292,20 @@ def _check_fields(layout: Layout) -> Iterator[Diagnostic]:
 
 
 def check_word(
-    name: str, where: Span, taken: frozenset[str], *, field: bool = False
+    name: str,
+    where: Span,
+    taken: frozenset[str],
+    *,
+    field: bool = False,
+    kept: str = "to keep the name in the format's own documents",
 ) -> Iterator[Diagnostic]:
     """Yield one diagnostic if a name is a Python keyword, in ``taken``, or longer than ``LONGEST``.
-    ``field`` selects the help to use the name with ``_`` appended and ``spelled``.
+    ``field`` selects the help to use the name with ``_`` appended and ``spelled``; ``kept`` says what
+    that is for.
     """
     help = "take another name"
     if field:
-        help = f'write "{name}_", and `spelled: {name}` to keep the name in the format\'s own documents'
+        help = f'write "{name}_", and `spelled: {name}` {kept}'
     if keyword.iskeyword(name):
         yield Diagnostic("C027", f'"{name}" is a keyword of Python', where, help=help)
     elif name in taken:
@@ -312,7 +318,8 @@ def check_word(
 
 def _too_long(name: str, where: Span) -> Diagnostic:
     """Return the diagnostic about a name that is too long."""
-    return Diagnostic("C027", f"the name has {len(name)} characters, more than {LONGEST}", where)
+    message = f"the name has {len(name)} characters, more than {LONGEST}"
+    return Diagnostic("C027", message, where, help="take a shorter name")
 
 
 def class_of(enum: str) -> str:

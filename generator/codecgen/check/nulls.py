@@ -67,7 +67,12 @@ def check_container_default(
     else:
         what = f'"{f.name}" is a layout that is always there: it has no default'
         message = "a layout that can be null has null as its default" if nullable else what
-    yield Diagnostic("C017", message, where)
+    help = (
+        "take the default out"
+        if "no default" in message
+        else "write such a default, or take it out"
+    )
+    yield Diagnostic("C017", message, where, help=help)
 
 
 def _check_bytes(f: Field, type_: BytesType, key: str = "none") -> Iterator[Diagnostic]:
@@ -113,8 +118,8 @@ def _check_array(
     if isinstance(counted, ScalarType):
         name = counted.name
     if name is None:
-        message = f'only a count or a length can mean null, and "{f.name}" has neither'
-        help = 'take out "none", or give the array a `count`'
+        message = f'only a count or a length in front of the elements can mean null, and "{f.name}" has neither'
+        help = 'take out "none", or give the array a `count` that is a type, such as `count: i32`'
         yield Diagnostic("C011", message, place(f, "none"), help=help)
         return
     what = "length" if name is type_.length else "count"

@@ -202,7 +202,8 @@ class Ends:
             )
             yield Diagnostic("C031", message, where, help=help)
         elif any(self.min_size(plan) == 0 for plan in self.plan.held(ref, layout)):
-            yield Diagnostic("C031", _empty_message(f'"{ref}"', fp.name), where)
+            help = f'give "{ref.layout}" a field that always has bytes, such as a length'
+            yield Diagnostic("C031", _empty_message(f'"{ref}"', fp.name), where, help=help)
 
     def chosen_elements(
         self, fp: FieldPlan, choice: ChoiceType, layout: LayoutPlan

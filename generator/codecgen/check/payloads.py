@@ -126,8 +126,9 @@ def _check_same_enum(
         enum = f.type.enum if f is not None and isinstance(f.type, ScalarType) else None
         given = kind.choice.given
         if enum is not None and given is not None and enum != given:
-            message = f'"{kind.of}" is given {given}, but "{decider.choice.by}" is {enum}'
-            yield Diagnostic("C059", message, place(view, f"of.{kind.name}"))
+            message = f'"{kind.of}" is chosen by a value of the enum "{given}", but "{decider.choice.by}" has the enum "{enum}"'
+            help = f'name a choice `given` the enum "{enum}", or a layout'
+            yield Diagnostic("C059", message, place(view, f"of.{kind.name}"), help=help)
             return
 
 
@@ -140,7 +141,8 @@ def _check_rows(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
     if not rows.parts:
         known = ", ".join(f"{name}: .." for name in view.parts)
         message = "rows of payloads say what each part is"
-        yield Diagnostic("C059", message, place(rows, "of"), help=f"`of: {{{known}}}`")
+        help = f"write `of: {{{known}}}` with the layout of each part"
+        yield Diagnostic("C059", message, place(rows, "of"), help=help)
         return
     for key, there in (
         ("header_only", rows.header_only),
@@ -149,7 +151,7 @@ def _check_rows(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
     ):
         if there:
             message = f"rows of payloads have no `{key}`"
-            yield Diagnostic("C059", message, place(rows, key))
+            yield Diagnostic("C059", message, place(rows, key), help=f"leave out `{key}`")
     kinds = {kind.name: kind for kind in part_kinds(model, view)}
     wrong = False
     for name, layout in rows.parts.items():
@@ -203,14 +205,15 @@ def _check_occurrence(
         f = None if layout is None else field_of(layout, array)
         if f is None or not isinstance(f.type, ArrayType):
             message = f'"{rows.each}" is not an array of a part of these rows'
-            yield Diagnostic("C032", message, place(rows, "each"), help="`each: part.array`")
+            help = f"write a part and its array: `each: {part if part in rows.parts else next(iter(rows.parts))}.ARRAY`"
+            yield Diagnostic("C032", message, place(rows, "each"), help=help)
             return
     yield from _check_columns(rows, view, plan)
 
 
 def _list_companions(rows: Rows, kinds: dict[str, PartKind]) -> str:
     """Return as text which layouts the other parts can have together with the rows' layout of the
-    deciding part: ``value is a or b there``. Return ``""`` if no part decides or the rows do not
+    deciding part: ``with "key", value is a or b``. Return ``""`` if no part decides or the rows do not
     name it. Parts that are no choice are left out.
     """
     decider = next((kind for kind in kinds.values() if kind.decides), None)
@@ -222,7 +225,7 @@ def _list_companions(rows: Rows, kinds: dict[str, PartKind]) -> str:
         if kind is not decider and kind.choice is not None:
             other = {ref.layout for n in keys if (ref := kind.reference(n)) is not None}
             what = " or ".join(sorted(other)) or "nothing"
-            said.append(f"{kind.name} is {what} there")
+            said.append(f'with "{rows.parts[decider.name]}", {kind.name} is {what}')
     return "; ".join(said)
 
 

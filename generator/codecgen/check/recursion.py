@@ -132,7 +132,7 @@ def _endless_diagnostic(layout: Layout, cycle: list[str], fields: list[Field]) -
     if isinstance(f.type, ArrayType):
         help = "limit how deep the array may go: `nesting: 8`"
         if not _can_be_empty(f):
-            help = "write a `when` at the array: it is never empty"
+            help = "write a `when` at the array, so that it can be missing: it always has elements"
     return Diagnostic("C019", f"{way}, without end", ref.span, help=help)
 
 
@@ -156,7 +156,8 @@ def _check_depth(model: Model) -> Iterator[Diagnostic]:
             )
         if depth[layout.name] > DEEPEST:
             message = f'layouts are nested {depth[layout.name]} deep in "{layout.name}", more than {DEEPEST}'
-            yield Diagnostic("C026", message, layout.span, help="an array counts as one more")
+            help = "let fewer layouts hold each other; an array of layouts counts as two levels"
+            yield Diagnostic("C026", message, layout.span, help=help)
             return
 
 

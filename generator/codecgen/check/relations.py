@@ -134,7 +134,8 @@ def _check_range(
     )
     if not field_range.first and first >= len(layout.fields):
         message = f'no field follows "{f.name}" that it could {"measure" if key == "measures" else "cover"}'
-        yield Diagnostic("C016", message, field_range.span)
+        help = f'move "{f.name}" in front of the fields of the range, or write `from:`'
+        yield Diagnostic("C016", message, field_range.span, help=help)
         return
     if last < first:
         message = f'the range ends with "{field_range.last}", before "{layout.fields[first].name}", where it begins'
@@ -238,7 +239,8 @@ def _check_counted(f: Field, array: Field, layout: Layout, where: Span) -> Itera
     own, target = index_of(layout, f.name) or 0, index_of(layout, array.name) or 0
     if target < own:
         message = f'"{array.name}" lies before "{f.name}", which counts it'
-        yield Diagnostic("C016", message, where, help=f"it is declared at {array.span}")
+        help = f'move "{f.name}" in front of "{array.name}" ({array.span})'
+        yield Diagnostic("C016", message, where, help=help)
     first = next(g for g in layout.fields if array.name in g.counts)
     if first is not f:
         message = f'"{array.name}" is counted by "{first.name}" already'
@@ -252,7 +254,8 @@ def _check_counted(f: Field, array: Field, layout: Layout, where: Span) -> Itera
             message = (
                 f'"{f.name}" counts "{array.name}", but in version {version} there is no "{name}"'
             )
-            yield Diagnostic("C020", message, where)
+            help = f'give both the same `versions`; "{array.name}" is declared at {array.span}'
+            yield Diagnostic("C020", message, where, help=help)
             break
 
 
@@ -393,7 +396,8 @@ def check_overlap(f: Field, layout: Layout) -> Iterator[Diagnostic]:
             if seen.setdefault(i, part) is not part:
                 message = f'"{f.name}" covers "{layout.fields[i].name}" twice'
                 where = f.places.get(f"{key}.from", part.span)
-                yield Diagnostic("C063", message, where)
+                help = "let the second range begin after the first one, or take it out"
+                yield Diagnostic("C063", message, where, help=help)
                 return
 
 
@@ -412,21 +416,29 @@ def check_cycles(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
             for g in (layout.fields[ends[0] : ends[1] + 1] if ends is not None else ())
             if g in checksums and g.name not in zeros
         ]
+    reached = {f.name: _reachable(f.name, covers) for f in checksums}
     for f in checksums:
-        seen: set[str] = set()
-        todo = list(covers.get(f.name, ()))
-        while todo:
-            g = todo.pop()
-            if g.name not in seen:
-                seen.add(g.name)
-                todo += covers.get(g.name, ())
-        if f.name in seen:
-            others = ", ".join(f'"{name}"' for name in sorted(seen - {f.name}))
-            message = f'"{f.name}" covers {others}, which covers it too'
-            yield Diagnostic(
-                "C016", message, place(f, "covers"), help="one must not cover the other"
+        cycle = [g for g in sorted(reached[f.name]) if g != f.name and f.name in reached[g]]
+        if cycle:
+            *most, last = [f'"{name}"' for name in (f.name, *cycle)]
+            message = (
+                f"{', '.join(most)} and {last} cover each other, so that none can be computed first"
             )
+            help = "take one out of the range that the other covers, or let it count as zero there: `zero: [..]`"
+            yield Diagnostic("C016", message, place(f, "covers"), help=help)
             return
+
+
+def _reachable(name: str, covers: dict[str, list[Field]]) -> set[str]:
+    """Return the names of the checksums that a checksum covers, directly or through others."""
+    seen: set[str] = set()
+    todo = list(covers[name])
+    while todo:
+        g = todo.pop()
+        if g.name not in seen:
+            seen.add(g.name)
+            todo += covers[g.name]
+    return seen
 
 
 MOST_ELEMENTS = 1 << 20

@@ -54,7 +54,10 @@ def _as_of_folders(model: Model) -> Iterator[Diagnostic]:
                 f"documents.as_of_folders.{i}", place(manifest, "documents")
             )
             message = f"no schema lies in a folder {folder!r}"
-            help = did_you_mean(folder, folders) or f"folders: {', '.join(sorted(folders))}"
+            missing = folders - set(manifest.as_of_folders)
+            help = did_you_mean(folder, missing) or "take it out"
+            if missing and help == "take it out":
+                help = f"take it out, or name a folder with schemas: {', '.join(sorted(missing))}"
             yield Diagnostic("C018", message, where, "no such folder", help)
 
 
@@ -75,7 +78,9 @@ def _check_order(manifest: Manifest) -> Iterator[Diagnostic]:
         if release_key(before) >= release_key(after):
             message = f"{after} stands after {before}: releases go from the oldest to the newest"
             where = manifest.places.get(f"releases.{i + 1}", place(manifest, "releases"))
-            yield Diagnostic("C028", message, where)
+            help = f"take {after} out" if release_key(before) == release_key(after) else ""
+            help = help or f"move {after} in front of the releases that are newer"
+            yield Diagnostic("C028", message, where, help=help)
 
 
 def is_known_release(release: str, manifest: Manifest) -> bool:
@@ -89,8 +94,9 @@ def _check_known(release: str | None, where: Span, manifest: Manifest) -> Iterat
     """
     if release is None or is_known_release(release, manifest):
         return
-    help = did_you_mean(release, manifest.releases)
-    help = help or f"add it to `releases` ({place(manifest, 'releases')})"
+    guess = did_you_mean(release, manifest.releases)
+    add = f"add {release} to `releases` ({place(manifest, 'releases')})"
+    help = f"{guess} If not, {add}" if guess else add
     message = f"the manifest does not list the release {release}"
     yield Diagnostic("C018", message, where, "not listed", help)
 
@@ -123,7 +129,8 @@ def _check_layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
         first, last = (since and since.release), (until and until.release)
         if first and last and release_key(first) >= release_key(last):
             message = f"version {version} ends in {last}, before it begins in {first}"
-            yield Diagnostic("C028", message, where)
+            help = "write a later release under `until`, or an earlier one under `since`"
+            yield Diagnostic("C028", message, where, help=help)
     for f in layout.fields:
         yield from _check_since(f.since, place(f, "since"), manifest)
         yield from _check_not_older(
@@ -165,7 +172,8 @@ def _check_not_older(
         return
     if release_key(inner.release) < release_key(outer.release):
         message = f"{inner.release} is before {outer.release}, the first release with {what}"
-        yield Diagnostic("C028", message, inner.span or where)
+        help = f"write {outer.release} or a later release, or correct `since` of {what}"
+        yield Diagnostic("C028", message, inner.span or where, help=help)
 
 
 def _check_former_name(
@@ -182,7 +190,8 @@ def _check_former_name(
     first = since.release if since is not None else None
     if first is not None and release_key(formerly.until) <= release_key(first):
         message = f'"{f.name}" exists since {first}, so it had no other name until {formerly.until}'
-        yield Diagnostic("C028", message, where)
+        help = f"write a release after {first}: the first one with the new name"
+        yield Diagnostic("C028", message, where, help=help)
 
 
 def _check_misprint(
@@ -216,7 +225,8 @@ def _check_range_ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
             message = (
                 f'"{f.name}" exists since {begin}, but uses "{name}", which exists since {since}'
             )
-            yield Diagnostic("C028", message, place(f, key))
+            help = f"correct one of the two `since`; see {place(end, 'since') if end else f.span}"
+            yield Diagnostic("C028", message, place(f, key), help=help)
 
 
 def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:

@@ -38,8 +38,13 @@ def _check_naming_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
         message = f'"{naming.name}" names a secret, but is not text'
         yield Diagnostic("C017", message, where, help="give it the type string")
     if not secret.endings:
-        yield Diagnostic("C017", "no ending is given, so nothing is a secret", where)
+        message = "`endings` is empty, so nothing is a secret"
+        help = "write the ends of the names, such as `endings: [password]`, or take `sensitive` out"
+        yield Diagnostic("C017", message, where, help=help)
     for ending in secret.endings:
         if not ending or ending != ending.lower():
             message = f'no name ends with "{ending}": endings are compared in lower case'
-            yield Diagnostic("C017", message, where, help="write it in lower case")
+            help = f'write "{ending.lower()}"'
+            if not ending:
+                message, help = 'every name ends with ""', "take it out of `endings`"
+            yield Diagnostic("C017", message, where, help=help)

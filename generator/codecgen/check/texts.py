@@ -72,7 +72,8 @@ def _check_names(text: Text) -> Iterator[Diagnostic]:
         for value in line.values if isinstance(line, EachLine) else ():
             yield from check_word(value.name, value.span, taken)
     for value in text.properties:
-        yield from check_word(value.name, value.span, taken | BESIDE, field=True)
+        kept = "to keep the key in the file"
+        yield from check_word(value.name, value.span, taken | BESIDE, field=True, kept=kept)
 
 
 def _check_lines(text: Text) -> Iterator[Diagnostic]:
@@ -90,7 +91,8 @@ def _check_lines(text: Text) -> Iterator[Diagnostic]:
             yield from _check_piece(line, "separator", line.separator)
             if line.separator and line.separator in line.label:
                 message = f'the separator stands in the label of "{line.name}": it would end there'
-                yield Diagnostic("C031", message, place(line, "label"))
+                help = "write a separator that the label does not have"
+                yield Diagnostic("C031", message, place(line, "label"), help=help)
         if isinstance(line, EachLine) or line.counts is None:
             continue
         where = place(line, "counts")
@@ -100,13 +102,17 @@ def _check_lines(text: Text) -> Iterator[Diagnostic]:
             yield Diagnostic("C014", f'no line is called "{line.counts}"', where, help=help)
         elif not isinstance(found, EachLine):
             message = f'"{found.name}" is one line: what is counted has `each`'
-            yield Diagnostic("C016", message, where)
+            help = (
+                f'name lines with `each`, or take "counts" out; "{found.name}" is at {found.span}'
+            )
+            yield Diagnostic("C016", message, where, help=help)
         elif text.lines.index(found) < i:
             message = f'"{found.name}" stands before the line that counts it'
-            yield Diagnostic("C016", message, where)
+            help = f'move "{line.name}" in front of "{found.name}" ({found.span})'
+            yield Diagnostic("C016", message, where, help=help)
         elif line.counts in counted:
             message = f'"{found.name}" is counted by "{counted[line.counts]}" already'
-            yield Diagnostic("C016", message, where)
+            yield Diagnostic("C016", message, where, help='take "counts" out of one of the two')
         else:
             counted[line.counts] = line.name
 
@@ -200,7 +206,9 @@ def _no_effect(freedom: str, what: str, where: Span) -> Diagnostic:
     apply. Its help says what the tolerance allows.
     """
     message = f'"{freedom}" has no effect on {what}'
-    return Diagnostic("C029", message, where, help=f"it allows {TEXT_FREEDOMS[freedom]}")
+    return Diagnostic(
+        "C029", message, where, help=f"take the word out: it allows {TEXT_FREEDOMS[freedom]}"
+    )
 
 
 def _applies(freedom: str, line: TextValue | EachLine) -> bool:

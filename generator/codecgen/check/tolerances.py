@@ -53,9 +53,9 @@ def _no_effect(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
     tolerance could apply. Its help says what the tolerance allows.
     """
     message = f'"{freedom}" has no effect on {what}'
-    help = f"it allows {FREEDOMS[freedom]}"
+    help = f"take the word out: it allows {FREEDOMS[freedom]}"
     if freedom == "truncated_tail":
-        help += "; the array must reach to the end (no count, no condition in `until`), and its elements need a fixed size or, at a fixed place, a field that `measures` them to their end"
+        help += "; it has an effect if the array reaches to the end (no count, no condition in `until`), and its elements have a fixed size or, at a fixed place, a field that `measures` them to their end"
     return Diagnostic("C029", message, place(thing, "accepts"), help=help)
 
 

@@ -62,7 +62,8 @@ def _check_enum(enum: Enum) -> Iterator[Diagnostic]:
     one, and for each number outside -2^63 to 2^64 - 1.
     """
     if not enum.values:
-        yield Diagnostic("C017", f'the enum "{enum.name}" has no values', enum.span)
+        message = f'the enum "{enum.name}" has no values'
+        yield Diagnostic("C017", message, enum.span, help="add one: `values: {NAME: 0}`")
     seen: dict[int, tuple[str, Span]] = {}
     for value in enum.values:
         where = place(value, "value")
@@ -232,10 +233,12 @@ def _check_data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[D
     reach = integer_range(length) or (0, MAX_BYTES)
     if size > reach[1]:
         message = f"{words} has {size} bytes, more than {length} can say ({reach[1]})"
-        yield Diagnostic("C017", message, where)
+        help = "write a shorter value, or a wider type of the length"
+        yield Diagnostic("C017", message, where, help=help)
     elif size == type_.null and length != "compact":
         message = f"{words} has {size} bytes, which is the length that means null"
-        yield Diagnostic("C017", message, where)
+        help = "write a value of another length, or another number under `none`"
+        yield Diagnostic("C017", message, where, help=help)
 
 
 def _check_zeros(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnostic]:
@@ -246,15 +249,16 @@ def _check_zeros(type_: BytesType, value: str | bytes, where: Span) -> Iterator[
     if not isinstance(type_.length, int):
         if 0 in data:
             message = f"{_short_text(value)} has a zero byte, which would end it"
-            yield Diagnostic("C017", message, where)
+            yield Diagnostic("C017", message, where, help="write a value without zero bytes")
     elif len(data) > type_.length:
         message = (
             f"{_short_text(value)} has {len(data)} bytes, more than the field ({type_.length})"
         )
-        yield Diagnostic("C017", message, where)
+        help = f"write at most {type_.length} bytes"
+        yield Diagnostic("C017", message, where, help=help)
     elif data[-1:] == b"\0":
-        message = f"{_short_text(value)} ends with a zero byte, which would be read as none of it"
-        yield Diagnostic("C017", message, where)
+        message = f"{_short_text(value)} ends with a zero byte, which readers take for the zeros that fill the field up"
+        yield Diagnostic("C017", message, where, help="write it without zeros at the end")
 
 
 def _check_default(
@@ -266,8 +270,9 @@ def _check_default(
     """
     where = expression_span(model, default)
     if isinstance(f.type, BitsType):
-        message = f'"{f.name}" has no default: its members have'
-        yield Diagnostic("C017", message, where)
+        message = f'"{f.name}" has no default of its own: each of its members may have one'
+        help = "move it into a member: `{at: 0-3, default: 1}`"
+        yield Diagnostic("C017", message, where, help=help)
     elif not isinstance(f.type, ScalarType | BytesType | PaddingType):
         yield from check_container_default(
             f, where, nullable, is_null=isinstance(default.node, Null)

@@ -70,10 +70,14 @@ def _check_own(layout: Layout) -> Iterator[Diagnostic]:
             )
         return
     if v.high is None:
-        message = "the versions of a layout have an end"
-        yield Diagnostic("C010", message, where, help=f"write {v.low}-{v.low + 1} or the like")
+        message = "the versions of a layout must have an end"
+        yield Diagnostic(
+            "C010", message, where, help=f"write the last one too, such as {v.low}-{v.low + 1}"
+        )
     elif v.high - v.low >= MAX_VERSIONS:
-        yield Diagnostic("C010", f"more than {MAX_VERSIONS} versions of one layout", where)
+        message = f"a layout has at most {MAX_VERSIONS} versions"
+        help = f"write fewer versions, such as {v.low}-{v.low + MAX_VERSIONS - 1}"
+        yield Diagnostic("C010", message, where, help=help)
     for version in layout.version_notes:
         if version not in v:
             yield _missing_diagnostic(
@@ -178,20 +182,24 @@ def _check_version_type(f: Field, layout: Layout, versions: Versions) -> Iterato
     if f.versions is not None or f.when is not None:
         key = "versions" if f.versions is not None else "when"
         message = f'"{f.name}" holds the version, so it must exist in all versions'
-        yield Diagnostic("C021", message, place(f, key))
+        yield Diagnostic("C021", message, place(f, key), help=f'take out "{key}"')
     if f.types:
         message = f'"{f.name}" holds the version, so its type is the same in all of them'
-        yield Diagnostic("C021", message, place(f, "type"))
+        yield Diagnostic(
+            "C021", message, place(f, "type"), help="write one type, such as `type: i16`"
+        )
     if (
         not isinstance(f.type, ScalarType)
         or f.type.enum
         or (reach := integer_range(f.type.name)) is None
     ):
         message = f'"{f.name}" holds the version, so it is an integer without an enum'
-        yield Diagnostic("C017", message, place(f, "type"))
+        help = "write an integer type, such as `type: u8`, without `enum`"
+        yield Diagnostic("C017", message, place(f, "type"), help=help)
     elif versions.high is not None and not reach[0] <= versions.high <= reach[1]:
-        message = f"version {versions.high} does not fit {f.type.name}"
-        yield Diagnostic("C017", message, place(f, "type"))
+        message = f"version {versions.high} does not fit {f.type.name} ({reach[0]} to {reach[1]})"
+        help = "write a wider type, or fewer `versions` of the layout"
+        yield Diagnostic("C017", message, place(f, "type"), help=help)
 
 
 def _check_named(ref: Reference, model: Model) -> Iterator[Diagnostic]:

@@ -23,7 +23,7 @@ from codecgen.schema.types import (
     ScalarType,
     StructType,
 )
-from codecgen.spans import place
+from codecgen.spans import hint, place
 
 FLOATS = {"float": "f32", "double": "f64"}
 """The fields that columns of numbers with a fraction are for."""
@@ -39,7 +39,8 @@ def check_names(view: View) -> Iterator[Diagnostic]:
     """
     if keyword.iskeyword(view.name) or view.name.endswith(_MODULES):
         message = f'"{view.name}" cannot be the name of a view: modules are called after it'
-        yield Diagnostic("C027", message, view.span)
+        help = "take a name that is no keyword of Python and does not end in " + ", ".join(_MODULES)
+        yield Diagnostic("C027", message, view.span, help=help)
     taken: set[str] = set()
     for column in view.columns:
         for name, c in _iterate_names(column, column.name):
@@ -50,7 +51,8 @@ def check_names(view: View) -> Iterator[Diagnostic]:
             if c is not column and c.on_request:
                 whole = "struct" if column.type == "struct" else "list"
                 message = f'`on_request` is only for whole columns, and "{c.name}" is a part of its {whole}'
-                yield Diagnostic("C032", message, place(c, "on_request"))
+                help = f'move it to the column "{column.name}" ({column.span})'
+                yield Diagnostic("C032", message, place(c, "on_request"), help=help)
 
 
 def _iterate_names(column: Column, name: str) -> Iterator[tuple[str, Column]]:
@@ -71,13 +73,13 @@ def check_content(column: Column, value: Value | None, model: Model) -> Iterator
             yield from check_content(column, part, model)
     elif isinstance(value, FieldValue) and column.parts:
         for f in value.field.variants():
-            yield from _check_parts(column, f.type, model)
+            yield from _check_parts(column, f.type, f, model)
 
 
-def _check_parts(column: Column, type_: FieldType, model: Model) -> Iterator[Diagnostic]:
+def _check_parts(column: Column, type_: FieldType, f: Field, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each struct member without a matching field of the layout that the
     field type holds, if the type is a choice of layouts, or if a list of structs is over elements
-    that are no layouts. A list of plain values is checked by its element type.
+    that are no layouts. A list of plain values is checked by its element type. ``f`` is the field.
     """
     ref: object = None
     if column.type == "struct" and isinstance(type_, StructType):
@@ -85,11 +87,12 @@ def _check_parts(column: Column, type_: FieldType, model: Model) -> Iterator[Dia
     elif column.type == "list" and isinstance(type_, ArrayType):
         ref = type_.element
         if column.element is not None:
-            yield from _check_element(column.element, type_.element, model)
+            yield from _check_element(column.element, type_.element, f)
             return
     elif column.type == "struct" and isinstance(type_, ChoiceType):
         message = f'"{column.name}" holds one of several layouts, which is not a struct'
-        yield Diagnostic("C032", message, column.span)
+        help = "give fields of its cases columns of their own: `value.body.moved.to`"
+        yield Diagnostic("C032", message, column.span, help=help)
         return
     if isinstance(ref, Reference):
         layout = model.layouts.get(ref.layout)
@@ -98,24 +101,26 @@ def _check_parts(column: Column, type_: FieldType, model: Model) -> Iterator[Dia
             yield from _check_member(member, layout, model)
     elif ref is not None:
         message = f'the elements are not layouts: "{column.name}" cannot hold lists of structs'
-        help = "write `list:` with a type, as `list: int32`"
+        help = f"write `list:` with one type that holds the elements; {_help_for(f)}"
         yield Diagnostic("C032", message, column.span, help=help)
 
 
-def _check_element(column: Column, element: Element, model: Model) -> Iterator[Diagnostic]:
+def _check_element(column: Column, element: Element, f: Field) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a list of plain values is over an array of layouts, of a type that its
-    element column cannot hold, or of bytes that may be null.
+    element column cannot hold, or of bytes that may be null. ``f`` is the array.
     """
     if isinstance(element, Reference):
         message = f'the elements are of "{element}": lists of these are lists of structs'
         help = "write `list:` with names of its fields and their columns"
         yield Diagnostic("C032", message, column.span, help=help)
     elif not _can_hold(column, element):
-        message = f"lists of {column.type} cannot hold the elements of this array"
-        yield Diagnostic("C032", message, column.span)
+        message = f'lists of {column.type} cannot hold the elements of "{f.name}"'
+        help = f"write a type that holds them; the array is declared at {f.span}"
+        yield Diagnostic("C032", message, column.span, help=help)
     elif isinstance(element, BytesType) and element.null is not None:
-        message = "elements that may be null cannot be shown as a list"
-        yield Diagnostic("C032", message, column.span)
+        message = f'elements of "{f.name}" may be null, and a list holds no null'
+        help = f"leave out the column; the array is declared at {f.span}"
+        yield Diagnostic("C032", message, column.span, help=help)
 
 
 def _check_member(column: Column, layout: Layout, model: Model) -> Iterator[Diagnostic]:
@@ -130,17 +135,18 @@ def _check_member(column: Column, layout: Layout, model: Model) -> Iterator[Diag
         return
     if f is None or not all(_can_hold(column, one.type) for one in f.variants()):
         kind = column.type if column.element is None else f"list of {column.element.type}"
-        message = f'"{layout.name}" has no field "{column.name}" of type {kind}'
-        help = f"the elements are declared at {layout.span}"
-        if f is not None or not column.members:
-            help = _help_for(f) or help
+        message = f'"{layout.name}" has no field "{column.name}"'
+        help = hint(column.name, {one.name: one.span for one in layout.fields})
+        if f is not None:
+            message = f'"{column.name}" is {kind}, which the field "{f.name}" of "{layout.name}" does not fit'
+            help = f"write a type that holds it; {_help_for(f)}"
         yield Diagnostic("C032", message, column.span, help=help)
         return
     if can_be_missing(f) and not column.nullable:
         message = f'"{column.name}" can be null in "{layout.name}"'
         yield Diagnostic("C032", message, column.span, help="say `nullable: true`")
     for one in f.variants():
-        yield from _check_parts(column, one.type, model)
+        yield from _check_parts(column, one.type, f, model)
 
 
 def _check_derived_member(
@@ -152,13 +158,14 @@ def _check_derived_member(
     type_ = BytesType("i32", text=derived.type == "string")
     if not _can_hold(column, ScalarType(derived.type) if derived.python == "int" else type_):
         message = f'"{layout.name}" derives "{column.name}" as {derived.type}, which {column.type} cannot hold'
-        help = f"it is declared at {derived.span}"
+        help = f"write another type; the value is declared at {derived.span}"
         yield Diagnostic("C032", message, column.span, help=help)
     elif derived.versions is not None:
         message = (
             f'"{derived.name}" is derived in some versions only: it cannot be a part of a column'
         )
-        yield Diagnostic("C032", message, column.span, help=f"it is declared at {derived.span}")
+        help = f"leave it out; it is declared at {derived.span}"
+        yield Diagnostic("C032", message, column.span, help=help)
     elif not column.nullable and _can_derive_null(derived, layout, model):
         message = f'"{column.name}" can be null in "{layout.name}"'
         yield Diagnostic("C032", message, column.span, help="say `nullable: true`")

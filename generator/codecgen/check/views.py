@@ -83,7 +83,8 @@ def _find_layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]
         return {ref.layout for _, ref in choice.cases}
     elif choice is not None:
         message = f'"{view.of}" is not a choice by a field: its layouts do not follow each other in a file'
-        found.append(Diagnostic("C032", message, where))
+        help = "name a layout, or a choice `by` a field of its cases; rows can also be elements of an array: `each`"
+        found.append(Diagnostic("C032", message, where, help=help))
     elif view.of in model.layouts:
         wrong = list(_check_entries(model.layouts[view.of], model, where))
         found += wrong
@@ -107,15 +108,18 @@ def _check_entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagno
         message = (
             f'"{layout.name}" has several versions, and its bytes do not say which one they are'
         )
-        yield Diagnostic("C032", message, where, help=help)
+        named = f"say `is: version` at the field that holds its version; {help}"
+        yield Diagnostic("C032", message, where, help=named)
     if any(ends.layout_open(plan) for plan in plans):
         message = (
             f'"{layout.name}" takes all remaining bytes, so an input could hold only one entry'
         )
-        yield Diagnostic("C032", message, where, help=help)
+        sized = f"begin it with its length, such as `size: {{type: u16, measures: rest}}`; {help}"
+        yield Diagnostic("C032", message, where, help=sized)
     elif any(ends.min_size(plan) == 0 for plan in plans):
         message = f'"{layout.name}" can have 0 bytes, but an entry must have at least one byte'
-        yield Diagnostic("C032", message, where, help=help)
+        longer = f"give it a field that always has bytes, such as a length; {help}"
+        yield Diagnostic("C032", message, where, help=longer)
 
 
 def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[Diagnostic]:
@@ -133,14 +137,18 @@ def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iter
         return
     if rows.each is not None and rows.header_only:
         message = "rows are the elements of an array, or the head of the layout: not both"
-        yield Diagnostic("C032", message, place(rows, "header_only"))
+        help = "leave out `header_only` or `each`"
+        yield Diagnostic("C032", message, place(rows, "header_only"), help=help)
     arrays = () if rows.each is None else (rows.each, *rows.beside)
     for i, name in enumerate(arrays):
         array = field_of(layout, name)
         where = rows.places.get(f"each.{i}", place(rows, "each"))
         if array is None or not isinstance(array.type, ArrayType):
             message = f'"{name}" is not an array of "{rows.layout}"'
-            yield Diagnostic("C032", message, where)
+            arrays_here = {f.name: f.span for f in layout.fields if isinstance(f.type, ArrayType)}
+            help = hint(name, arrays_here, "arrays here") if arrays_here else ""
+            help = help or f'leave out `each`: "{rows.layout}" has no array'
+            yield Diagnostic("C032", message, where, help=help)
             return
         if name in arrays[:i]:
             yield Diagnostic("C032", f'"{name}" stands here twice', where)
@@ -200,7 +208,11 @@ def check_values(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnosti
         if value is not None:
             kinds = _KINDS.get(column.type, NUMBERS)
             yield from check_value_type(
-                resolve(value), f'the column "{column.name}"', kinds, column.nullable
+                resolve(value),
+                f'the column "{column.name}"',
+                kinds,
+                column.nullable,
+                declared=f" ({column.span})",
             )
             yield from _check_width(column, resolve(value))
             resolver = resolve(value)
@@ -210,7 +222,9 @@ def check_values(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnosti
                 name = look_up.array.field.name
                 if look_up.array.owner == "own" and name in (rows.each, *rows.beside):
                     message = f'the elements of "{name}" become rows one by one, so that none can be looked up'
-                    yield Diagnostic("C032", message, rows.places[f"columns.{column.name}"])
+                    help = "look up another array, or name the element of the row: `item`"
+                    where = rows.places[f"columns.{column.name}"]
+                    yield Diagnostic("C032", message, where, help=help)
         elif not column.nullable and column.type != "list":
             message = f'"{column.name}" has no value here, and cannot be null'
             help = f"give it a value, or say `nullable: true` at {column.span}"
@@ -218,11 +232,12 @@ def check_values(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnosti
 
 
 def check_value_type(
-    resolver: ViewResolver, what: str, kinds: tuple[str, ...], nullable: bool
+    resolver: ViewResolver, what: str, kinds: tuple[str, ...], nullable: bool, declared: str = ""
 ) -> Iterator[Diagnostic]:
     """Yield the diagnostics of an expression that does not resolve, and one if its value is not of
     one of ``kinds``, or can be null although ``nullable`` is False. A null literal passes if
-    ``nullable``. ``what`` names the expression in messages.
+    ``nullable``. ``what`` names the expression in messages; ``declared`` is the place of the column
+    in parentheses, or ``""`` for a condition.
     """
     value = resolver.resolve()
     yield from resolver.found
@@ -234,9 +249,16 @@ def check_value_type(
         return
     if found.kind not in kinds:
         wanted = " or ".join(str(Type(kind)) for kind in kinds if kind != "enum")
-        yield Diagnostic("C032", f"{what} needs {wanted}, but this is {found}", span)
+        help = (
+            f"give it another value, or change the type of the column{declared}" if declared else ""
+        )
+        if found.kind in ("int", "enum") and kinds == ("bool",):
+            help = "compare it with something: `x != 0`"
+        message = f"{what} needs {wanted}, but its value is {found}"
+        yield Diagnostic("C032", message, span, help=help)
     elif found.nullable and not nullable:
-        yield Diagnostic("C032", f"{what} cannot be null, but its value can", span)
+        help = f"say `nullable: true` at the column{declared}" if declared else ""
+        yield Diagnostic("C032", f"{what} cannot be null, but its value can", span, help=help)
 
 
 def _check_width(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]:
@@ -259,7 +281,8 @@ def _check_width(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]
     for low, high in known:
         if low < least or high > most:
             message = f'"{column.name}" is {column.type}, but its value can be from {low} to {high}'
-            yield Diagnostic("C032", message, span)
+            help = f"give the column a type that holds these numbers ({column.span}), or change its value"
+            yield Diagnostic("C032", message, span, help=help)
             return
 
 
@@ -288,4 +311,6 @@ def _check_float_width(column: Column, value: Value, span: Span) -> Iterator[Dia
         name = getattr(part.field.type, "name", "") if isinstance(part, FieldValue) else wanted
         if name in view_columns.FLOATS.values() and name != wanted:
             message = f'"{column.name}" is {column.type}, which is for {wanted}, not for {name}'
-            yield Diagnostic("C032", message, span)
+            fitting = next(known for known, held in view_columns.FLOATS.items() if held == name)
+            help = f"write `type: {fitting}` at the column ({column.span})"
+            yield Diagnostic("C032", message, span, help=help)

@@ -121,7 +121,7 @@ class _Rows:
             message = (
                 "rows made of the head of a layout cannot be written: the rest of it is not known"
             )
-            yield Diagnostic("C032", message, write.span)
+            yield Diagnostic("C032", message, write.span, help="leave out `write` of these rows")
             return
         element = None
         array = None if rows.each is None else field_of(layout, rows.each)
@@ -132,7 +132,7 @@ class _Rows:
                 message = (
                     f'"{array.name}" is an array of numbers, bytes or text, which cannot be written'
                 )
-                yield Diagnostic("C032", message, write.span)
+                yield Diagnostic("C032", message, write.span, help="leave out `write`")
         if rows.beside:
             message = "rows made of several arrays cannot be written from columns"
             help = "leave out `write`: batches of this layout are built by its reference codec"
@@ -264,7 +264,7 @@ class _Rows:
         if found is None or (found.kind == "null" and f.when is not None):
             return
         if found.kind not in NUMBERS:
-            yield Diagnostic("C032", f'"{name}" needs a number, but this is {found}', span)
+            yield Diagnostic("C032", f'"{name}" needs a number, but its value is {found}', span)
         elif found.nullable:
             yield Diagnostic("C032", f'"{name}" cannot be null, but its value can', span)
 
@@ -276,8 +276,9 @@ class _Rows:
         span = expression_span(self.model, expression)
         node = expression.node
         if where == "entry":
-            message = f'"{f.name}" holds bytes or elements, which only the elements of rows can take from a column'
-            yield Diagnostic("C032", message, span)
+            message = f'"{f.name}" of the entry holds bytes or elements: rows cannot write it from a column'
+            help = f"take it out of `entry`, and declare a default at {f.span}"
+            yield Diagnostic("C032", message, span, help=help)
             return
         name = node.names[0] if isinstance(node, Path) and len(node.names) == 1 else None
         column = next((c for c in self.view.columns if c.name == name), None)

@@ -143,7 +143,9 @@ def build(arguments: argparse.Namespace) -> int:
     """
     out: Path | None = arguments.out
     if out is None and not arguments.hex and sys.stdout.isatty():
-        raise UsageError("bytes are nothing for a terminal: name a file with --out, or say --hex")
+        raise UsageError(
+            "bytes are not written to a terminal: name a file with --out, or say --hex"
+        )
     if out is None and arguments.overwrite:
         raise UsageError("--overwrite is only allowed with --out")
     if out is not None and out.exists() and not arguments.overwrite:

@@ -211,7 +211,7 @@ class Resolver:
                 if named is not None:
                     if operator not in ("==", "!="):
                         message = f'values of an enum have no order: "{operator}"'
-                        raise self.fail("C022", message, word)
+                        raise self.fail("C022", message, word, "compare with == or !=")
                     value = self.resolve_path(path)
                     sides = (value, named) if first else (named, value)
                     return nodes.Comparison(operator, *sides)  # type: ignore[arg-type]
@@ -233,7 +233,12 @@ class Resolver:
         same = one.kind == other.kind and one.enum == other.enum
         alike = same or kinds in ({"int", "float"}, {"int", "enum"})
         if not alike or kinds & {"array", "layout", "bits"}:
-            raise self.fail("C022", f"{one} cannot be compared with {other}", where)
+            help = ""
+            if "bits" in kinds and where is not None:
+                help = f"name one of its members: `{where}.NAME`"
+            elif kinds == {"bool", "int"} and where is not None:
+                help = f"write `{where}` or `not {where}` without a number"
+            raise self.fail("C022", f"{one} cannot be compared with {other}", where, help)
         if operator not in ("==", "!=") and not kinds <= {"int", "float"}:
             wrong = one if one.kind not in ("int", "float") else other
             raise self.fail("C022", f'"{operator}" needs numbers, not {wrong}', where)
@@ -245,7 +250,8 @@ class Resolver:
         ``!=``, has null on the left (``one``), or has a left side that is never null.
         """
         if operator not in ("==", "!="):
-            raise self.fail("C022", f'null has no order: "{operator}"', where)
+            message = f'null has no order: "{operator}"'
+            raise self.fail("C022", message, where, "compare null with == or !=")
         if one.kind == "null":
             message = "null is on the left of a comparison"
             written = "it on the right" if where is None else f"`{where} {operator} null`"
@@ -253,7 +259,7 @@ class Resolver:
         if not one.nullable:
             what = "the left side" if where is None else f'"{where}"'
             message = f"{what} is never null, so the comparison always has the same result"
-            raise self.fail("C022", message, where)
+            raise self.fail("C022", message, where, "take the comparison out")
 
     # ------------------------------------------------------------ words of enums
 
@@ -362,7 +368,9 @@ class Resolver:
             message = f'"{f.name}" comes after "{scope.owner}", so its value is not known yet'
             if f.name == scope.owner:
                 message = f'"{f.name}" cannot depend on itself'
-            raise self.fail("C016", message, path, f"it is declared at {f.span}")
+            what = "value" if scope.values_of else "field"
+            help = f'use a {what} before "{scope.owner}"; "{f.name}" is declared at {f.span}'
+            raise self.fail("C016", message, path, help)
         late = f.measures is not None or f.checksum is not None
         if late and scope.before is not None and f.name != scope.owner:
             raise self.fail_late(f, path)
@@ -372,7 +380,8 @@ class Resolver:
         expression, and return the Stop to raise.
         """
         late = "is computed from all fields, so a builder does not have it yet"
-        return self.fail("C016", f'"{f.name}" {late}', path, f"it is declared at {f.span}")
+        help = f'use another field: `measures` or `checksum` gives "{f.name}" its value ({f.span})'
+        return self.fail("C016", f'"{f.name}" {late}', path, help)
 
     def resolve_field(
         self,

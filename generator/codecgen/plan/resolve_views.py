@@ -261,9 +261,8 @@ class ViewResolver(Resolver):
         part = self.parts.get(name)
         if part is None:
             spans = {n: p.layout.span for n, p in self.parts.items() if p.layout is not None}
-            known = " or ".join(self.parts)
-            message = f'"{name}" is not a part of the payload; its parts: {known}'
-            raise self.fail("C014", message, path, hint(name, spans))
+            message = f'"{name}" is not a part of the payload: columns name fields as PART.FIELD'
+            raise self.fail("C014", message, path, hint(name, spans, "parts here"))
         if part.layout is None:
             raise self.fail_unnamed(path)
         if not rest:
@@ -484,10 +483,13 @@ class WriteResolver(Resolver):
             message = f'"{self.layout.name}" has no field "{name}"'
             raise self.fail("C014", message, path, hint(name, spans))
         if name not in self.named:
-            raise self.fail("C032", f'"{name}" has no value before this', path)
+            message = f'"{name}" of the entry has no value yet where this field is written'
+            help = f'use a field that stands earlier in "{self.layout.name}" and is written under `entry`'
+            raise self.fail("C032", message, path, help)
         if self.part == "item" and name in self.running:
             message = f'"{name}" depends on all rows, so an element cannot depend on it'
-            raise self.fail("C032", message, path)
+            help = "use a column of the row, or a field of the entry that depends on no more than the first row"
+            raise self.fail("C032", message, path, help)
         versions = {self.scope.version}
         return self.resolve_field(f, path.names[2:], "entry", (), versions, path)
 
@@ -513,7 +515,12 @@ class WriteResolver(Resolver):
         if type_.kind not in NUMBERS:
             raise self.fail("C032", f'"{node.end}" needs numbers, not {type_}', where)
         if node.end != "first" and column.nullable:
-            raise self.fail("C032", f'"{where}" may be null: it has no {node.end}', where)
+            raise self.fail(
+                "C032",
+                f'"{where}" may be null: it has no {node.end}',
+                where,
+                "name a column that is never null",
+            )
         return self.resolve_column(column, node.end)  # type: ignore[arg-type]
 
     def resolve_comparison(self, operator: str, left: Node, right: Node) -> Value:

@@ -166,7 +166,8 @@ class ModelBuilder:
             if key.isdecimal():
                 notes[int(key)] = (cast(Since | None, n["since"]), cast(Since | None, n["until"]))
             else:
-                self.reader.report("C006", f'a version is a number, not "{key}"', n.span)
+                help = "write the version as the key: `version_notes: {0: ..}`"
+                self.reader.report("C006", f'a version is a number, not "{key}"', n.span, help=help)
         overhead = forms.documentation(r)["overhead"]
         self.layouts[name] = Layout(
             name=name,
@@ -329,7 +330,8 @@ class ModelBuilder:
             )
         elif "tag" in given and not tagged:
             message = '"tag" is only allowed for fields under `tagged`'
-            self.reader.report("C011", message, given.at("tag"))
+            help = 'take out "tag", or move the field under `tagged`'
+            self.reader.report("C011", message, given.at("tag"), help=help)
         r = with_lengths(self.reader, given, name, self.flexible, counted=counted, tagged=tagged)
         self.path.append(name)
         here = accepts | frozenset(forms.words(r["accepts"]))

@@ -186,13 +186,13 @@ class _Parser:
             token = match.group(1) or match.group(2) or match.group(3)
             if match.group(1) and len(token) > MAX_DIGITS:
                 start = match.end() - len(token)
-                raise ExpressionError(
-                    f"a number of more than {MAX_DIGITS} digits", start, len(token)
-                )
+                message = f"a number has at most {MAX_DIGITS} digits, and this one {len(token)}"
+                raise ExpressionError(message, start, len(token))
             self.tokens.append((token, match.end() - len(token)))
             at = match.end()
             if len(self.tokens) > MAX_TOKENS:
-                raise ExpressionError(f"longer than {MAX_TOKENS} words", at)
+                message = f"the expression has more than {MAX_TOKENS} words"
+                raise ExpressionError(message, at, help="split it: let a derived value hold a part")
         self.at = 0
         self.depth = 0
 
@@ -233,7 +233,7 @@ class _Parser:
         """
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise ExpressionError(f"nested more than {MAX_DEPTH} deep", 0)
+            raise ExpressionError(f"the expression is nested more than {MAX_DEPTH} deep", 0)
         try:
             if self.peek() != "if":
                 return self.parse_disjunction()
@@ -275,7 +275,7 @@ class _Parser:
             return self.parse_comparison()
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise ExpressionError(f"nested more than {MAX_DEPTH} deep", 0)
+            raise ExpressionError(f"the expression is nested more than {MAX_DEPTH} deep", 0)
         self.take()
         node = Not(self.parse_negation())
         self.depth -= 1

@@ -543,13 +543,13 @@ def default(reader: Reader, r: Record) -> Expression | None:
         # The empty list, which is what a builder takes for arrays anyway.
         if node.items or "array" not in r:
             message = "the empty list is the only list that can be a default, and only of an array"
-            reader.report("C017", message, node.span)
+            reader.report("C017", message, node.span, help="take out the default")
         return None
     value: str | bytes | None = None
     if isinstance(node, yaml_tree.Mapping) and not node.entries:
         if "tag" not in r or not ("layout" in r or "fields" in r):
             message = "`default: {}` is only allowed for layouts under `tagged`"
-            reader.report("C017", message, node.span)
+            reader.report("C017", message, node.span, help="take out the default")
         return None
     if isinstance(node, yaml_tree.Mapping):
         value = _literal_bytes(reader, node)
@@ -590,7 +590,8 @@ def _literal_bytes(reader: Reader, node: yaml_tree.Mapping) -> bytes | None:
         if key.text == "hex" and data is not None:
             return data
         if key.text != "hex":
-            message = f'the key is "{key.text}"; bytes are {{hex: 0123}}'
+            message = f'bytes have the key "hex", not "{key.text}"'
+            help = "write {hex: 0123}"
         else:
             found = f'"{child.text}"' if isinstance(child, yaml_tree.Scalar) else "the value"
             message = f"{found} is not an even number of hexadecimal digits"

@@ -63,7 +63,9 @@ def load(
     documents, diagnostics = yaml_tree.load(MANIFEST, files[MANIFEST])
     if len(documents) != 1:
         if not diagnostics:
-            diagnostics = [Diagnostic("C025", f"{MANIFEST} holds one document", _NOWHERE)]
+            message = f"{MANIFEST} must hold one YAML document, and holds {len(documents)}"
+            help = "take out the lines `---` between documents, or write the keys language, package and title"
+            diagnostics = [Diagnostic("C025", message, _NOWHERE, help=help)]
         return None, diagnostics
     other = _check_language(documents[0])
     if other is not None:

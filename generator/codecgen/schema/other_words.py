@@ -310,6 +310,8 @@ def find_foreign_operator(text: str, at: int) -> tuple[str, str] | None:
     bitwise = _BITWISE.match(text, at)
     if bitwise is not None:
         return bitwise[0], _TEST_OF_BIT
+    if text[at] in "*/%":
+        return text[at], "the language has sums and differences only: + and -"
     found = _OPERATOR.match(text, at)
     if found is None or (text.startswith(("==", "!="), at) and len(found[0]) < 3):
         return None

@@ -146,7 +146,11 @@ class Reader:
         anchor = node.entries[0][0].span if node.entries else node.span
         for name, spec in form.keys.items():
             if spec.required and name not in given:
-                help = f"add the line `{spec.write}`" if spec.write else ""
+                help = (
+                    f"add the line `{spec.write}`"
+                    if spec.write
+                    else f"add `{name}: ..`. {spec.doc}"
+                )
                 message = f'{_with_article(form_name)} needs the key "{name}"'
                 self.report("C005", message, anchor, help=help)
                 good = False
@@ -155,13 +159,21 @@ class Reader:
             if len(present) != 1:
                 what = f"this {form_name.replace('_', ' ')}"
                 code, message = describe_alternatives(what, group, present)
-                self.report(code, message, anchor)
+                help = f"keep one of them: take out {' or '.join(present)}" if present else ""
+                if not present:
+                    help = f"add the one that says what it is: `{group[0]}: ..`, for example"
+                self.report(code, message, anchor, help=help)
                 good = False
         for name, needs in form.together.items():
             failed = name in form.keys and name not in values
             if name in given and not failed and not any(need in given for need in needs):
                 words = " or ".join(f'"{need}"' for need in needs)
-                self.report("C011", f'"{name}" is only allowed with {words}', node.get(name).span)  # type: ignore[union-attr]
+                message = f'"{name}" is only allowed with {words}'
+                others = {key for group in form.one_of if given & set(group) for key in group}
+                help = f'take out "{name}"'
+                if len(needs) == 1 and (needs[0] not in others or name in others):
+                    help = f'add "{needs[0]}", or {help}'
+                self.report("C011", message, node.get(name).span, help=help)  # type: ignore[union-attr]
                 good = False
         return Record(form_name, values, node.span) if good else None
 

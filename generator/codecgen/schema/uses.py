@@ -54,7 +54,8 @@ def load_used(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnos
             found = find(wanted)
             same = next((other for other, known in direct.items() if known.path == found.path), "")
             if same:
-                raise CannotUse(f'"{name}" is the directory that "{same}" names already')
+                message = f'"{name}" is the directory that "{same}" names already'
+                raise CannotUse(message, f'take "{name}" out, and write "{same}." before its names')
             _with_inner({**direct, name: found}, manifest.package)
             direct[name] = found
         except CannotUse as error:

@@ -188,7 +188,8 @@ class _Reader:
         if isinstance(event, yaml.CollectionStartEvent):
             self.depth += 1
             if self.depth > self.deepest:
-                self.report("C026", f"nested more than {self.deepest} deep", span)
+                message = f"lists and mappings are nested more than {self.deepest} deep"
+                self.report("C026", message, span, "write them with fewer levels")
         elif isinstance(event, yaml.CollectionEndEvent):
             self.depth -= 1
         if isinstance(event, yaml.AliasEvent):
@@ -210,16 +211,18 @@ class _Reader:
         if isinstance(node, yaml.SequenceNode):
             return Sequence(tuple(self.convert(item) for item in node.value), span)
         entries: list[tuple[Scalar, Node]] = []
-        seen: set[str] = set()
+        seen: dict[str, Span] = {}
         for key, value in node.value:
             name = self.convert(key)
             if not isinstance(name, Scalar):
-                self.report("C006", "a key must be a word, not a list or a mapping", name.span)
+                message = "a key must be a word, not a list or a mapping"
+                self.report("C006", message, name.span, "write one word, such as `name: ..`")
             elif name.text == "<<":
                 self.report("C002", "merge keys are not used in schemas", name.span)
             elif name.text in seen:
-                self.report("C003", f'"{name.text}" is given twice', name.span)
+                help = f"remove one of the two; the first is at {seen[name.text]}"
+                self.report("C003", f'"{name.text}" is given twice', name.span, help)
             else:
-                seen.add(name.text)
+                seen[name.text] = name.span
                 entries.append((name, self.convert(value)))
         return Mapping(tuple(entries), span)

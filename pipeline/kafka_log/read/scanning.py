@@ -168,7 +168,9 @@ def scan(
     decoder = None
     if decode is not None:
         if view is not None:
-            raise ValueError("decode does not go with a view, whose columns are decoded already")
+            raise ValueError(
+                "decode does not go with a view, whose columns are decoded already: leave out decode"
+            )
         from kafka_log.read.schemas.decoding import TopicDecoder, parse_decoding
         from kafka_log.read.schemas.sources import read_registry
 

@@ -194,7 +194,9 @@ class Selection:
         """
         for name in OF_RECORDS:
             if getattr(self, name):
-                raise ValueError(f"{name} is of records: batch headers do not say it")
+                raise ValueError(
+                    f"{name} filters records, and batch headers do not tell it: leave it out, or read records"
+                )
         return self.but(control_records=True).rows()
 
     def to_keywords(self) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 def _read_escaped(pattern: str, at: int) -> str:
     """Return the character after a backslash, which is at ``at``. Raises PatternError at the end of the pattern."""
     if at == len(pattern):
-        raise PatternError(f"{pattern}: nothing follows the last \\")
+        raise PatternError(f"{pattern}: nothing follows the last \\: write \\\\ for a backslash")
     return pattern[at]
 
 
@@ -93,7 +93,9 @@ def _bracket_expression(pattern: str, start: int) -> tuple[str, int]:
         if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in ("]", ""):
             high, at = _bracket_character(pattern, at + 1)
         if high < low:
-            raise PatternError(f"{pattern}: {low}-{high} is not a range")
+            raise PatternError(
+                f"{pattern}: {low}-{high} is not a range: write the lower character first"
+            )
         parts.append(f"{re.escape(low)}-{re.escape(high)}")
     return f"[{'^' if negated else ''}{''.join(parts)}]", at + 1
 

@@ -170,7 +170,10 @@ def read_exactly(file: FileIO, position: int, n: int) -> bytes:
         got = read_at(file, view[done:], position + done)
         if not got:
             where = Where(position=position + done, file=os.fsdecode(file.name))
-            raise UnreadableError("the file became shorter while it was read", where)
+            raise UnreadableError(
+                "the file became shorter while it was read, as when a broker truncates it: read it again",
+                where,
+            )
         done += got
     return bytes(data)
 

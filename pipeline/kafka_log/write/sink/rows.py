@@ -147,7 +147,11 @@ class SinkRows:
         for name in _CONTROL:
             if name in given and pc.any(given[name]).as_py():
                 at = first + given[name].index(True).as_py()
-                raise SinkError("transaction markers and the like cannot be written", at, name)
+                raise SinkError(
+                    "control records, such as transaction markers, cannot be written: filter these rows out",
+                    at,
+                    name,
+                )
         key = _to_binary(given["key"]) if "key" in given else pa.nulls(count, pa.binary())
         value = _to_binary(given["value"])
         columns = self._encode_columns(given, first, key, value)
@@ -321,6 +325,8 @@ def _times(column: pa.Array, first: int, none: int) -> Any:
     wrong = np.flatnonzero(~null & (millis < -1))
     if len(wrong):
         raise SinkError(
-            "it is before 1970, which Kafka does not accept", first + int(wrong[0]), "timestamp"
+            "it is before 1970, which Kafka does not accept: give a later time or null",
+            first + int(wrong[0]),
+            "timestamp",
         )
     return np.where(null, none, millis)
