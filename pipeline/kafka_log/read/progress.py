@@ -96,8 +96,9 @@ class LogEnds:
 
     def find_readable_end(self, key: Key, log: Log, end: Position) -> Position:
         """Return the position up to which a log that ends at ``end`` can be read: ``end`` itself,
-        or with ``read_committed`` the start of its oldest open transaction. Call :meth:`find_end`
-        first. Raise CodecError for damage unless the selection accepts it.
+        or under ``read_committed`` the first offset of its oldest open transaction, if one is open.
+        Call :meth:`find_end` for ``key`` first. Raise CodecError for damage unless the selection
+        accepts it.
         """
         if self._wanted.isolation != "read_committed":
             return end

@@ -43,9 +43,10 @@ def encode(
     **constants: object,
 ) -> Iterator[memoryview]:
     """Yield the bytes of a log segment with the rows of ``data``, in pieces of whole batches.
-    Without ``magic`` or ``codec`` the column of that name counts, else the newest version or none.
-    Raise at once TypeError if data is not Arrow, ValueError for an unknown codec or magic; while
-    yielding ValueError for an invalid column or constant, RowRefused for an impossible row.
+    Without ``magic`` or ``codec`` the column of that name counts, else the newest version or no
+    compression. Keywords in ``constants`` replace columns. Raise at once TypeError if data is not
+    Arrow, ValueError for an unknown codec or magic; while yielding ValueError for an invalid column
+    or constant, RowRefused for an impossible row.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, or anything else that gives an Arrow stream. Its
     columns are those of the view ``records``; only ``offset`` has to be there. Columns that are left out are: no timestamp

@@ -141,8 +141,9 @@ class IndexCheck(Check):
         raise NotImplementedError
 
     def _missing_index(self, scanned: ScannedSegment, path: Path) -> Finding:
-        """Return the finding about a segment without this index: a note; for the offset index of a
-        damaged segment, which a broker truncates when it builds the index, an error.
+        """Return the finding about a segment without this index, which the caller has found
+        missing: a note; for the offset index of a segment with damage (not only an incomplete
+        tail), which a broker truncates when it builds the index, an error.
         """
         code, meaning = f"{self.suffix[1:]}_missing", f"The segment has no {self.suffix} file"
         damage = [run for run in scanned.lost if scanned.tail_kind_of(run) is None]

@@ -105,8 +105,8 @@ def _read_decimal(start: int, size: int, limits: int, to: int) -> bool:
 
 @inner
 def _is_new_key(keys: int, count: int, start: int, size: int) -> bool:
-    """Return whether none of the ``count`` keys in the table at ``keys`` has the same bytes. Add
-    the key to the table.
+    """Return whether none of the ``count`` keys in the table at ``keys`` has the same bytes, and
+    add the key (``size`` bytes at ``start``) if so. The table must have room.
     """
     for k in range(count):
         if load_i64_le(keys + 16 * k + 8) == size:
@@ -271,7 +271,10 @@ def read_values(
     frames: int,
     keys: int,
 ) -> int:
-    """Read the values of rows, and return the number of those that are rejected.
+    """Read the Avro values of ``rows`` rows, except those marked before in the bytes at
+    ``rejected``, mark each invalid one there, and return the number of all marked ones. All
+    arguments except ``rows`` are addresses. Values are written to the columns, or only counted if
+    these have no memory yet.
 
     Args:
         program: Address of the instructions.

@@ -470,9 +470,11 @@ class TopicDecoder:
         decoding: Decoding,
         schema_version: int | None = None,
     ) -> TopicDecoder:
-        """Return the decoder of partitions. The ids of their first records count for a part whose
-        subject has no version. Raise ValueError if the partitions are of several topics, or there is
-        nothing to decode.
+        """Return the decoder of the columns ``names`` of partitions of one topic. A part (key or
+        value) whose subject has no version in ``registry`` gets the schemas of the ids in the first
+        records. ``schema_version`` (None: none) is the version to which Avro values are resolved.
+        Raise ValueError if the partitions are of several topics or none, or there is nothing to
+        decode.
         """
         topics = sorted({partition.topic for partition in partitions})
         if len(topics) > 1:

@@ -296,7 +296,9 @@ class RegistryBuilder:
 
 def parse_version(fields: Mapping[str, Any]) -> SchemaVersion:
     """Return the version that a JSON object describes, as the topic of a registry and its REST API
-    write it. Raise SchemaError for missing and invalid fields.
+    write it. Without ``schemaType`` it is Avro; it is registered unless ``deleted`` is true;
+    references and ``guid`` may be missing. Raise SchemaError for other missing, and for invalid
+    fields.
     """
     references = fields.get("references")
     if references is None:

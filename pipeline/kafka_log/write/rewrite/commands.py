@@ -70,10 +70,10 @@ def run_job(
     keeps_rest: bool = False,
 ) -> pa.Table:
     """Call ``work`` for each partition with a directory of its own below ``out``, and return all
-    report rows. Keep output of an earlier run with the same options and source. A partition that
-    cannot be read, or for which ``work`` raises CodecError, gets the row of ``refused`` instead.
-    Raise OutputError or OutputLockedError if ``out`` must not be written to; OSError if writing
-    fails.
+    report rows. Keep output of an earlier run with the same options and source. If a partition
+    cannot be read (unless ``keeps_rest`` and some segments are there), or ``work`` raises
+    CodecError, it has the row of ``refused`` instead. Raise OutputError or OutputLockedError if
+    ``out`` must not be written to; OSError if writing fails.
 
     Args:
         job: Name of the job, for its manifest.

@@ -17,7 +17,8 @@ _WORDS = {"rewritten": "written anew", "open": "left open", "twice": "there twic
 def format_report(table: pa.Table, width: int | None) -> str:
     """Return a report (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) as text: a summary
     line for each partition, a line for each row except ``kept`` and ``indexed`` without a reason,
-    and the number of losses. Lines are folded at ``width`` unless it is None.
+    and the number of losses; for a report of repairs alone, or without rows, the number of repairs
+    instead. Lines are folded at ``width`` unless it is None.
     """
     lines: list[str] = []
     rows = table.to_pylist()
