@@ -159,8 +159,10 @@ class _Session:
         self._out = out
 
     def run(self, query: str) -> int:
-        """Run the statements of a query, and print the result of each. Return 0, or 2 after the message of DuckDB. Raise what
-        ended the reading of a table.
+        """Run the statements of a query, and print the result of each that has one. Return 0; 2
+        after the message of DuckDB, or for several statements with the format arrow or parquet.
+        Raise what ended the reading of a table, such as CodecError; KeyboardInterrupt if the query
+        was interrupted.
         """
         import duckdb
 
@@ -230,7 +232,10 @@ class _Session:
         return PROBLEMS if met_damage else GOOD
 
     def _run_line(self, text: str) -> int:
-        """Run a statement, or a command that begins with a backslash, and return the exit code."""
+        r"""Run a statement, or a command that begins with a backslash, and return the exit code. The
+        command ``\d`` lists the tables, ``\d NAME`` the columns of a table; any other prints a
+        message and returns 2. Raise as :meth:`run` does.
+        """
         if not text.startswith("\\"):
             return self.run(text)
         command, _, name = text.rstrip(";").partition(" ")

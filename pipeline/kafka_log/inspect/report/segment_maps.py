@@ -114,7 +114,10 @@ def _map_segment(
     marks: tuple[int, ...],
     reading: ScanOptions,
 ) -> SegmentMap:
-    """Read a segment and return its map; one with an ``error`` if the file cannot be read."""
+    """Read a segment and return its map, with ``marks`` (byte positions of findings) as given; one
+    with only size and ``error`` if the file cannot be read. ``following`` is the base offset of the
+    next segment (None: none), ``path`` the name to show.
+    """
     place = utf8(segment.topic), segment.partition, path
     pieces = reading.read_pieces([segment], {segment: following})
     try:

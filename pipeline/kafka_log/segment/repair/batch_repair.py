@@ -202,8 +202,10 @@ def repair_checksum(data: bytes, position: int, file: str, around: Neighbors) ->
 def repair_frame(
     read: Read, position: int, end: int, file: str, around: Neighbors, budget: list[int]
 ) -> Repair | NoRepair | None:
-    """Return the repair of a batch at byte ``position`` whose length or version byte is wrong: the
-    checksum is valid with another one. Return NoRepair if it is with several, None if with none.
+    """Return the repair of a batch at byte ``position`` whose length or version byte is wrong: with
+    another one it ends at or before ``end``, its checksum is valid, and it decodes. Return NoRepair
+    if several others do that, None if none. Bytes read are taken from ``budget[0]``; candidates
+    that exceed it are not tried.
 
     Args:
         read: Returns bytes of the file.
@@ -375,7 +377,10 @@ class _Tries:
     def repair(
         self, flips: Flips, what: str, probability: float | None, is_certain: bool
     ) -> Repair:
-        """Return the repair that flips the bits of a candidate that decodes."""
+        """Return the Repair that flips the bits ``flips``, with offsets and number of records of
+        the repaired batch. The batch must decode with them. ``what`` describes the error;
+        ``probability`` is that of a wrong guess (None: unknown).
+        """
         batch = self.decode(flips)
         assert batch is not None
         first, last = offsets_of_batch(batch)

@@ -39,8 +39,9 @@ MAX_DOUBTFUL = 1000
 
 
 def repair_range(read: Read, lost: Lost, size: int, file: str) -> Iterator[Repair | NoRepair]:
-    """Yield an answer for each batch of a lost range, in file order, up to the first one whose end
-    is not known. The offsets of a repaired batch bound those after it.
+    """Yield a Repair or NoRepair for each batch of a lost range, in file order, up to the first one
+    whose end is not known, and at most MAX_BATCHES. The offsets of a repaired batch bound those
+    after it. A batch may end after the range, within the ``size`` bytes of the file.
 
     A batch may reach beyond the range: messages inside a damaged one look like the next valid batch.
 
