@@ -162,7 +162,9 @@ def _topics(events: Iterable[Event]) -> Iterable[Row]:
 
 
 def _partitions(events: Iterable[Event]) -> Iterable[Row]:
-    """Yield a row per partition; its topic is None if the topic's record is missing."""
+    """Yield a row per partition of the view ``partitions``, after all events, with the topic's name
+    in ``topic``; None if the topic's record is missing.
+    """
     found = state.build_topics(events)
     for topic_id, of_topic in found.partitions.items():
         name = found.names.get(topic_id)

@@ -203,7 +203,9 @@ def _refuse_output(options: argparse.Namespace) -> str | None:
 
 
 def _list_remarks(log: LogDirectory) -> Iterator[str]:
-    """Yield lines about segments and paths that are not read."""
+    """Yield one line about segments that are not read because of their states (metadata snapshots
+    do not count), and one about paths that are skipped; nothing if there are none.
+    """
     segments = [segment for segment in log.excluded_segments if segment.state != "snapshot"]
     if segments:
         yield describe_left_out(segments)

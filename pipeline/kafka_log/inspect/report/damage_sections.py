@@ -174,7 +174,10 @@ def _make_map(one: SegmentMap, origin: Origin) -> Element:
 
 
 def _describe_missing(lost: LostRange) -> str:
-    """Return which offsets a range has lost, as far as known."""
+    """Return the offsets that a range has lost as words for a table cell: ``N``, ``N to M``, ``from
+    N on, if any`` or ``up to M`` if one end is unknown, ``none, or unknown`` if both are; for a
+    refused batch that its records cannot be decoded.
+    """
     first, last = lost.first_offset, lost.last_offset
     if lost.kind == "refused":
         return f"records of offsets {first} to {last} cannot be decoded"

@@ -314,7 +314,9 @@ def build_cluster(contents: Contents, origin: Origin) -> Section:
 
 
 def _make_broker_row(row: Row) -> Sequence[Child]:
-    """Return the cells of a broker."""
+    """Return the cells of a broker for the table of the cluster: id, rack, whether it is fenced,
+    and its listeners, shortened.
+    """
     listeners = ", ".join(row["listeners"])
     return (
         str(row["broker_id"]),
@@ -325,7 +327,9 @@ def _make_broker_row(row: Row) -> Sequence[Child]:
 
 
 def _make_topic_row(row: Row) -> Sequence[Child]:
-    """Return the cells of a topic in the metadata."""
+    """Return the cells of a topic in the cluster metadata: name, and numbers of partitions,
+    replicas, partitions without a leader and under-replicated ones.
+    """
     numbers = (
         f"{row[name]:,}" for name in ("partitions", "replicas", "no_leader", "under_replicated")
     )

@@ -136,7 +136,9 @@ def format_length(milliseconds: int | None) -> str:
 
 
 def format_step(milliseconds: int) -> str:
-    """Return the length of time of a bar in words."""
+    """Return a length of time in days, hours or minutes, the largest of these that divides it, such
+    as ``6 hours``; else in milliseconds.
+    """
     for name, size in (("day", _DAY), ("hour", _HOUR), ("minute", _MINUTE)):
         if milliseconds % size == 0:
             return count_noun(milliseconds // size, name, spec=",")

@@ -246,7 +246,9 @@ class Compiler:
         return Column(target, "bytes", at.level, at.slot, number, "<i4")
 
     def _checked(self, w: Any, at: _Place) -> Column:
-        """Compile a primitive or fixed type without a column."""
+        """Append the instruction that checks and skips values of a primitive or fixed type that are
+        not kept, and return a column of nulls, which nobody uses.
+        """
         kind = w["type"]
         if kind in _RANGES:
             self._emit(kernel.INTEGER, at, *_RANGES[kind])

@@ -492,7 +492,10 @@ class TopicDecoder:
         return list(dict.fromkeys((*self._names, *(("headers",) if self.decoders else ()))))
 
     def decode_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema of decoded rows, by the schema of the rows."""
+        """Return the Arrow schema of decoded rows, from that of the undecoded ones: the columns of
+        the decoder in order, each decoded key or value replaced by the columns
+        :attr:`PartDecoder.fields`.
+        """
         fields: list[Any] = []
         for name in self._names:
             own = self.decoders.get(name)
