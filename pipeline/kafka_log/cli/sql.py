@@ -295,7 +295,9 @@ def _read_statements(is_terminal: bool) -> Iterator[str]:
 
 
 def _read_line(prompt: str) -> str | None:
-    """Return a line from the terminal, None at its end."""
+    """Return a line that was typed after ``prompt``, without its end; None, after an empty line, at
+    the end of the input. Raise KeyboardInterrupt after Ctrl-C.
+    """
     try:
         return input(prompt)
     except EOFError:

@@ -124,7 +124,11 @@ class LogTables:
         return pa.RecordBatchReader.from_batches(schema, (batch.select(names) for batch in rows))
 
     def _read_batches(self, names: Sequence[str]) -> pa.RecordBatchReader:
-        """Return the batch headers that may hold selected records. Raise DirectoryError if two directories hold one partition."""
+        """Return a reader of the batches with the columns ``names`` that may hold selected records
+        by offsets, timestamps and producers; filters that only records can answer (keys, headers,
+        isolation, control records) do not count. Lost ranges are noted. Raise DirectoryError if two
+        directories hold one partition.
+        """
         partitions = self._log.refuse_duplicates(merge_tiered_segments(self._log.all_partitions))
         selection = self._selection.but(
             isolation=None, control_records=False, deleted_records=False, keys=None, headers=None

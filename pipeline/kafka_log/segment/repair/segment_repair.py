@@ -282,9 +282,10 @@ class _Places:
         return Neighbors(after, before)
 
     def find_shifts(self, read: Read, i: int) -> Shifts:
-        """Return what may be added to the offsets of a batch so that they fit. It is certain if the
-        batch then fills the offsets between its neighbors exactly. Else it flips one bit, or lets
-        the batch follow the one before it.
+        """Return what may be added to the offsets of the batch ``i`` so that they fit between its
+        neighbors, and whether it is certain: then one number, with which it fills the offsets
+        between them exactly. Else the numbers flip one bit of the stored offset, or let it follow
+        the batch before; only the latter if no offset after it is known.
         """
         headers, around = self._headers, self.around(i)
         first, last = int(headers.first[i]), int(headers.last[i])
@@ -322,8 +323,8 @@ class _Places:
         return low is None or high is None or low <= high
 
     def _epochs_around(self, i: int) -> tuple[int | None, int | None]:
-        """Return the leader epochs of the batch before and of the batch after, None if there is no
-        batch or its version has no epochs.
+        """Return the leader epochs of the batches before and after the batch ``i`` in the file;
+        None for one that does not exist, or whose version has no epochs.
         """
         headers = self._headers
         return tuple(  # type: ignore[return-value]
