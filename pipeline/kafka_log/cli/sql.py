@@ -197,8 +197,10 @@ class _Session:
             raise error from None
 
     def run_shell(self, is_terminal: bool) -> int:
-        """Run statements from a terminal, with a prompt and line editing, or from the standard input, until its end or ``quit``.
-        Return the exit code: 2 if a statement from the standard input failed, else 1 if damage was met, else 0.
+        """Run statements from a terminal (``is_terminal``), with a prompt and line editing, or from
+        the standard input, until its end or ``quit``; errors are printed, and the next statement is
+        run. Return the exit code: 2 if a statement from the standard input failed, else 1 if damage
+        was met, else 0. Raise KeyboardInterrupt if the standard input is interrupted.
         """
         from codecgen.runtime.errors import CodecError
         from kafka_log.logs.partitions import DirectoryError

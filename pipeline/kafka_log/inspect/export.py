@@ -260,10 +260,11 @@ def _write_rows(
     undecoded: Counter[str],
     options: dict[str, Any],
 ) -> Generator[tuple[int, int], None, None]:
-    """Write the rows of a partition to ``file``. Yield the numbers of rows and of damaged rows so
-    far: first zeros, then after each batch. Append a message to ``lost`` for each range that could
-    not be read, and add the keys and values that could not be decoded to ``undecoded``. Raise CodecError at damage or an unreadable file, unless the policy is ``salvage``;
-    OSError if ``file`` cannot be written.
+    """Write the rows of a partition to ``file``, of ``view`` or with ``columns`` (None: the default
+    ones). Yield the numbers of rows and of damaged rows so far: first zeros, then after each batch.
+    Append a message to ``lost`` for each range that could not be read, and count keys and values
+    that could not be decoded in ``undecoded``. Raise CodecError at damage or an unreadable file,
+    unless the policy is ``salvage``; OSError if ``file`` cannot be written.
     """
 
     def on_lost(path: Path, lost_range: Lost) -> None:

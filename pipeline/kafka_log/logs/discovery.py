@@ -289,8 +289,9 @@ def _order_segments(segments: Iterable[Segment]) -> tuple[Segment, ...]:
 
 def _is_rolled(segment: Segment, is_named: bool, last: Mapping[State, int]) -> bool:
     """Return whether a broker no longer writes to a segment: it is deleted, a swap file or in
-    tiered storage, or another segment in the same state has a higher base offset. A segment whose
-    name has no offset is never rolled in other states.
+    tiered storage; or its name has an offset (``is_named``) below ``last`` of its state, the
+    highest base offset there. In other states a segment without an offset in its name is never
+    rolled.
 
     Segments that are deleted, replace others or were copied are complete. A cleaner still writes to its own.
 

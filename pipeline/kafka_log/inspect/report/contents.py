@@ -179,9 +179,11 @@ def gather(
     remarks: Iterable[str] = (),
     advance: Advance = lambda _: None,
 ) -> Contents:
-    """Read the logs PASSES times and return the answers. Damage, unreadable files and missing internal
-    topics do not raise: the contents name them. Raise DirectoryError if a path holds no log,
-    NotFoundError if a selected topic or partition does not exist.
+    """Read the logs PASSES times and return the answers: all of ``log``, but counts over time of
+    ``newest`` (one copy of each partition). ``deep`` decodes records; ``now`` (None: the present)
+    judges open transactions. Damage, unreadable files and missing internal topics do not raise: the
+    contents name them. Raise DirectoryError if a path holds no log, NotFoundError if a selected
+    topic or partition does not exist.
 
     Args:
         log: The logs, with all copies of a partition.

@@ -87,8 +87,9 @@ def map_segments(
     deep: bool = False,
     advance: Callable[[int], None] = lambda _: None,
 ) -> list[SegmentMap]:
-    """Return the maps of the first MAX_SEGMENTS of ``damaged`` segments, which are read once more. A
-    file that cannot be read has an ``error``.
+    """Return the maps of the first MAX_SEGMENTS of the ``damaged`` segments (byte positions of
+    findings by path), which are read once more, with ``deep`` also their records. A path that is no
+    segment of ``partitions`` has no map; one that cannot be read has a map with an ``error``.
 
     Args:
         damaged: Positions of findings by path, from :func:`find_damaged_segments`.

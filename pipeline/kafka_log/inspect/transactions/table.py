@@ -111,11 +111,11 @@ def transaction_table(
     wanted: Selection,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Return one row per wanted transaction and partition, in the columns of :data:`TRANSACTIONS`:
-    open ones first, hanging ones of them before others (judged by ``known`` coordinators and
-    ``clock``), then ended ones by marker. Damage and unreadable files are skipped and reported to
-    ``on_damage``. Raise UnreadableError (an OSError) if a marker cannot be read; ValueError if a
-    state is not in :data:`WANTED`.
+    """Return one row per transaction and partition that ``wanted`` and ``states`` (``()``: all;
+    ``hanging`` is one) select, in the columns of :data:`TRANSACTIONS`: open ones first, of these
+    hanging ones (judged by ``known`` coordinators and ``clock``), then ended ones by marker. Damage
+    and unreadable files are reported to ``on_damage``. Raise UnreadableError (an OSError) if a
+    marker cannot be read; ValueError if a state is not in :data:`WANTED`.
 
     Memory holds the rows.
 

@@ -276,10 +276,10 @@ class Compiler:
         return Column(target, "number", at.level, at.slot, number, _DTYPES[kind])
 
     def _integer(self, kind: str, is_resolved: bool, target: Shape, at: _Place) -> Column:
-        """Compile an int or a long, and return its column. The kernel rejects values outside the
-        type, times outside a day, and, for a column of doubles without a resolution, longs that a
-        double does not hold exactly. Raise UnsupportedError if the column is narrower or of 32-bit
-        floats.
+        """Compile an int or a long (``kind``), and return its column. The kernel rejects values
+        outside the type, times outside a day, and, unless ``is_resolved``, longs in a column of
+        doubles that a double does not hold exactly. Raise UnsupportedError if the column is
+        narrower or of 32-bit floats.
         """
         to = target.type
         least, most = _RANGES[kind]

@@ -378,8 +378,9 @@ class PartDecoder:
         found: list[Any],
         problems: list[str | None],
     ) -> Any:
-        """Return the Arrow array of all rows: those that the kernel has decoded, with their rows,
-        and the others from ``found``.
+        """Return the Arrow array of all rows: those that the kernel has decoded (``pieces``: row
+        indexes and values), and the others from ``found``. A value of these that the column cannot
+        hold becomes null, and its reason is set in ``problems``.
         """
         if len(pieces) == 1 and len(pieces[0][0]) == len(found):
             decoded = pieces[0][1]

@@ -215,8 +215,9 @@ class RegistryBuilder:
             self._dropped += 1
 
     def add_record(self, key: bytes | None, value: bytes | None, place: str) -> None:
-        """Apply a record of the registry's topic to the schemas. A record that is invalid or has no
-        key changes nothing and is a problem, which begins with ``place``. Records of other kinds
+        """Apply a record of the registry's topic to the schemas: it adds a version, removes it
+        (``value`` None), or deletes or clears a subject. A record that is invalid or has no key
+        changes nothing and is a problem, which begins with ``place``. Records of other kinds
         (configurations, modes, ...) change nothing.
         """
         try:

@@ -94,7 +94,8 @@ def repair_headers(
     read: Read, headers: Headers, base: int | None, next_base: int | None, file: str
 ) -> Iterator[Repair]:
     """Yield the repairs of batches with a valid checksum whose version is unknown, or whose offsets
-    or leader epoch contradict those of the batches around, if these leave one value.
+    or leader epoch contradict those of the batches around, if these leave one value. ``base`` and
+    ``next_base`` are the base offsets of the segment and the next one (None: no bound).
 
     Args:
         read: Returns bytes of the file.
@@ -161,7 +162,9 @@ def _repair_field(
     file: str,
 ) -> Iterator[Repair]:
     """Yield the repair that adds ``shift`` to the field of the batch with index ``i`` that a column
-    is computed from, and that no checksum covers. Yield nothing if the batch does not decode then.
+    is computed from, and that no checksum covers. ``is_certain`` counts only if one bit changes.
+    Yield nothing if more than one byte changes, or the batch does not decode then and fit
+    ``around``.
     """
     found = _open_field(read, headers, i, column)
     if found is None:
@@ -381,7 +384,9 @@ def find_repairs(
     file: str,
 ) -> list[Repair | NoRepair]:
     """Return the answers of :func:`repair_range` for each lost range that does not begin inside a
-    repaired batch, and of :func:`repair_headers`, in file order.
+    repaired batch, and of :func:`repair_headers` for batches outside of these, in file order.
+    ``base`` and ``next_base`` are the base offsets of the segment and the next one (None: no
+    bound); ``size`` is that of the file.
     """
     found: list[Repair | NoRepair] = []
     end = 0

@@ -93,9 +93,10 @@ class Target:
 
 
 def target(codec: str | None, level: int | None, magic: int | None = None) -> Target:
-    """Return the format to convert to; None as codec or version keeps that of each batch. Raise
-    ValueError if the codec, the level or the version does not exist, the version is only read or
-    does not use the codec, or a level is given without a codec.
+    """Return the format to convert to; None as ``codec`` or ``magic`` keeps that of each batch,
+    None as ``level`` is the codec's default. Raise ValueError if the codec, the level or the
+    version does not exist, the version is only read, is no version of record batches or does not
+    use the codec, or a level is given without a codec.
     """
     if magic is not None and magic not in BATCH_VERSIONS:
         listed = ", ".join(map(str, BATCH_VERSIONS))
@@ -223,7 +224,8 @@ def convert_messages(
     """Yield the legacy messages between two byte positions of a file as the bytes of record batches
     of version ``magic``, in pieces of whole batches. A compressed message becomes one batch;
     uncompressed ones share batches. Without ``codec`` (None) batches keep the codec of their
-    messages. Raise CodecError for damage, and for rows that no batch can hold.
+    messages; ``level`` None is the codec's default. Raise CodecError for damage, and for rows that
+    no batch can hold.
     """
     scanner = Scanner(path, _COLUMNS, start=start, stop=stop)
     rows = (_group_rows(batch) for batch in scanner)

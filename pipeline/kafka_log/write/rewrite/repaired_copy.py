@@ -78,8 +78,9 @@ def name_original(reason: str | None, partition: Partition, out: Path) -> str | 
 
 def find_segment_repairs(segment: Segment, next_base: int | None) -> list[Repair | NoRepair]:
     """Return the repairs of a segment, and why other damaged batches have none, in file order;
-    ``[]`` if it has no damage, or cannot be opened. An incomplete tail that cannot be repaired is
-    no damage.
+    ``[]`` if it has no damage, or cannot be opened. ``next_base`` (None: unknown) is the base
+    offset of the next segment, which bounds its offsets. An incomplete tail that cannot be repaired
+    is no damage.
 
     Args:
         segment: The segment.
