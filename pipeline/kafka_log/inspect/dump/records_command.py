@@ -340,8 +340,10 @@ def _follow(
     stop: StopOnSignal,
     limits: Limits,
 ) -> None:
-    """Print the selected records of partitions, then those that are appended and those of new partitions, until
-    ``stop`` or ``-n``. Raise DirectoryError or NotFoundError if all partitions are gone.
+    """Print the selected records of partitions (with ``--last`` only their last ones), then those
+    that are appended and all of new partitions, until ``stop`` or ``-n``. Damage, and partitions
+    that cannot be read, go to ``reporter``, the latter once. Raise DirectoryError or NotFoundError
+    if all partitions are gone.
     """
     followers: dict[Path | tuple[str, int], PartitionFollower] = {}
     unreadable: set[Path] = set()

@@ -41,9 +41,9 @@ class Bar:
 def draw_strip(
     spans: Sequence[Span], low: int, high: int, description: str, *, min_width: int = 4
 ) -> Element:
-    """Return a horizontal strip from ``low`` to ``high`` with spans on it, later ones on top. A span
-    is at least ``min_width`` thousandths wide, so that none is invisible; the part outside of the
-    strip is cut off.
+    """Return a horizontal strip from ``low`` to ``high`` with spans on it, later ones on top, and
+    ``description`` as its label for screen readers. A span is at least ``min_width`` thousandths
+    wide, so that none is invisible; the part outside of the strip is cut off.
     """
     scale = WIDTH / max(high - low, 1)
     drawing = _make_drawing(10, description, "strip")

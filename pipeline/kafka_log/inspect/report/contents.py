@@ -68,8 +68,9 @@ class Answers(Protocol):
         on_problem: Callable[[str], None],
         advance: Advance,
     ) -> pa.Table:
-        """Return counts of batches, one row per combination of the keys ``by``. ``deep`` decodes
-        records; ``on_problem`` is called with a line for each problem, ``advance`` with bytes read.
+        """Return counts of batches, one row per combination of the keys ``by``; ``policy`` says
+        what damage is and whether reading continues after it. ``deep`` decodes records;
+        ``on_problem`` is called with a line for each problem, ``advance`` with bytes read.
         """
 
     def txn(

@@ -206,9 +206,10 @@ def _partition_rows(
     is_cut: bool,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield a row of :data:`TRANSACTIONS` for each transaction of one partition: ended ones in the
-    order of their markers, then open ones. With ``is_cut``, or after damage, no open one hangs.
-    Damage and unreadable files are skipped and reported to ``on_damage``. Raise UnreadableError if
-    a marker cannot be read, or retention deletes a segment meanwhile.
+    order of their markers, then open ones, judged as hanging by ``known`` coordinators and
+    ``clock``; with ``is_cut``, or after damage, none hangs. Damage and unreadable files are skipped
+    and reported to ``on_damage``. Raise UnreadableError if a marker cannot be read, or retention
+    deletes a segment meanwhile.
     """
     headers = PartitionHeaders(partition, _COLUMNS, on_damage, advance=advance)
     begun = read_open_transactions(partition.segments[0]) if partition.segments else {}

@@ -471,11 +471,11 @@ class TopicDecoder:
         decoding: Decoding,
         schema_version: int | None = None,
     ) -> TopicDecoder:
-        """Return the decoder of the columns ``names`` of partitions of one topic. A part (key or
-        value) whose subject has no version in ``registry`` gets the schemas of the ids in the first
-        records. ``schema_version`` (None: none) is the version to which Avro values are resolved.
-        Raise ValueError if the partitions are of several topics or none, or there is nothing to
-        decode.
+        """Return the decoder of the columns ``names`` of partitions of one topic, with the types of
+        schemas that ``decoding`` selects. A part (key or value) whose subject has no version in
+        ``registry`` gets the schemas of the ids in the first records. Avro values are resolved to
+        ``schema_version`` (None: not). Raise ValueError if the partitions are of several topics or
+        none, or there is nothing to decode.
         """
         topics = sorted({partition.topic for partition in partitions})
         if len(topics) > 1:
@@ -571,9 +571,10 @@ def shorten(problem: str) -> str:
 def find_ids(
     partitions: Sequence[Partition], topic: str, registry: SchemaRegistry, names: Sequence[str]
 ) -> dict[str, list[SchemaId]]:
-    """Return the ids of the first keys and values of each partition, the most frequent one first,
-    for the parts in ``names`` whose subject has no version. Damaged records and files are passed
-    over: reading them reports them.
+    """Return, for the parts in ``names`` whose subject (``topic-key``, ``topic-value``) has no
+    version in ``registry``, the schema ids in the first records of each partition, the most
+    frequent one first; other parts are left out. Damaged records and files are passed over: reading
+    them reports them.
     """
     parts = [p for p in PARTS if p in names and not registry.subject_versions(f"{topic}-{p}")]
     usage: dict[tuple[str, str], Usage] = defaultdict(Usage)

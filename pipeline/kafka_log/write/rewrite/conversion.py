@@ -221,11 +221,11 @@ _WRITTEN = [name for name in _COLUMNS if name != "magic"]
 def convert_messages(
     path: Path, start: int, stop: int, magic: int, codec: str | None, level: int | None
 ) -> Iterator[memoryview]:
-    """Yield the legacy messages between two byte positions of a file as the bytes of record batches
-    of version ``magic``, in pieces of whole batches. A compressed message becomes one batch;
-    uncompressed ones share batches. Without ``codec`` (None) batches keep the codec of their
-    messages; ``level`` None is the codec's default. Raise CodecError for damage, and for rows that
-    no batch can hold.
+    """Yield the legacy messages from byte ``start`` to ``stop`` (excluded) of a file as the bytes
+    of record batches of version ``magic``, in pieces of whole batches. A compressed message becomes
+    one batch; uncompressed ones share batches. Without ``codec`` (None) batches keep the codec of
+    their messages; ``level`` None is the codec's default. Raise CodecError for damage, and for rows
+    that no batch can hold.
     """
     scanner = Scanner(path, _COLUMNS, start=start, stop=stop)
     rows = (_group_rows(batch) for batch in scanner)
@@ -535,8 +535,9 @@ def _refuse_versions(segment: Segment, headers: Headers, target: Target) -> None
 
 def _verify(segment: Segment, headers: Headers, kinds: Any, written: Sequence[Written]) -> None:
     """Raise WrittenError if the batches written for a segment differ from their source: byte by
-    byte if all were copied, else by records, and by headers except those of legacy messages. Raise
-    other CodecErrors if they cannot be read.
+    byte if all were copied (by their codes in ``kinds``), else by records, and by headers except
+    those of legacy messages. Columns that the version changes are not compared. Raise other
+    CodecErrors if they cannot be read.
     """
     stop = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
     if (kinds == _COPY).all() and stop == int(headers.size.sum()):
