@@ -166,10 +166,11 @@ class LogDirectory:
 
     def ls(self, *, by: ListBy = "partition", segments: bool = False) -> pa.Table:
         """List partitions: one row per partition and segment state
-        (:data:`kafka_log.inspect.listing.PARTITIONS`), also for unreadable ones; with ``segments``
-        one row per segment. Raise DirectoryError if a path holds no log; NotFoundError if a selected
-        topic or partition does not exist; ValueError if an argument is not one of the documented
-        values, or ``segments`` is given with ``by`` topic.
+        (:data:`kafka_log.inspect.listing.PARTITIONS`), also for unreadable ones; with ``by``
+        ``"topic"`` one row per topic and state, with ``segments`` one per segment. Raise
+        DirectoryError if a path holds no log; NotFoundError if a selected topic or partition does
+        not exist; ValueError if ``by`` is neither ``"partition"`` nor ``"topic"``, or is
+        ``"topic"`` with ``segments``.
 
         Args:
             by: ``topic`` returns the disk usage of each topic and segment state instead, most bytes first
@@ -468,8 +469,9 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """List idempotent and transactional producers: one row per partition, producer id and
-        producer epoch, also of those that only a producer snapshot has. Damage and unreadable files
-        are skipped and reported to ``on_damage``; if it is None, raise CodecError.
+        producer epoch, of those with a batch in the ranges; without ranges also of those that only
+        a producer snapshot has. ``producers`` selects ids. Damage and unreadable files are skipped
+        and reported to ``on_damage``; if it is None, raise CodecError.
 
         :data:`kafka_log.inspect.producers.table.PRODUCERS` lists the columns. Sequence numbers, offsets and timestamps are the first and
         last ones of existing batches. ``gaps`` counts sequence numbers missing between batches, ``duplicates`` batches whose first
@@ -733,10 +735,11 @@ class LogDirectory:
         on_problem: Callable[[str], None] | None = None,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """List the schemas of a schema registry: one row per version of a subject, and one per id
-        that keys or values have and that is not registered. Raise DirectoryError if a path or
-        ``source`` holds no log or schemas; OSError if ``source`` cannot be read; ValueError if it
-        is invalid, and for problems of records if ``on_problem`` is None.
+        """List the schemas of ``source`` (None: of the topic ``_schemas`` in the paths): one row
+        per version of a subject (with selected topics only of those in use), and one per id that
+        the first ``records`` of a partition have and that is not registered. Raise DirectoryError
+        if a path or ``source`` holds no log or schemas; OSError if ``source`` cannot be read;
+        ValueError if it is invalid, and for problems of records if ``on_problem`` is None.
 
         :data:`kafka_log.inspect.schemas.table.SCHEMAS` lists the columns. The schemas come from the topic ``_schemas`` below the
         paths, also if ``topics`` does not select it. With selected topics, only schemas that they use are listed. Keys and values
@@ -945,10 +948,11 @@ class LogDirectory:
         return jobs.salvage(partitions, local_path(out), self._paths, **options)
 
     def repairs(self, *, advance: Callable[[int], None] = lambda _: None) -> pa.Table:
-        """Return the repairs that :meth:`salvage` with ``repair`` would write: a row ``repaired`` for
-        each batch, with the wrong bytes and the probability of a wrong guess, and a row ``not
-        repaired`` for each damaged batch without one. Nothing is written. Raise OSError if a file
-        cannot be read while it is searched.
+        """Return the repairs that :meth:`salvage` with ``repair`` would write: a row ``repaired``
+        for each batch, with the wrong bytes and the probability of a wrong guess, a row ``not
+        repaired`` for each damaged batch without one, and a row ``lost`` for a partition that
+        cannot be read. Nothing is written. Raise DirectoryError if a path holds no log;
+        NotFoundError if a selected topic or partition does not exist.
 
         Args:
             advance: As in :meth:`salvage`.

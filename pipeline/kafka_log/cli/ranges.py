@@ -53,8 +53,8 @@ class TimeRange:
 
 def parse_offset_range(text: str) -> Range:
     """Parse ``A:B``, ``A:`` or ``:B``; a missing bound is None, a negative bound counts from the
-    end of the log. Raise ValueError for other text, and if A is after B and both count from the
-    same end.
+    end of the log. Raise ValueError for other text and numbers of more than 64 bits; RangeError, a
+    ValueError, if A is after B and both count from the same end.
     """
     low, colon, high = text.partition(":")
     if not colon:

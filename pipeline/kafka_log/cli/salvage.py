@@ -78,8 +78,10 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _print_repairs(options: argparse.Namespace) -> int:
-    """Print the repairs of the selected partitions, and damaged batches without one. Return 0; 1 if
-    there is damage without a repair.
+    """Print the repairs of the selected partitions, and damaged batches without one, in
+    ``--format``; write no file. Return 0; 1 if there is damage without a repair, or a partition
+    that cannot be read. Raise NotFoundError or DirectoryError if no log matches the paths and
+    options.
     """
     bad = False
 

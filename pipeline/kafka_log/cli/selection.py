@@ -80,8 +80,9 @@ def add_selection(
     types: Mapping[str, Callable[[str], Any]] | None = None,
 ) -> Group:
     """Add the selection options ``names`` to a parser, in the group "selection" of its help, with
-    other help texts (``but``) or parsers (``types``) for some. Set ``filters`` of the parsed
-    options to ``names``. Return the group, for further options. Raise KeyError for an unknown name.
+    other help texts (``but``) or parsers (``types``) for some; ``offsets`` with another help text
+    does not count from the end of the log. Set ``filters`` of the parsed options to ``names``.
+    Return the group, for further options. Raise KeyError for an unknown name.
 
     Args:
         command: Parser of the command.

@@ -159,8 +159,10 @@ class _Session:
         self._out = out
 
     def run(self, query: str) -> int:
-        """Run the statements of a query, and print the result of each. Return 0, or 2 after the message of DuckDB. Raise what
-        ended the reading of a table.
+        """Run the statements of a query, and print the result of each that has one. Return 0; 2
+        after the message of DuckDB, or for several statements with the format arrow or parquet.
+        Raise what ended the reading of a table, such as CodecError; KeyboardInterrupt if the query
+        was interrupted.
         """
         import duckdb
 
@@ -195,8 +197,10 @@ class _Session:
             raise error from None
 
     def run_shell(self, is_terminal: bool) -> int:
-        """Run statements from a terminal, with a prompt and line editing, or from the standard input, until its end or ``quit``.
-        Return the exit code: 2 if a statement from the standard input failed, else 1 if damage was met, else 0.
+        """Run statements from a terminal (``is_terminal``), with a prompt and line editing, or from
+        the standard input, until its end or ``quit``; errors are printed, and the next statement is
+        run. Return the exit code: 2 if a statement from the standard input failed, else 1 if damage
+        was met, else 0. Raise KeyboardInterrupt if the standard input is interrupted.
         """
         from codecgen.runtime.errors import CodecError
         from kafka_log.logs.partitions import DirectoryError
@@ -230,7 +234,10 @@ class _Session:
         return PROBLEMS if met_damage else GOOD
 
     def _run_line(self, text: str) -> int:
-        """Run a statement, or a command that begins with a backslash, and return the exit code."""
+        r"""Run a statement, or a command that begins with a backslash, and return the exit code. The
+        command ``\d`` lists the tables, ``\d NAME`` the columns of a table; any other prints a
+        message and returns 2. Raise as :meth:`run` does.
+        """
         if not text.startswith("\\"):
             return self.run(text)
         command, _, name = text.rstrip(";").partition(" ")
@@ -290,7 +297,9 @@ def _read_statements(is_terminal: bool) -> Iterator[str]:
 
 
 def _read_line(prompt: str) -> str | None:
-    """Return a line from the terminal, None at its end."""
+    """Return a line that was typed after ``prompt``, without its end; None, after an empty line, at
+    the end of the input. Raise KeyboardInterrupt after Ctrl-C.
+    """
     try:
         return input(prompt)
     except EOFError:

@@ -18,7 +18,9 @@ _FEW_ROWS = 1000
 
 
 def write_result(rows: pa.RecordBatchReader, output: str, out: BinaryIO, width: int | None) -> None:
-    """Write the result of a query in a format, batch by batch. Text of at most 1,000 rows has aligned columns.
+    """Write the result of a query to ``out`` in the format ``output``: ``text``, ``jsonl`` or one
+    of ROW_WRITERS (csv, arrow, parquet), batch by batch. Text of at most 1,000 rows has aligned
+    columns that fit ``width`` (None: unlimited). Raise what reading ``rows`` raises.
 
     Args:
         rows: The result.
@@ -41,7 +43,10 @@ def write_result(rows: pa.RecordBatchReader, output: str, out: BinaryIO, width: 
 
 
 def _write_text(rows: pa.RecordBatchReader, out: BinaryIO, width: int | None) -> None:
-    """Write a result as text, with aligned columns if it is short."""
+    """Write a result as text: a table with aligned columns up to 1,000 rows, which is laid out
+    after all rows were read; more rows one by one; ``no rows`` if there are none. Lines fit
+    ``width`` (None: unlimited).
+    """
     first: list[pa.RecordBatch] = []
     while sum(batch.num_rows for batch in first) <= _FEW_ROWS:
         batch = next(rows, None)

@@ -67,7 +67,12 @@ class LogTables:
         self._registry = None if decode is None else read_schemas()
 
     def make(self) -> dict[str, LazyTable]:
-        """Return the tables by name. Raise ValueError if ``decode`` does not go with the selected topics."""
+        """Return the tables for queries by name: records, batches, topics, partitions, segments,
+        transactions, producers, offsets, groups and findings. Their rows are read only when a query
+        asks for them, except first records for the schemas of decoded columns. Raise ValueError if
+        ``decode`` does not go with the selected topics; DirectoryError if two directories hold one
+        partition.
+        """
         log, note = self._log, self.damage.append
         answers: dict[str, tuple[pa.Schema, Callable[[], pa.Table]]] = {
             "topics": (TOPICS, lambda: log.ls(by="topic")),
@@ -95,7 +100,11 @@ class LogTables:
         }
 
     def _read_records(self, names: Sequence[str]) -> pa.RecordBatchReader:
-        """Return the selected records with these columns. Raise DirectoryError if two directories hold one partition."""
+        """Return a reader of the selected records with the columns ``names``, decoded by the
+        schemas if ``decode`` was given; with the names of all columns then also those that decoding
+        adds. Lost ranges are noted. Raise DirectoryError if two directories hold one partition;
+        ValueError if decoding is not possible.
+        """
         partitions = self._log.refuse_duplicates(merge_tiered_segments(self._log.all_partitions))
         if self._decode is None:
             return scan(partitions, names, selection=self._selection, on_lost=self._note_lost)
@@ -115,7 +124,11 @@ class LogTables:
         return pa.RecordBatchReader.from_batches(schema, (batch.select(names) for batch in rows))
 
     def _read_batches(self, names: Sequence[str]) -> pa.RecordBatchReader:
-        """Return the batch headers that may hold selected records. Raise DirectoryError if two directories hold one partition."""
+        """Return a reader of the batches with the columns ``names`` that may hold selected records
+        by offsets, timestamps and producers; filters that only records can answer (keys, headers,
+        isolation, control records) do not count. Lost ranges are noted. Raise DirectoryError if two
+        directories hold one partition.
+        """
         partitions = self._log.refuse_duplicates(merge_tiered_segments(self._log.all_partitions))
         selection = self._selection.but(
             isolation=None, control_records=False, deleted_records=False, keys=None, headers=None

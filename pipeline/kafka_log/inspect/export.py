@@ -96,9 +96,10 @@ def export(
     **filters: Unpack[RowFilters],
 ) -> Generator[ExportedFile, None, None]:
     """Write one file per partition, ``TOPIC-PARTITION.KIND``, and yield each when it is complete.
-    Raise ExportError if a file of another export is there and ``overwrite`` is False; OutputError
-    or OutputLockedError if ``out`` lies in a partition or another process writes to it; CodecError
-    at damage unless the policy is ``salvage``; OSError; ValueError for an invalid argument.
+    Keep the file of an equal earlier export, and yield it as not written. Raise ExportError for a
+    file of another export unless ``overwrite``; OutputError or OutputLockedError if ``out`` lies in
+    a partition or another process writes to it; CodecError at damage unless the policy is
+    ``salvage``; OSError; ValueError for an invalid argument.
 
     Each file is written under a temporary name and renamed when it is complete. Complete files stay after an error. A file
     is kept if it was made of the same log (:mod:`kafka_log.logs.log_identity`) with the same segments, start and options.
@@ -259,10 +260,11 @@ def _write_rows(
     undecoded: Counter[str],
     options: dict[str, Any],
 ) -> Generator[tuple[int, int], None, None]:
-    """Write the rows of a partition to ``file``. Yield the numbers of rows and of damaged rows so
-    far: first zeros, then after each batch. Append a message to ``lost`` for each range that could
-    not be read, and add the keys and values that could not be decoded to ``undecoded``. Raise CodecError at damage or an unreadable file, unless the policy is ``salvage``;
-    OSError if ``file`` cannot be written.
+    """Write the rows of a partition to ``file``, of ``view`` or with ``columns`` (None: the default
+    ones). Yield the numbers of rows and of damaged rows so far: first zeros, then after each batch.
+    Append a message to ``lost`` for each range that could not be read, and count keys and values
+    that could not be decoded in ``undecoded``. Raise CodecError at damage or an unreadable file,
+    unless the policy is ``salvage``; OSError if ``file`` cannot be written.
     """
 
     def on_lost(path: Path, lost_range: Lost) -> None:

@@ -87,7 +87,8 @@ def discover(
     """Return the partitions below log directories, partition directories and single segments, by
     topic and number, with live segments, those in the states ``include``, and those of a path that
     is given itself. Raise DirectoryError if a path does not exist or holds no log; OSError if a
-    directory cannot be listed; ValueError for an unknown state.
+    directory cannot be listed (without ``unreadable_raises`` a partition has it as ``error``);
+    ValueError for an unknown state.
 
     A directory may be empty, like a new disk of a broker, if another path holds a log.
 
@@ -112,7 +113,8 @@ def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = Tru
     """Return the partitions below paths, the segments in states that ``include`` does not name, the
     paths that are skipped, and the log directories. A path that is given itself is read in any
     state. Raise DirectoryError if a path does not exist or holds no log; OSError if a directory
-    cannot be listed; ValueError for an unknown state.
+    cannot be listed (without ``unreadable_raises`` a partition has it as ``error``); ValueError for
+    an unknown state.
     """
     included = {"live", *parse_include(include)}
     given = list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
@@ -143,7 +145,8 @@ def warn_if_all_excluded(
     partitions: Iterable[Partition], excluded: Iterable[Segment], stacklevel: int
 ) -> None:
     """Warn with AllSegmentsExcluded, which names the states to include, if no partition has
-    segments and ``excluded`` has some. Do nothing otherwise.
+    segments and ``excluded`` has some. Do nothing otherwise. The warning is about the line of the
+    caller if ``stacklevel`` is 1, of its caller if 2, and so on.
     """
     states = {segment.state for segment in excluded}
     if states and not any(partition.segments for partition in partitions):
@@ -286,8 +289,9 @@ def _order_segments(segments: Iterable[Segment]) -> tuple[Segment, ...]:
 
 def _is_rolled(segment: Segment, is_named: bool, last: Mapping[State, int]) -> bool:
     """Return whether a broker no longer writes to a segment: it is deleted, a swap file or in
-    tiered storage, or another segment in the same state has a higher base offset. A segment whose
-    name has no offset is never rolled in other states.
+    tiered storage; or its name has an offset (``is_named``) below ``last`` of its state, the
+    highest base offset there. In other states a segment without an offset in its name is never
+    rolled.
 
     Segments that are deleted, replace others or were copied are complete. A cleaner still writes to its own.
 

@@ -103,9 +103,10 @@ def _read_with_kernels(
     engine: Engine,
     start: int,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of :func:`read_header_rows` with the kernels. VERIFY ignores ``start``. If
-    ``damage`` is RAISE, raise CodecError at a damaged batch and UnreadableError for an unreadable
-    file; otherwise skip what cannot be read.
+    """Yield the values of ``columns`` of each batch whose column ``where`` is true, as
+    :func:`read_header_rows`, with the kernels. VERIFY ignores ``start``. If ``damage`` is RAISE,
+    raise CodecError at a damaged batch and UnreadableError for an unreadable file; otherwise skip
+    what cannot be read.
     """
     if damage is not DamageHandling.VERIFY:  # VERIFY never starts in the middle of a segment
         from kafka_log.segment.scanner import header_scanner

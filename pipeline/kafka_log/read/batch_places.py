@@ -42,8 +42,10 @@ class BatchPosition(NamedTuple):
 
 def iter_batches(segment: Segment, start: int, wanted: Selection) -> Iterator[BatchPosition]:
     """Yield position, offsets and leader epoch of each complete batch of a segment from byte
-    ``start`` on, where a batch begins. If damage is an error, raise CodecError at damage and for an
-    unreadable file, and verify no checksum; otherwise leave out damaged batches.
+    ``start`` on, where a batch begins. ``first`` is None for compressed legacy messages. If damage
+    is an error for ``wanted``, raise CodecError at damage and for an unreadable file, and verify no
+    checksum; otherwise leave out damaged batches, and those that end at the largest possible
+    offset.
 
     Damaged batches are left out because any number in them may be wrong.
     """

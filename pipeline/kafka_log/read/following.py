@@ -124,8 +124,9 @@ class PartitionFollower:
         }
 
     def read_new(self, partition: Partition) -> Iterator[pa.RecordBatch]:
-        """Yield the selected records that were not returned yet, by a new listing of the partition. Report
-        damage to ``watch``. No CodecError is raised.
+        """Yield the selected records that were not returned yet, by a new listing of the partition;
+        only live segments count. Files that are gone meanwhile are skipped. Report damage,
+        truncation and a replaced log to ``watch`` or as a message. No CodecError is raised.
         """
         self.partition = partition
         segments = [segment for segment in partition.segments if segment.state == "live"]
@@ -149,8 +150,10 @@ class PartitionFollower:
     # ------------------------------------------------------------ files
 
     def _read_segment(self, segment: Segment, following: int | None) -> Iterator[pa.RecordBatch]:
-        """Yield the new records of a segment, and note how far it was read. ``following`` is the base offset of the
-        next segment, None if there is none. Raise FileNotFoundError if the file is gone.
+        """Yield the new records of a segment, and note how far it was read. Yield nothing if it was
+        read to its end, or has not changed. If it became shorter, or was written again, report that
+        and go on at its end or at the first unread offset. ``following`` is the base offset of the
+        next segment (None: none). Raise FileNotFoundError if the file is gone.
         """
         known = self._files.get(segment.path)
         if known is not None and known.is_done and segment.rolled:
@@ -176,8 +179,10 @@ class PartitionFollower:
         yield from self._read_bytes(replace(segment, size=status.st_size), known, following)
 
     def _find_start(self, segment: Segment) -> int:
-        """Return the position at which the reading of a file begins that was not read yet: its end if no record of it is
-        selected, the first batch with unread offsets if it replaced another file.
+        """Return the position at which the reading of a file begins that was not read yet: a
+        position at or before the next unread offset, if there is one; else the file's end if no
+        record of it is selected; else that of the selection's first offset or timestamp by the
+        indexes (policy ``kafka`` only), or 0. Report offsets that were deleted unread.
         """
         if self._next_offset is not None:
             if segment.base_offset >= self._next_offset:
@@ -206,8 +211,10 @@ class PartitionFollower:
     def _read_bytes(
         self, segment: Segment, file: _Followed, following: int | None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the records from ``file.position`` on, and advance it: to the end of the file, or to a batch that may
-        still be written.
+        """Yield the records from ``file.position`` on, report damaged batches, and advance
+        ``file.position``: to the end of the file, or to a batch that may still be written, which is
+        read again later. ``following`` is the base offset of the next segment, None if there is
+        none.
         """
         begin = file.position
         held: int | None = None
@@ -234,7 +241,11 @@ class PartitionFollower:
     def _open(
         self, segment: Segment, start: int, following: int | None
     ) -> Generator[Event, None, None]:
-        """Return the rows and events of a segment from byte ``start`` on."""
+        """Return a generator of the rows of a segment from byte ``start`` on, and of its events:
+        flagged batches, lost ranges, and the end last. ``following`` (base offset of the next
+        segment) is ignored for a segment that is still written. Damage and an unreadable file end
+        the reading without an error.
+        """
         partition = replace(self.partition, segments=(segment,))
         engine = self._engine
         if not use_kernels(segment.size - start, engine, KERNEL_MIN_BYTES):
@@ -253,8 +264,9 @@ class PartitionFollower:
         return PlanReader(plan).read(split)
 
     def _settle_end(self, segment: Segment, file: _Followed, end: End | None) -> int | None:
-        """Report how a pass over a segment ended, and set ``file.position``. Return the position of a batch at the end
-        of the active segment that may still be written, else None.
+        """Report how a pass over a segment ended, and set ``file.position``. Return the position of
+        a batch at the end of the active segment that may still be written, else None. A rolled
+        segment is done, whatever its end; without an ``end`` (None) nothing happens to another one.
         """
         if segment.rolled:
             file.is_done = True
@@ -292,8 +304,9 @@ class PartitionFollower:
         return self._may_be_written(segment, file, batch.position)
 
     def _may_be_written(self, segment: Segment, file: _Followed, position: int) -> bool:
-        """Return whether the damaged bytes at a position of the active segment are incomplete, or are damaged for less
-        than PATIENCE_S.
+        """Return whether damaged bytes at a position of the active segment may still be written:
+        they were first seen less than PATIENCE_S ago, or they look like an incomplete batch. The
+        caller has found the damage. Note the position and the time when it is new.
         """
         now = time.monotonic()
         if file.held != position:

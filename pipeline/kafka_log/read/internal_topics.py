@@ -369,7 +369,8 @@ def _base64_text(data: bytes) -> str:
 
 def _json_value(codec: Any, value: Any, show_secrets: bool) -> Any:
     """Return a parsed value as a JSON value: arrays as lists, layouts as objects as by
-    :func:`to_json`, bytes and UUIDs as Base64 text, None and others unchanged.
+    :func:`to_json` (with secrets only if ``show_secrets``), bytes and UUIDs as Base64 text, None
+    and others unchanged.
     """
     if value is None:
         return None

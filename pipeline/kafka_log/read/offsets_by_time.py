@@ -24,8 +24,8 @@ def offset_at(
 ) -> int | None:
     """Return the lowest offset, at or after ``first`` (None: any), of a record, control records
     included, whose timestamp is at least ``timestamp`` in milliseconds since 1970. Return None if
-    there is none. Raise CodecError for damage before the record, and for an unreadable file, unless
-    ``selection`` accepts damage.
+    there is none. Of ``selection`` only policy and treatment of damage count: raise CodecError for
+    damage before the record, and for an unreadable file, unless it accepts damage.
 
     Headers are read from where the time index says, and the records of one batch.
     """

@@ -157,10 +157,11 @@ def parquet_writer(
     compression: Compression = "zstd",
     sample: pa.Table | None = None,
 ) -> pq.ParquetWriter:
-    """Return an open pyarrow writer of rows of ``schema`` into a path or a file. When it is closed,
-    the file's metadata is appended to ``metadata``. 64-bit integers and timestamps are
-    delta-encoded, binary columns have no statistics, and no dictionary if their values hardly
-    repeat in ``sample``.
+    """Return an open pyarrow writer of rows of ``schema`` into a path or a file, with
+    ``compression`` (zstd: at level 1). When it is closed, the file's metadata is appended to the
+    list ``metadata``, if given. 64-bit integers and timestamps are delta-encoded; binary columns
+    have no statistics, and no dictionary if their values in ``sample`` hardly repeat (None: always
+    a dictionary).
 
     Offsets and timestamps ascend: their differences take less space, and a quarter less time, than a dictionary that is given up. Minimum and
     maximum keys and values help no query, as rows are ordered by offset, so they are left out. Keys and values that hardly repeat in the

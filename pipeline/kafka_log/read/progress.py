@@ -96,8 +96,9 @@ class LogEnds:
 
     def find_readable_end(self, key: Key, log: Log, end: Position) -> Position:
         """Return the position up to which a log that ends at ``end`` can be read: ``end`` itself,
-        or with ``read_committed`` the start of its oldest open transaction. Call :meth:`find_end`
-        first. Raise CodecError for damage unless the selection accepts it.
+        or under ``read_committed`` the first offset of its oldest open transaction, if one is open.
+        Call :meth:`find_end` for ``key`` first. Raise CodecError for damage unless the selection
+        accepts it.
         """
         if self._wanted.isolation != "read_committed":
             return end
@@ -113,8 +114,10 @@ class LogEnds:
         return end if known.stable >= end.offset else self.position_at(key, log, known.stable)
 
     def position_at(self, key: Key, log: Log, offset: int) -> Position:
-        """Return an offset of a log as a Position, with the leader epoch of the last batch that
+        """Return ``offset`` of a log as a Position, with the leader epoch of the last batch that
         begins before it; NO_EPOCH (-1) if there is none, or it is damaged or cannot be read.
+        ``key`` (topic, partition) is for the cache: positions found before are returned without a
+        look at the files.
         """
         known = self._known.get(key)
         for position in () if known is None else (*known.kept, known.end):
@@ -133,7 +136,8 @@ class LogEnds:
     def find_divergence(self, key: Key, log: Log, position: Position, end: Position) -> int | None:
         """Return the offset, at most that of ``position``, from which on a log was truncated and
         perhaps written again since ``position`` was read. Return None if the log still reaches
-        ``position`` and leader epochs show no change. ``end`` is the log's end now.
+        ``position`` and leader epochs show no change. ``end`` is the log's end now; ``key`` (topic,
+        partition) is for the cache.
         """
         now = self.position_at(key, log, position.offset).leader_epoch
         known = position.leader_epoch

@@ -88,7 +88,7 @@ class PlanReader:
         """Yield the rows and events of one split, lost ranges after the rows, a SplitEnd last.
         Raise CodecError for damage and an unreadable file unless the plan keeps or drops damage.
         With ``on_error`` ``next_file`` go on to the SplitEnd instead; with ``lose_rest`` report the
-        rest of a corrupt file as lost.
+        rest of a corrupt file as lost (an unreadable file still raises).
         """
         plan = self.plan
         columns = list(plan.rows.columns)

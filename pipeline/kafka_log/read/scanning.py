@@ -100,10 +100,10 @@ def scan(
     **options: Unpack[ScanOptions],
 ) -> pa.RecordBatchReader:
     """Return the selected records of logs, or rows of a view, as a stream of Arrow record batches,
-    in bounded memory, partition by partition. Raise DirectoryError if there is no log;
-    NotFoundError for a missing topic or partition; ValueError for unknown columns, views and values
-    of options. Reading the stream raises CodecError for damage, as ``policy`` defines it, unless
-    ``on_damage`` accepts it.
+    partition by partition. ``policy`` and filters in ``options`` replace those of ``selection``
+    (None: all). Raise DirectoryError if there is no log; NotFoundError for a missing topic or
+    partition; ValueError for unknown columns, views and values of options. Reading it raises
+    CodecError for damage unless ``on_damage`` accepts it.
 
     Under the policy ``kafka`` reading begins at the first batch that may hold selected rows, by the index and the headers, and ends
     after the last one, so damage outside the ranges may go unnoticed. Batches without selected records are not
@@ -250,10 +250,11 @@ def read_table(
     selection: Selection | None = None,
     **options: Unpack[ScanOptions],
 ) -> pa.Table:
-    """Return the selected records of logs, or rows of a view, as one Arrow table in memory;
-    arguments as for :func:`scan`. Raise DirectoryError if there is no log; NotFoundError for a
-    missing topic or partition; ValueError for unknown columns, views and values of options;
-    CodecError for damage unless ``on_damage`` accepts it.
+    """Return the selected records of logs, or rows of a view, as one Arrow table in memory.
+    ``policy`` and filters in ``options`` replace those of ``selection`` (None: all). Raise
+    DirectoryError if there is no log; NotFoundError for a missing topic or partition; ValueError
+    for unknown columns, views and values of options; CodecError for damage unless ``on_damage``
+    accepts it.
     """
     return scan(path, columns, policy, selection=selection, **options).read_all()
 
@@ -267,9 +268,10 @@ def scan_batches(
     **options: Unpack[BatchOptions],
 ) -> pa.RecordBatchReader:
     """Return the batches and legacy messages of logs, control batches included, as a stream with
-    one row each, by their headers alone. Raise DirectoryError if there is no log; NotFoundError for
-    a missing topic or partition; ValueError for unknown columns, options and filters that headers
-    cannot answer. Reading the stream raises CodecError for damage unless it is accepted.
+    one row each, by their headers alone. ``policy`` and filters in ``options`` replace those of
+    ``selection`` (None: all). Raise DirectoryError if there is no log; NotFoundError for a missing
+    topic or partition; ValueError for unknown columns, options and filters that headers cannot
+    answer. Reading it raises CodecError for damage unless it is accepted.
 
     A batch is returned if it may hold a record in the ranges, as far as its header says.
 

@@ -47,9 +47,10 @@ class UnreadableError(CodecError, OSError):
 
 
 def open_segment(path: Path, *, is_listed: bool = False, size: int | None = None) -> FileIO:
-    """Open a segment for reading, unbuffered, and return it. With ``is_listed`` or ``size`` also
-    try the name that a broker gives to a file or directory that it deletes. Raise UnreadableError,
-    an OSError, if it cannot be opened.
+    """Open a segment for reading, unbuffered, and return it. With ``is_listed``, if the file is
+    gone, open it under the name that a broker gives to a file or directory that it deletes; with
+    ``size``, if the file has another size, that renamed file if it has this size. Raise
+    UnreadableError, an OSError, if none can be opened.
 
     Args:
         path: The segment.

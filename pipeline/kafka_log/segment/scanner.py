@@ -488,10 +488,10 @@ def header_scanner(
     mmap: bool = False,
     **options: Unpack[ReadOptions],
 ) -> Scanner:
-    """Return a scanner whose rows are the batch headers of a file (columns of the view
-    ``batches``): nothing is decompressed, and no checksum is verified. ``mmap`` maps the file into
-    memory, which is faster, but kills this process if the file is truncated. Raise ValueError as
-    Scanner does.
+    """Return a scanner whose rows are the batch headers of a file (columns of the view ``batches``)
+    that ``selection`` (None: all) may select: nothing is decompressed, and no checksum is verified.
+    ``mmap`` maps the file into memory, which is faster, but kills this process if the file is
+    truncated. Raise ValueError as Scanner does.
 
     If batches are large, only their headers are read, each by one call of ``pread``. With ``mmap`` the file is mapped into memory, which is
     several times as fast. But if another process truncates the mapped file, as a broker may do, the system kills this process; without

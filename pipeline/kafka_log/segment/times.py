@@ -60,9 +60,9 @@ def milliseconds(text: str, now: int | None = None) -> int:
 
 def parse_time_range(text: str, now: int | None = None) -> Range:
     """Return a range of times as milliseconds since 1970: ``A:B``, ``A:`` or ``:B``, whose missing
-    bound is None, or one day, hour, minute, second or millisecond, such as ``2026-11-22T10``. Raise
-    RangeError (a ValueError) if A is after B, or the text can be read in two ways; ValueError for
-    other text.
+    bound is None, or one day, hour, minute, second or millisecond, such as ``2026-11-22T10``.
+    Relative times refer to ``now`` (None: the clock). Raise RangeError (a ValueError) if A is after
+    B, or the text can be read in two ways; ValueError for other text.
 
     Times contain colons too: exactly one colon must leave a time or nothing on each side.
 

@@ -14,8 +14,9 @@ OUTPUTS: tuple[Output, ...] = ("text", "jsonl", "csv", "parquet", "arrow")
 
 
 def write_table(table: pa.Table, output: Output, out: BinaryIO, width: int | None = None) -> None:
-    """Write a table to a binary stream in the format ``output``: text, JSON lines, CSV, Parquet, or
-    an Arrow IPC stream. ``width`` limits the lines of text; None does not. The stream stays open.
+    """Write a table to a binary stream in the format ``output``: ``"text"``, ``"jsonl"`` (JSON
+    lines), ``"csv"``, ``"parquet"``, or ``"arrow"`` (an Arrow IPC stream). ``width`` limits the
+    lines of text only (None: no limit). The stream stays open.
 
     Args:
         table: The rows.

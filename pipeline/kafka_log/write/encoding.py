@@ -42,10 +42,11 @@ def encode(
     batch_bytes: int = 16384,
     **constants: object,
 ) -> Iterator[memoryview]:
-    """Yield the bytes of a log segment with the rows of ``data``, in pieces of whole batches.
-    Without ``magic`` or ``codec`` the column of that name counts, else the newest version or none.
-    Raise at once TypeError if data is not Arrow, ValueError for an unknown codec or magic; while
-    yielding ValueError for an invalid column or constant, RowRefused for an impossible row.
+    """Yield the bytes of a log segment with the rows of ``data``, in whole batches of at most
+    ``batch_bytes`` uncompressed bytes (or one larger row). Without ``magic`` or ``codec`` the
+    column of that name counts, else the newest version or no compression; ``level`` None is the
+    codec's default. ``constants`` replace columns. Raise at once TypeError if data is not Arrow,
+    ValueError for an unknown codec or magic; later ValueError or RowRefused for a column or row.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, or anything else that gives an Arrow stream. Its
     columns are those of the view ``records``; only ``offset`` has to be there. Columns that are left out are: no timestamp
@@ -101,9 +102,10 @@ def _encode_versions(
     level: int | None,
     batch_bytes: int,
 ) -> Iterator[memoryview]:
-    """Yield the bytes of the rows, with a new encoder for each run of rows of one format version.
-    Raise ValueError for an invalid column or argument; RowRefused for a row that no batch can hold,
-    or an invalid control record.
+    """Yield the bytes of the rows, with a new encoder for each run of rows of one format version:
+    that of ``magic``, else (None) of the column ``magic``, else the newest. ``level`` None is the
+    codec's default. Raise ValueError for an invalid column or argument; RowRefused for a row that
+    no batch can hold, or an invalid control record.
     """
     from codecgen.runtime.arrow.encoder import Encoder
 

@@ -88,7 +88,7 @@ def verify_indexes(segment: Segment, passed_over: Iterable[Lost], directory: Pat
     """Raise WrittenError (a CodecError) if an entry of the offset, time or transaction index in
     ``directory`` does not lead to the batch of the segment that it describes, or an index ends
     within an entry. ``passed_over`` are byte ranges of the segment without entries. Raise OSError
-    if the offset or time index is missing.
+    if the offset or time index is missing; the transaction index may be.
 
     Args:
         segment: The segment. Its batch headers are read once, by other code than that which wrote the indexes.
@@ -294,11 +294,11 @@ def write_indexes(
     advance: Callable[[int], None] = lambda _: None,
     on_understated: Callable[[Path, UnderstatedBatch], None] = lambda path, batch: None,
 ) -> dict[Path, Rest]:
-    """Write the offset, time and transaction indexes and producer snapshots of one partition's
-    segments into a directory, and verify them. ``on_understated`` is called with each batch whose
-    records exceed its header. Return, by path, the damaged or incomplete parts that have no index
-    entries. Raise OSError if a file cannot be written; CodecError if an index entry leads to
-    another batch than it says.
+    """Write offset, time and transaction indexes (an entry about every ``interval_bytes``) and
+    producer snapshots of one partition's segments into ``out``, and verify them. ``on_understated``
+    is called with each batch whose records exceed its header. Return, by path, the parts without
+    entries: damaged, incomplete, or an unreadable segment as a whole, which gets no indexes. Raise
+    OSError if a file cannot be written; CodecError if an index is wrong.
 
     A snapshot is written where each segment but the first begins, and where the log ends; that where the log begins is copied from
     beside the first segment, as it knows of producers whose batches are gone. Batches with a wrong checksum, and what is no batch,

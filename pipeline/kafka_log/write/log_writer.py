@@ -324,9 +324,10 @@ def write_batches(
 ) -> list[RewrittenBatch]:
     """Write the batches of a segment in the mask ``taken``: as they are, with ``constants`` in the
     headers of those in ``rewritten``, without records those in ``emptied``, encoded again those
-    with problems. Verify the result, and return a RewrittenBatch for each with problems. Raise
-    OSError if writing fails or a segment would be too large; CodecError if the result does not read
-    as its source.
+    with problems (records with wrong checksums only if ``keep_damaged``). ``begins`` begins a
+    segment, called ``name`` (None: first offset). Return a RewrittenBatch for each with problems.
+    Raise OSError if writing fails or a segment would be too large; CodecError if the result does
+    not read as its source.
 
     Args:
         log: Where the batches go.

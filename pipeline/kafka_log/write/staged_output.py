@@ -153,9 +153,10 @@ class OutputDirectory:
         log_start: int | None = None,
     ) -> Iterator[Path]:
         """Yield an empty temporary directory for a partition; at the end of the ``with`` block sync
-        it, add it to the manifest and rename it to ``name``. If the block raises, remove it. Write
-        a checkpoint of log start offsets if one is needed. Raise OSError if a file cannot be
-        written.
+        it, add it with its source ``made_of`` and the report ``rows`` to the manifest, and rename
+        it to ``name``. If the block raises, remove it. Write ``log_start`` (None: none) to a
+        checkpoint of log start offsets if it lies inside the written log. Raise OSError if a file
+        cannot be written.
 
         The block may add to `rows`.
 

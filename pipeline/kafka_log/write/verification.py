@@ -69,10 +69,10 @@ def _is_missing(value: Any) -> bool:
 def read_records(
     path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
 ) -> Scanner:
-    """Return a scanner of the records of a file between two byte positions (``stop`` excluded,
-    None: the end), with ``columns``, their offsets and the positions of their batches. Raise
-    OSError if ``stop`` is None and the file is missing. Iterating the scanner raises CodecError for
-    damage.
+    """Return a scanner of the records of a file from byte ``start`` to ``stop`` (excluded, None:
+    the end), where batches begin, with ``columns``, their offsets and the positions of their
+    batches. Raise OSError if ``stop`` is None and the file is missing. Iterating the scanner raises
+    CodecError for damage.
     """
     wanted = list(dict.fromkeys((*columns, _POSITION, "offset")))
     engine = _engine(path, start, stop)
@@ -82,9 +82,10 @@ def read_records(
 def read_headers(
     path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
 ) -> Scanner:
-    """Return a scanner of the batch headers of a file between two byte positions (``stop``
-    excluded, None: the end), with ``columns``, their offsets and positions. Raise OSError if
-    ``stop`` is None and the file is missing. Iterating the scanner raises CodecError for damage.
+    """Return a scanner of the batch headers of a file from byte ``start`` to ``stop`` (excluded,
+    None: the end), where batches begin, with ``columns``, their offsets and positions. Raise
+    OSError if ``stop`` is None and the file is missing. Iterating the scanner raises CodecError for
+    damage.
     """
     wanted = list(dict.fromkeys((*columns, _POSITION, "base_offset", "last_offset")))
     engine = _engine(path, start, stop)

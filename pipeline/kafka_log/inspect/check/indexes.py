@@ -141,8 +141,9 @@ class IndexCheck(Check):
         raise NotImplementedError
 
     def _missing_index(self, scanned: ScannedSegment, path: Path) -> Finding:
-        """Return the finding about a segment without this index: a note; for the offset index of a
-        damaged segment, which a broker truncates when it builds the index, an error.
+        """Return the finding about a segment without this index, which the caller has found
+        missing: a note; for the offset index of a segment with damage (not only an incomplete
+        tail), which a broker truncates when it builds the index, an error.
         """
         code, meaning = f"{self.suffix[1:]}_missing", f"The segment has no {self.suffix} file"
         damage = [run for run in scanned.lost if scanned.tail_kind_of(run) is None]
@@ -170,10 +171,10 @@ class IndexCheck(Check):
     def _entry_finding(
         self, path: Path, code: str, meaning: str, byte: int, offset: int | None = None
     ) -> Finding:
-        """Return the finding ``code`` at byte ``byte`` of an index file; ``offset`` (None: unknown)
-        is its ``first_offset``. If the index is open (active segment, zeros at its end, no clean
-        shutdown), it is a note that needs no action; else it has severity and remedy of the
-        catalog.
+        """Return the finding ``code`` with the sentence ``meaning`` at byte ``byte`` of an index
+        file; ``offset`` (None: unknown) is its ``first_offset``. If the index is open (active
+        segment, zeros at its end, no clean shutdown), it is a note that needs no action; else it
+        has severity and remedy of the catalog. The caller has found the entry wrong.
         """
         severity: Severity | None = "note" if self.is_open else None
         remedy = OPEN if self.is_open else None
@@ -301,9 +302,9 @@ class OffsetIndexCheck(IndexCheck):
         yield from self.report_first(other & judged, "index_offset", *args, describe_other, finds)
 
     def _find_cuts(self, scanned: ScannedSegment, offsets: Any, positions: Any) -> list[Cut]:
-        """Return where batches were cut out of the segment, if that explains all wrong entries;
-        else ``[]``. Also return ``[]`` if the segment has lost ranges, batches out of order or
-        legacy messages.
+        """Return where batches were cut out of the segment, if that explains all wrong entries
+        (``offsets`` and ``positions``) of its offset index; else ``[]``, also if no entry is wrong,
+        or the segment has lost ranges, batches out of order or legacy messages.
         """
         headers = scanned.headers
         is_sound = not scanned.lost and bool(scanned.placed.all())

@@ -139,8 +139,9 @@ class LeaderEpochCheck(EndCheck):
         return remedy
 
     def _describe_repair(self, scanned: ScannedSegment, row: int) -> str:
-        """Return the words of a step that sets the epoch in the header of the batch ``row``: to that
-        of the file for its first offset, or to that of its neighbors if the file has none.
+        """Return the words of a step that sets the epoch in the header of the batch ``row``: to
+        that of the file for its first offset, or for its last one if the first has the right epoch
+        already, or to that of its neighbors if the file has none for the offset.
         """
         headers = scanned.headers
         offset, version = int(headers.first[row]), version_of(int(headers.magic[row]))

@@ -62,8 +62,9 @@ class MetadataSnapshotCheck(Check):
         self, scanned: ScannedSegment, run: Lost, is_newest: bool
     ) -> Iterator[Finding]:
         """Yield ``metadata_snapshot_damaged`` for each batch that the length fields delimit from
-        the start of a lost range, and one for the bytes after them, if any. Raise OSError if the
-        file cannot be opened.
+        the start of a lost range, and one for the bytes after them, if any: errors if ``is_newest``
+        (it is the newest snapshot), else warnings. Checksums are not verified here: the caller
+        found the range damaged. Raise OSError if the file cannot be opened.
         """
         position, path = run.start, scanned.segment.path
         for entry, first, last in find_framed_batches(scanned, run):
@@ -89,8 +90,9 @@ class MetadataSnapshotCheck(Check):
 
     def _check_completeness(self, scanned: ScannedSegment, is_newest: bool) -> Iterator[Finding]:
         """Yield ``metadata_snapshot_incomplete`` for each of: no header record in the first batch,
-        the first gap between offsets (which count from 0), and no footer record in the last batch.
-        A file without batches lacks header and footer. Raise FileNotFoundError if it is gone.
+        the first gap between offsets (which count from 0), and no footer record in the last batch:
+        errors if ``is_newest`` (it is the newest snapshot), else warnings. A file without batches
+        lacks header and footer. Raise FileNotFoundError if it is gone.
         """
         path, headers = scanned.segment.path, scanned.headers
         missing: list[tuple[str, int]] = []
@@ -120,9 +122,10 @@ class MetadataSnapshotCheck(Check):
         *,
         records: int | None = None,
     ) -> Finding:
-        """Return a finding about a snapshot: an error with the remedy of the catalog for the newest
-        one, a warning that needs no action for older ones. ``what`` is the sentence about the
-        problem; another one before it says which snapshot it is.
+        """Return a finding about a snapshot: an error with the remedy of the catalog if
+        ``is_newest``, else a warning that needs no action. ``what`` is the sentence about the
+        problem; another one before it says which snapshot it is. ``records`` is the number at risk,
+        None if unknown.
         """
         severity: Severity = "error" if is_newest else "warning"
         of = "an older snapshot of the metadata"

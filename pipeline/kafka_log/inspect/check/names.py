@@ -106,10 +106,10 @@ class NameCheck(Check):
         self, path: Path, base: int, suffix: str, has_segment: bool
     ) -> Iterator[Finding]:
         """Yield ``segment_name`` for a .log whose base offset is larger than offsets can be. Yield
-        ``index_without_segment`` for an index whose segment does not exist, unless its offsets are
-        already reported as missing: a note without a clean shutdown; a warning if it is empty and
-        the log had not reached more than its base offset; else an error. Producer snapshots are not
-        reported. Raise OSError if the index is gone.
+        ``index_without_segment`` for an index without a segment (``has_segment`` False), unless its
+        offsets are already reported as missing: a note without a clean shutdown; a warning if it is
+        empty and the log had not reached more than its base offset; else an error. Producer
+        snapshots are not reported. Raise OSError if the index is gone.
 
         A broker that is killed while it deletes a segment leaves indexes. A clean shutdown leaves none. Producer
         snapshots exist without a segment too: at the end of the log.

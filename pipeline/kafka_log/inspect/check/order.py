@@ -283,7 +283,8 @@ class OrderCheck(Check):
 
 def _describe_name(count: int, is_misnamed: bool) -> str:
     """Return the sentence about a segment whose first ``count`` batches have offsets below the base
-    offset in its name: the name is wrong, or the base offset in their headers.
+    offset in its name: that the name is wrong if ``is_misnamed``, else that these batches are
+    misplaced or have a wrong base offset in their headers.
     """
     if is_misnamed:
         return "The offsets of its batches follow each other, so the name is probably wrong."

@@ -337,6 +337,7 @@ def _io_error(
 ) -> Finding:
     """Return the finding about a file that could not be read: the note ``file_gone`` for
     FileNotFoundError, else the error ``io_error`` with the message of the operating system.
+    ``topic`` and ``partition`` are None for a file of no partition.
     """
     code, meaning = _IO_ERROR, f"The file cannot be read: {error.strerror or error}."
     if isinstance(error, FileNotFoundError):

@@ -43,7 +43,10 @@ def _paragraph(row: dict[str, Any], width: int | None) -> str:
 
 
 def describe_place(row: Mapping[str, Any]) -> str:
-    """Return where a finding is: file, byte, offsets and records at risk, as far as known."""
+    """Return where the finding in a table row is: file, byte, offsets (``from offset N`` if there
+    is no last one) and the largest number of records lost or at risk, without those that are None;
+    no offsets if the first one is None.
+    """
     place = [row["file"] if row["byte"] is None else f"{row['file']}, byte {row['byte']}"]
     first, last = row["first_offset"], row["last_offset"]
     if first is not None:

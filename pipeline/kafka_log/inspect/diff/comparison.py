@@ -71,9 +71,9 @@ class Comparison:
 def compare_partitions(
     partition_a: Partition, partition_b: Partition, advance: Advance
 ) -> Comparison:
-    """Compare the records of two partitions by offset and return the result. Damage and unreadable
-    files do not raise: they are skipped, and listed in the sides of the result. Raise OSError if a
-    segment disappears while it is read.
+    """Compare the records of two partitions, A and B, by offset and return the result. Damage and
+    unreadable files do not raise: they are skipped, and listed in the sides of the result. Topic
+    and number need not be the same. Raise OSError if a segment disappears while it is read.
 
     Memory: the batch headers of a chunk of each log, and a chunk of records where they differ.
 

@@ -95,7 +95,10 @@ def _describe_parted(row: Row, comparison: Comparison, _: str, __: str) -> Expla
 
 
 def _copy_partition(row: Row, here: str, other: str) -> str:
-    """Return the steps by which the broker of the side ``here`` copies the partition from ``other``."""
+    """Return the steps by which the broker of the side ``here`` (``"A"`` or ``"B"``) copies the
+    partition from that of ``other`` (the other letter), which has to lead it: stop the broker, move
+    its directory in ``row`` away, and start it.
+    """
     directory = row[f"directory_{here.lower()}"]
     return (
         f"While the broker of {other} leads the partition, stop the broker of {here}, move {directory} away and keep it, and start the broker:"
@@ -105,9 +108,9 @@ def _copy_partition(row: Row, here: str, other: str) -> str:
 
 def _describe_missing(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return meaning and remedy for records that the side ``here`` (``"A"`` or ``"B"``) lacks
-    inside its log, although no compaction removes them: their number and first offset. Remedy: copy
-    the partition from ``other`` (the other letter), or delete it on the broker of ``here``. ``row``
-    is not used.
+    inside its log, although no compaction removes them: their number and first offset. Remedy: let
+    the broker of ``here`` copy the partition from that of ``other`` (the other letter), after its
+    directory, which ``row`` names, was moved away.
     """
     lacks = comparison.a if here == "A" else comparison.b
     return (

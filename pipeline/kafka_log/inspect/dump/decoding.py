@@ -189,8 +189,9 @@ class KeyValueDecoder:
         headers: Any = None,
     ) -> tuple[list[str | None], list[str | None]]:
         """Return the keys and the values of rows as two lists of texts, with None for null. Control
-        records are decoded as such, unless the format of keys is ``none``. Bytes that cannot be
-        decoded are rendered (or redacted, if they may be secrets) and counted in ``failures``.
+        records are decoded as such, unless the format of keys is ``none``. ``headers`` of the rows
+        are needed only for formats that use a schema registry. Bytes that cannot be decoded are
+        rendered (or redacted, if they may be secrets) and counted in ``failures``.
 
         Args:
             topic: Topic of all rows.

@@ -48,8 +48,9 @@ def segment_objects(
 
 
 def _segment_items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | Record]:
-    """Yield what :func:`segment_objects` yields, but with each record as it is, not yet converted
-    to an object.
+    """Yield what :func:`segment_objects` yields, but with each record as a Record, not yet
+    converted to an object; no records if ``records`` is False. A CodecError of the reader is not
+    raised: the end object has it.
     """
     path = reader.path
     size, digest = size_and_digest(path, reader.listed_size)
@@ -103,14 +104,18 @@ def _segment_items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | 
 def json_lines(
     reader: Batches, *, records: bool = True, decode: InternalTopic | None = None
 ) -> Iterator[str]:
-    """Yield the objects of :func:`segment_objects` as JSON texts of one line each, without its end."""
+    """Yield the objects of :func:`segment_objects` as JSON texts of one line each, without its end:
+    file, batches with their records (unless ``records`` is False), end. ``decode`` adds decoded
+    records of an internal topic (None: not).
+    """
     for item in _segment_items(reader, records):
         yield record_line(item, decode) if isinstance(item, Record) else _encode(item)
 
 
 def size_and_digest(path: Path, listed_size: int | None) -> tuple[int | None, str | None]:
     """Return the size of a listed segment and its SHA-256 in hexadecimal. If it cannot be opened,
-    both are None; if reading fails, only the digest is.
+    both are None; if reading fails, only the digest is. ``listed_size`` (None: unknown) finds the
+    file again if a broker renamed it to delete it.
     """
     digest = hashlib.sha256()
     view = memoryview(bytearray(DIGEST_BYTES))

@@ -227,7 +227,10 @@ class _RecordPrinter:
             self._text.say(line)
 
     def begin(self, partition: Partition) -> Sequence[str]:
-        """Prepare for rows of a partition, and return the columns of a scan that are needed."""
+        """Prepare for the rows of a partition, in text with a heading if there are several
+        partitions, and return the names of the columns of a scan that the output and the filters
+        need, each once.
+        """
         is_text = self._text is not None
         if self._text is not None and self._is_headed:
             heading = f"{utf8(partition.topic)}-{partition.partition}:"
@@ -297,7 +300,10 @@ class _RecordPrinter:
 
 
 def _reject_combinations(options: argparse.Namespace, selection: Selection) -> None:
-    """Raise ValueError for ``--last`` with ``--offsets``, and for options that exclude ``--follow``."""
+    """Raise ValueError for ``--last`` with ``--offsets``, ``--ignore-case`` without ``--grep``,
+    ``--last 0`` without ``--follow``, and for ``--follow`` with a format other than ``text`` and
+    ``jsonl``, URLs, ``--include``, ``--isolation read_committed`` or an end of ``--offsets``.
+    """
     if options.last is not None and selection.offsets != EVERYTHING:
         raise ValueError("--last counts from the end of the log: leave out --offsets")
     if options.ignore_case and options.grep is None:
@@ -334,8 +340,10 @@ def _follow(
     stop: StopOnSignal,
     limits: Limits,
 ) -> None:
-    """Print the selected records of partitions, then those that are appended and those of new partitions, until
-    ``stop`` or ``-n``. Raise DirectoryError or NotFoundError if all partitions are gone.
+    """Print the selected records of partitions (with ``--last`` only their last ones), then those
+    that are appended and all of new partitions, until ``stop`` or ``-n``. Damage, and partitions
+    that cannot be read, go to ``reporter``, the latter once. Raise DirectoryError or NotFoundError
+    if all partitions are gone.
     """
     followers: dict[Path | tuple[str, int], PartitionFollower] = {}
     unreadable: set[Path] = set()
@@ -380,8 +388,9 @@ def _select_last(
     printer: _RecordPrinter,
     limits: Limits,
 ) -> Selection:
-    """Return the selection from the ``count``-th last selected record of a partition on; from the end of the log
-    on if ``count`` is 0.
+    """Return the selection from the ``count``-th last record of a partition on that it and the
+    filters select, or from the first such record if there are fewer; ``selection`` itself if there
+    is none. If ``count`` is 0, begin at the end of the log. Damage is not reported.
     """
     if count == 0:
         end = read_end_offset(partition.segments)

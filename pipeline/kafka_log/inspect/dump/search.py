@@ -60,7 +60,10 @@ class RecordSearch:
             ) from None
 
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of a batch of one topic that match, with all columns."""
+        """Return the rows of a batch of one topic whose key or value the pattern matches anywhere,
+        with all columns. Bytes are searched; if the topic's keys or values are decoded, or a row is
+        a control record, the decoded texts too: a match in either counts.
+        """
         if not batch.num_rows:
             return batch
         found = [self._match_bytes(batch.column(name)) for name in _PARTS]

@@ -65,8 +65,10 @@ def coordinator_table(
     names: Iterable[str], found: Sequence[Partition], count: int | None = None
 ) -> pa.Table:
     """Return one row per name and internal topic with the partition of the name, in the columns of
-    :data:`COORDINATORS`. Raise NotFoundError (a ValueError) if a name is not text, ``count`` is
-    impossible, or ``found`` has a partition number that is not below the count.
+    :data:`COORDINATORS`. ``count`` is the topic's number of partitions; None: that of the cluster
+    metadata in ``found``, else 50. ``known`` is null without a readable directory of the partition.
+    Raise NotFoundError (a ValueError) if a name is not text, ``count`` is impossible, or a
+    partition in ``found`` has a higher number.
 
     Args:
         names: Groups, transactional ids or share partitions.

@@ -83,10 +83,11 @@ def read_streams(
 def read_elements(
     element: Codec, data: bytes, origin: int, first: int, path: str, note: Note
 ) -> tuple[Stream, CodecError | None]:
-    """Return consecutive elements as one stream, and the first CodecError or tolerated problem (not
-    raised; None if there is none). An error ends the reading; the bytes after it are a piece
-    without a field. Paths are ``path`` with the number of the element, from ``first`` on, such as
-    ``entries[7].position``.
+    """Return consecutive elements in ``data``, which lies at byte ``origin`` of the file, as one
+    stream, and the first CodecError or tolerated problem (not raised; None if there is none). An
+    error ends the reading; the bytes after it are a piece without a field. Paths are ``path`` with
+    the element's number, from ``first`` on, such as ``entries[7].position``; ``note`` adds words to
+    values.
 
     ``first`` is the number of the first element, for paths such as ``entries[7].position``.
     """

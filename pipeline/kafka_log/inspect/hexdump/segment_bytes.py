@@ -69,9 +69,10 @@ def hexdump_batches(
     records: int = DEFAULT_RECORDS,
     limits: Limits | None = None,
 ) -> Iterator[Part]:
-    """Yield batches of a segment with their fields; a range of bytes that is no batch counts as
-    one. Raise NoSuchPlace if the segment has no such byte, or no batch with this offset; OSError if
-    the file cannot be read.
+    """Yield ``count`` batches of a segment with their fields, fewer at its end: from the one that
+    contains byte ``at`` or else ``offset`` on, or the first (both None). A range of bytes that is
+    no batch counts as one. At most ``records`` records of each are shown, from ``offset`` on. Raise
+    NoSuchPlace if the segment has no such byte or offset; OSError if the file cannot be read.
 
     Args:
         path: The segment.

@@ -92,11 +92,11 @@ def answer_metadata(
     *,
     salvage: bool,
 ) -> Answer:
-    """Return the state as of an offset, from the replica readable furthest; ``rows`` makes rows
-    from events. It ends before unreadable records, with the error as ``reason``; ``salvage`` then
-    takes the first replica instead and skips them. Raise NotFoundError if ``as_of`` is below -1 or
-    beyond the first replica's end; without ``salvage`` CodecError or DirectoryError if no replica
-    has an answer.
+    """Return the state as of ``as_of`` (None: the end) from the replica readable furthest; ``rows``
+    makes rows from the events of ``views``. It ends before unreadable records, with the error as
+    ``reason``; ``salvage`` then takes the first replica instead and skips them. Raise NotFoundError
+    if ``as_of`` is below -1 or beyond the first replica's end; without ``salvage`` CodecError or
+    DirectoryError if no replica has an answer.
 
     Args:
         replicas: Replicas of the metadata log, not empty.

@@ -39,11 +39,12 @@ def change_table(
     on_damage: OnDamage | None = None,
     show_secrets: bool = False,
 ) -> pa.Table:
-    """Return one row for each object of a kind that was added, removed or changed between ``first``
-    (None: earliest known state) and ``last`` (None: end). If a state is unreadable, the one before
-    is compared. Raise ValueError for an unknown kind; NotFoundError without metadata log or offset;
-    CodecError or DirectoryError for damage without ``on_damage`` and ``salvage``, or if no two
-    states are readable.
+    """Return a row for each object of the kind ``what`` (of ``topics`` and partition ``numbers``,
+    None: all) that was added, removed or changed between ``first`` (None: earliest known state) and
+    ``last`` (None: end); secrets are hidden unless ``show_secrets``. An unreadable state is
+    replaced by the one before. Raise ValueError for an unknown kind; NotFoundError without metadata
+    log or offset; CodecError or DirectoryError for damage without ``on_damage`` and ``salvage``, or
+    without two readable states.
 
     The columns are :data:`DIFFERENCES` with the kind's key. If the state at an offset cannot be read, the last readable offset before
     it takes its place, and ``on_damage`` is called.

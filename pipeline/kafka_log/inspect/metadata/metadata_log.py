@@ -280,9 +280,10 @@ def _find_part(
     segment: Segment, expected: int, start: int, as_of: int, policy: Policy = Policy.KAFKA
 ) -> tuple[Part | None, int, Reason | None]:
     """Return the part of a segment with the records from ``expected`` to ``as_of`` (included; None:
-    it has none of them), the offset after its last record, and the error that ends it early: a
-    CodecError, also for a segment that is gone, or a DirectoryError for a gap, which names
-    ``start``. None if nothing ends it early. Errors are not raised.
+    it has none of them), the offset after its last record, and the error that ends it early (None:
+    none): a CodecError, also for a segment that is gone, or a DirectoryError for a gap, which names
+    ``start``. Errors are not raised. Under ``policy`` salvage damage is skipped, and shows only as
+    a gap.
     """
     columns = ("base_offset", "last_offset", "position")
     begin = stop = -1

@@ -63,10 +63,11 @@ def state_table(
     on_damage: OnDamage | None = None,
     show_secrets: bool = False,
 ) -> pa.Table:
-    """Return the state of a kind of metadata as of an offset: one row per object, by key. Raise
-    ValueError if ``what`` is not a known kind; NotFoundError if there is no metadata log, or
-    ``as_of`` is outside of it; CodecError or DirectoryError if no state is readable, or for damage
-    if ``on_damage`` is None and ``salvage`` False.
+    """Return the state of the kind of metadata ``what`` after ``as_of`` (None: the end): one row
+    per object (of ``topics`` and partition ``numbers``, None: all), by key; secrets are hidden
+    unless ``show_secrets``. Raise ValueError if the kind is unknown; NotFoundError if there is no
+    metadata log, or ``as_of`` is outside of it; CodecError or DirectoryError if no state is
+    readable, or for damage without ``on_damage`` and ``salvage``.
 
     If records are unreadable, unknown or missing, the answer is as of the last offset before them. A damaged snapshot is only
     reported if the log has the same records.
@@ -162,7 +163,9 @@ def _topics(events: Iterable[Event]) -> Iterable[Row]:
 
 
 def _partitions(events: Iterable[Event]) -> Iterable[Row]:
-    """Yield a row per partition; its topic is None if the topic's record is missing."""
+    """Yield a row per partition of the view ``partitions``, after all events, with the topic's name
+    in ``topic``; None if the topic's record is missing.
+    """
     found = state.build_topics(events)
     for topic_id, of_topic in found.partitions.items():
         name = found.names.get(topic_id)

@@ -133,7 +133,7 @@ class ProducerRun:
     ) -> None:
         """Count a data batch. ``sequences`` and ``offsets`` are its first and last ones, negative
         sequences mean none; ``timestamp`` is its largest, negative for none. A negative number of
-        ``records`` counts as 0.
+        ``records`` counts as 0. The run is transactional if one batch ``is_transactional``.
         """
         self._add_sequences(*sequences)
         if not self.batches:

@@ -59,7 +59,11 @@ _STEPS = (
 
 
 def build_transactions(contents: Contents, origin: Origin) -> Section:
-    """Return the open transactions, and a timeline of them and the longest ended ones."""
+    """Return the section about transactions: their numbers by state, how many hang, a timeline, and
+    tables of open ones and of the longest ended ones, with the commands that list all. Return a
+    section with one sentence if there is none, or if they are not known (``contents.transactions``
+    is None).
+    """
     table = contents.transactions
     if table is None or not table.num_rows:
         said = "There is no transaction."
@@ -108,8 +112,9 @@ def build_transactions(contents: Contents, origin: Origin) -> Section:
 def _make_timeline(
     contents: Contents, open_rows: Sequence[Row], ended_rows: Sequence[Row]
 ) -> list[Child]:
-    """Return a strip for each transaction with timestamps: hanging and other open ones first, up to
-    the newest record, then ended ones.
+    """Return the elements of a timeline with a strip for each transaction that has timestamps: at
+    most MAX_STRIPS open ones first, drawn up to the newest record, then all of ``ended_rows``;
+    hanging ones have their own color. Return ``[]`` if none has timestamps.
     """
     rows = [
         row
@@ -159,7 +164,11 @@ def _make_timeline(
 
 
 def _make_transaction_table(contents: Contents, rows: Sequence[Row]) -> Element:
-    """Return transactions as a table, open ones with what they hide and why they hang."""
+    """Return a table of transactions, which are all open or all ended, by the first of ``rows`` (at
+    least one): open ones with the number of offsets that they hide and the reason why they hang or
+    not, ended ones with their duration. Several copies of a partition add a column for the
+    directory.
+    """
     are_open = rows[0]["state"] == "open"
     own = ["hidden offsets", "reason"] if are_open else ["duration"]
     copies = contents.has_replicas
@@ -190,7 +199,10 @@ def _make_transaction_table(contents: Contents, rows: Sequence[Row]) -> Element:
 
 
 def build_groups(contents: Contents, origin: Origin) -> Section:
-    """Return the groups with their lag, and the committed offsets with the largest lag."""
+    """Return the section about consumer groups: groups and committed offsets, each at most MAX_ROWS
+    with the largest lag first (unknown lag counts as 0), and the commands that list all. Return a
+    section with one sentence if there is no group, or if groups are not known.
+    """
     if contents.groups is None or contents.commits is None:
         why = contents.missing.get("groups", "they were not read")
         return Section(
@@ -276,7 +288,10 @@ class _Traffic:
 
 
 def _read_traffic(contents: Contents) -> _Traffic | None:
-    """Return the counts over time, without batches that have no timestamp; None if there are none."""
+    """Return times, records, bytes and codecs of the batch counts over time, without those that
+    have no timestamp; codecs beyond the first ``SERIES`` share the last series. Return None if
+    nothing was counted, or no batch has a timestamp.
+    """
     if contents.traffic is None:
         return None
     column = period_column(contents)
@@ -294,7 +309,10 @@ def _read_traffic(contents: Contents) -> _Traffic | None:
 
 
 def build_traffic(contents: Contents, origin: Origin) -> Section:
-    """Return charts of records and bytes over time."""
+    """Return the section with charts of records, and of bytes by codec, over time, by the newest
+    timestamp in batch headers. Batches with times far from the others are left out of the charts
+    and counted in a sentence. Return a section with one sentence if no batch has a timestamp.
+    """
     traffic = _read_traffic(contents)
     if traffic is None:
         return Section("traffic", "Throughput", [element("p", "No batch has a timestamp.")])
@@ -392,7 +410,10 @@ def _choose_step(span: int, period: int) -> int:
 
 
 def build_batches(contents: Contents, origin: Origin) -> Section:
-    """Return batch sizes and codecs."""
+    """Return the section with a table of codecs, most bytes first: batches, records, bytes, and
+    smallest, mean and largest batch; compression ratios only if records were decoded
+    (``contents.deep``). Return a section with one sentence if there is no batch.
+    """
     if contents.traffic is None or not contents.traffic.num_rows:
         return Section("batches", "Batches and codecs", [element("p", "There is no batch.")])
     sums = ["batches", "records", "batch_bytes", "stored_bytes", "record_bytes"]

@@ -41,9 +41,9 @@ class Bar:
 def draw_strip(
     spans: Sequence[Span], low: int, high: int, description: str, *, min_width: int = 4
 ) -> Element:
-    """Return a horizontal strip from ``low`` to ``high`` with spans on it, later ones on top. A span
-    is at least ``min_width`` thousandths wide, so that none is invisible; the part outside of the
-    strip is cut off.
+    """Return a horizontal strip from ``low`` to ``high`` with spans on it, later ones on top, and
+    ``description`` as its label for screen readers. A span is at least ``min_width`` thousandths
+    wide, so that none is invisible; the part outside of the strip is cut off.
     """
     scale = WIDTH / max(high - low, 1)
     drawing = _make_drawing(10, description, "strip")
@@ -96,7 +96,9 @@ def draw_bars(bars: Sequence[Bar], description: str) -> Element:
 
 
 def draw_share(part: int, whole: int) -> Element:
-    """Return a small bar for a table cell that is filled by ``part`` of ``whole``."""
+    """Return a small bar for a table cell, filled by ``part`` of ``whole``: at least 1 percent if
+    ``part`` is above 0, at most all of it, and empty if ``whole`` is 0 or less.
+    """
     filled = 0 if whole <= 0 else max(min(part / whole, 1) * 100, 1 if part > 0 else 0)
     drawing = element(
         "svg",
@@ -126,7 +128,10 @@ def make_legend(entries: Sequence[tuple[str, str]]) -> Element:
 
 
 def _make_drawing(height: int, description: str, kind: str) -> Element:
-    """Return an empty drawing of WIDTH and ``height`` units that fills the width of its place."""
+    """Return an SVG element without shapes, of WIDTH and ``height`` units, that is stretched to the
+    width of its place. ``description`` is its label for screen readers, ``kind`` its class in the
+    style sheet.
+    """
     return element(
         "svg",
         viewBox=f"0 0 {WIDTH} {height}",

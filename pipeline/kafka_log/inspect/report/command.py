@@ -167,7 +167,10 @@ def _divide(advance: Callable[[int], None], passes: int) -> Callable[[int], None
 
 
 def _print_summary(counts: str, unread_places: int, size: int) -> None:
-    """Print the numbers of findings, how much could not be read, and the size of the page."""
+    """Print one line, wrapped at the width of the screen: ``counts`` (the words about findings),
+    the number of places that could not be read unless it is 0, and the ``size`` of the page in
+    bytes.
+    """
     from rich import filesize
 
     unread = f", {count_noun(unread_places, 'place', spec=',')} not read" if unread_places else ""
@@ -200,7 +203,9 @@ def _refuse_output(options: argparse.Namespace) -> str | None:
 
 
 def _list_remarks(log: LogDirectory) -> Iterator[str]:
-    """Yield lines about segments and paths that are not read."""
+    """Yield one line about segments that are not read because of their states (metadata snapshots
+    do not count), and one about paths that are skipped; nothing if there are none.
+    """
     segments = [segment for segment in log.excluded_segments if segment.state != "snapshot"]
     if segments:
         yield describe_left_out(segments)

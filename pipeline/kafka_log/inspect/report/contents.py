@@ -68,7 +68,10 @@ class Answers(Protocol):
         on_problem: Callable[[str], None],
         advance: Advance,
     ) -> pa.Table:
-        """Return counts."""
+        """Return counts of batches, one row per combination of the keys ``by``; ``policy`` says
+        what damage is and whether reading continues after it. ``deep`` decodes records;
+        ``on_problem`` is called with a line for each problem, ``advance`` with bytes read.
+        """
 
     def txn(
         self, *, now: int | None, on_damage: Callable[[str], None], advance: Advance
@@ -177,9 +180,11 @@ def gather(
     remarks: Iterable[str] = (),
     advance: Advance = lambda _: None,
 ) -> Contents:
-    """Read the logs PASSES times and return the answers. Damage, unreadable files and missing internal
-    topics do not raise: the contents name them. Raise DirectoryError if a path holds no log,
-    NotFoundError if a selected topic or partition does not exist.
+    """Read the logs PASSES times and return the answers: all of ``log``, but counts over time of
+    ``newest`` (one copy of each partition). ``deep`` decodes records; ``now`` (None: the present)
+    judges open transactions. Damage, unreadable files and missing internal topics do not raise: the
+    contents name them. Raise DirectoryError if a path holds no log, NotFoundError if a selected
+    topic or partition does not exist.
 
     Args:
         log: The logs, with all copies of a partition.
@@ -211,7 +216,11 @@ def gather(
 def _gather_answers(
     contents: Contents, log: Answers, newest: Answers, now: int | None, advance: Advance
 ) -> None:
-    """Fill in the answers. Raise as :func:`gather` does."""
+    """Fill ``contents`` with the answers of ``log``; only the counts by codec and time are those of
+    ``newest``, which has one copy of each partition. Damage and missing or unreadable internal
+    topics are noted in ``missing`` and ``unread``, not raised. Raise DirectoryError and
+    NotFoundError as :func:`gather` does.
+    """
     counts: list[int] = []
     contents.topics = to_rows(log.ls(by="topic"))
     table = log.check(deep=contents.deep, advance=advance, on_checked=counts.append)
@@ -255,8 +264,9 @@ def _gather_answers(
 
 
 def _gather_groups(contents: Contents, log: Answers) -> None:
-    """Fill in groups and their commits; with damage, those that can be read, and a line about it.
-    Without ``__consumer_offsets`` they stay None.
+    """Fill in ``commits`` and ``groups`` of ``contents``; after damage those that can be read, with
+    a line in ``unread``. If ``__consumer_offsets`` is not there or cannot be read, they stay None,
+    and ``missing`` has the reason.
     """
     for name, states in (("commits", False), ("groups", True)):
         try:

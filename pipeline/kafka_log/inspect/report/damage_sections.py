@@ -23,7 +23,9 @@ MAX_RANGES = 20
 
 
 def build_findings(contents: Contents, origin: Origin) -> Section:
-    """Return the findings, by severity and kind."""
+    """Return the section about findings: a table with a row per kind, by severity, and then an
+    article on each kind with its places. Return a section with one sentence if there is no finding.
+    """
     groups = group_findings(contents.findings)
     if not groups:
         return Section("findings", "Findings", [element("p", "There is no finding.")])
@@ -46,7 +48,10 @@ def build_findings(contents: Contents, origin: Origin) -> Section:
 
 
 def _make_group(group: FindingGroup, origin: Origin) -> Element:
-    """Return the findings of one kind: what it means in general, the remedy, and its places."""
+    """Return the article on the findings of one kind: what the kind means in general, the remedy
+    (at each place if they differ), the first places (at most ``MAX_OF_KIND`` of the severity), and
+    how many more there are.
+    """
     kind = CATALOG[group.code]
     most = MAX_OF_KIND[group.severity]
     listed = group.rows[:most]
@@ -81,7 +86,10 @@ def _make_group(group: FindingGroup, origin: Origin) -> Element:
 
 
 def build_maps(contents: Contents, origin: Origin) -> Section:
-    """Return a map of each damaged segment."""
+    """Return the section with a map of each damaged segment that ``contents.maps`` has, a legend,
+    and how many more segments are damaged. Return a section with one sentence if none has an error
+    or a warning at a byte position.
+    """
     heading = f"Damaged segments ({contents.damaged_segments:,})"
     if not contents.damaged_segments:
         none = "No segment has an error or a warning at a position in the file."
@@ -112,7 +120,10 @@ def build_maps(contents: Contents, origin: Origin) -> Section:
 
 
 def _make_map(one: SegmentMap, origin: Origin) -> Element:
-    """Return the map of a segment: its strip, and the ranges that are lost."""
+    """Return the article on one damaged segment: its name, a strip of the file with lost ranges and
+    places of findings, and a table of the first MAX_RANGES lost ranges; without ranges a sentence
+    instead. If the file cannot be read, only the error.
+    """
     name = element("h3", f"{shorten(one.topic, 200)}-{one.partition}")
     path = element("p", shorten(one.path), class_="where")
     if one.error is not None:
@@ -163,7 +174,10 @@ def _make_map(one: SegmentMap, origin: Origin) -> Element:
 
 
 def _describe_missing(lost: LostRange) -> str:
-    """Return which offsets a range has lost, as far as known."""
+    """Return the offsets that a range has lost as words for a table cell: ``N``, ``N to M``, ``from
+    N on, if any`` or ``up to M`` if one end is unknown, ``none, or unknown`` if both are; for a
+    refused batch that its records cannot be decoded.
+    """
     first, last = lost.first_offset, lost.last_offset
     if lost.kind == "refused":
         return f"records of offsets {first} to {last} cannot be decoded"

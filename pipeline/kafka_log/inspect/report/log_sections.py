@@ -37,8 +37,9 @@ _RETENTION = ("cleanup.policy", "retention.ms", "retention.bytes", "segment.byte
 
 
 def build_partitions(contents: Contents, origin: Origin) -> Section:
-    """Return the disk usage of topics, and the partitions with their sizes; copies have rows of their
-    own.
+    """Return the section with a table of at most MAX_TOPICS topics, in the order of
+    ``contents.topics`` (most bytes first), and one of partitions. The number of copies is shown
+    only if a partition has several, the state only if one is not live.
     """
     most = max((row["bytes"] for row in contents.topics), default=0)
     listed = contents.topics[:MAX_TOPICS]
@@ -88,8 +89,9 @@ def _count_findings(contents: Contents) -> list[int]:
 
 
 def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
-    """Return the table of partitions: those with findings above a note first, then those with most
-    bytes, in the order of topics and numbers.
+    """Return a sentence and the table of at most MAX_PARTITIONS rows of ``contents.stat``, in its
+    order. If there are more, rows with errors or warnings are chosen before others, and those with
+    more bytes before smaller ones. Each copy of a partition has a row.
     """
     stat, counts = contents.stat, _count_findings(contents)
     order = sorted(range(len(stat)), key=lambda i: (not counts[i], -stat[i]["bytes"]))
@@ -134,7 +136,10 @@ def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
 
 
 def build_retention(contents: Contents, origin: Origin) -> Section:
-    """Return the ages of records by topic, and the settings that limit them."""
+    """Return the section with the oldest and newest record time, the largest partition and the
+    retention settings of each topic with live segments, at most MAX_TOPICS, most bytes first. It
+    says so if the settings are not known, because the cluster metadata was not read.
+    """
     spans: dict[str, list[Row]] = defaultdict(list)
     for row in contents.stat:
         if row["state"] == "live":
@@ -179,7 +184,10 @@ def build_retention(contents: Contents, origin: Origin) -> Section:
 
 
 def build_epochs(contents: Contents, origin: Origin) -> Section:
-    """Return the leader epochs of partitions whose leader changed."""
+    """Return the section with a strip of leader epochs for each partition whose
+    leader-epoch-checkpoint has several, at most MAX_STRIPS, those with most epochs chosen first.
+    Without such a partition it is only a sentence with the number of partitions that have epochs.
+    """
     changed = {i: epochs for i, epochs in contents.epochs.items() if len(epochs) > 1}
     said = f"{len(contents.epochs):,} of {len(contents.partitions):,} partition directories have leader epochs in leader-epoch-checkpoint; in {len(changed):,} of them the leader changed."
     if not changed:
@@ -233,7 +241,11 @@ def build_epochs(contents: Contents, origin: Origin) -> Section:
 
 
 def build_cluster(contents: Contents, origin: Origin) -> Section:
-    """Return versions and settings of brokers and the cluster; secrets are hidden."""
+    """Return the section about log directories (cluster, node, clean shutdown, running broker) and,
+    if the cluster metadata was read, tables of feature versions, brokers, topics and settings, with
+    sensitive values hidden; else it says why not. Each table has at most MAX_ROWS rows, empty ones
+    are left out.
+    """
     listed = contents.brokers[:MAX_ROWS]
     running = {True: "yes", False: "no", None: "unknown"}
     rows = [
@@ -302,7 +314,9 @@ def build_cluster(contents: Contents, origin: Origin) -> Section:
 
 
 def _make_broker_row(row: Row) -> Sequence[Child]:
-    """Return the cells of a broker."""
+    """Return the cells of a broker for the table of the cluster: id, rack, whether it is fenced,
+    and its listeners, shortened.
+    """
     listeners = ", ".join(row["listeners"])
     return (
         str(row["broker_id"]),
@@ -313,7 +327,9 @@ def _make_broker_row(row: Row) -> Sequence[Child]:
 
 
 def _make_topic_row(row: Row) -> Sequence[Child]:
-    """Return the cells of a topic in the metadata."""
+    """Return the cells of a topic in the cluster metadata: name, and numbers of partitions,
+    replicas, partitions without a leader and under-replicated ones.
+    """
     numbers = (
         f"{row[name]:,}" for name in ("partitions", "replicas", "no_leader", "under_replicated")
     )
@@ -328,7 +344,9 @@ def _make_config_row(row: Row) -> Sequence[Child]:
 
 
 def build_made(contents: Contents, origin: Origin) -> Section:
-    """Return how the page was made, and what it leaves out."""
+    """Return the section about how the page was made: when the logs were read, the command line,
+    and, if there are any, the lists of what could not be read and of remarks.
+    """
     body: list[Child] = [
         element(
             "p",

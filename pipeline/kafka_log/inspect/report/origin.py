@@ -38,8 +38,10 @@ class Origin:
     has_replicas: bool = False
 
     def write_command(self, name: str, more: str = "", *, one_copy: bool = False) -> str:
-        """Return the command line that runs a command of kafka-log on the same logs, quoted for a shell.
-        ``more`` are further words. ``one_copy``: the command needs one copy of each partition.
+        """Return the command line that runs the command ``name`` of kafka-log on the same logs,
+        quoted for a shell, with those selection options of the report that the command takes, and
+        the words ``more`` last. With ``one_copy``, add ``--replicas=newest`` if partitions have
+        several copies and the report's options do not choose one.
         """
         words = list(self.paths)
         for option in _OPTIONS.get(name, _EVERY_OPTION):

@@ -52,7 +52,10 @@ BUILDERS: Sequence[Callable[[Contents, Origin], Section]] = (
 
 
 def make_page(contents: Contents, origin: Origin) -> bytes:
-    """Return the page as UTF-8."""
+    """Return the whole page of a report as UTF-8 bytes: heading, verdict, main numbers, contents,
+    and the sections of :data:`BUILDERS` in order. ``origin`` has paths, options and times for
+    heading and commands.
+    """
     verdict = judge(contents)
     sections = [build(contents, origin) for build in BUILDERS]
     style = files("kafka_log.inspect.report").joinpath("style.css").read_text(encoding="utf-8")
@@ -88,7 +91,10 @@ def _describe_origin(origin: Origin) -> list[Child]:
 
 
 def _make_verdict(verdict: Verdict, contents: Contents, origin: Origin) -> Element:
-    """Return the verdict: a headline, what was checked, and the problems with their next steps."""
+    """Return the first section of the page: headline, what was checked, the first MAX_PROBLEMS
+    problems with their next steps, how many more there are, and the first three remarks. If there
+    are more than MAX_WITHOUT_SUMMARY problems, a list of their titles comes before them.
+    """
     what = (
         "records, batch headers and checksums" if contents.deep else "batch headers and checksums"
     )
@@ -140,7 +146,10 @@ def _make_verdict(verdict: Verdict, contents: Contents, origin: Origin) -> Eleme
 
 
 def _make_problem(problem: Problem, anchor: str) -> Element:
-    """Return a problem of the verdict as an item of a list, with the fragment ``anchor``."""
+    """Return a problem of the verdict as an item of a list: title (a link to its section), place,
+    meaning, next step and commands. ``anchor`` is the id of the item, to which the list of titles
+    links.
+    """
     commands = [
         element("pre", element("code", shorten(line)), class_="command")
         for line in problem.commands
@@ -163,7 +172,10 @@ def _make_problem(problem: Problem, anchor: str) -> Element:
 
 
 def _make_figures(contents: Contents) -> Element:
-    """Return the main numbers."""
+    """Return a list of the main numbers: topics, partitions, copies (only if a partition has
+    several), size, records, and the times of the oldest and newest record (left out if unknown).
+    Sizes and records count every copy.
+    """
     keys = {partition.key for partition in contents.partitions}
     size = sum(row["bytes"] for row in contents.stat)
     firsts = [row["first_timestamp"] for row in contents.stat if row["first_timestamp"] is not None]

@@ -43,15 +43,17 @@ def make_badge(level: str) -> Element:
 def list_lines(
     heading: str, lines: Sequence[str], origin: Origin, most: int = MAX_LINES
 ) -> Element:
-    """Return the first ``most`` lines as a list below a heading."""
+    """Return the first ``most`` of ``lines``, each shortened, as a list below a heading, and if
+    there are more, how many, with the ``kafka-log check`` command line of ``origin``.
+    """
     items = [element("li", shorten(line, 400)) for line in lines[:most]]
     more = say_more(len(lines), len(items), "line", origin.write_command("check"))
     return element("div", element("h3", heading), element("ul", *items), more, class_="lines")
 
 
 def say_more(total: int, shown: int, noun: str, command: str) -> Element | None:
-    """Return a line that says how many rows are left out, and which command prints all; None if all
-    are there.
+    """Return a paragraph that says how many of ``total`` rows are left out, as ``noun`` in the
+    singular, and that ``command`` prints all; None if all are ``shown``.
     """
     if total <= shown:
         return None
@@ -134,7 +136,9 @@ def format_length(milliseconds: int | None) -> str:
 
 
 def format_step(milliseconds: int) -> str:
-    """Return the length of time of a bar in words."""
+    """Return a length of time in days, hours or minutes, the largest of these that divides it, such
+    as ``6 hours``; else in milliseconds.
+    """
     for name, size in (("day", _DAY), ("hour", _HOUR), ("minute", _MINUTE)):
         if milliseconds % size == 0:
             return count_noun(milliseconds // size, name, spec=",")

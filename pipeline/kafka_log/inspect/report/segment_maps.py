@@ -87,8 +87,9 @@ def map_segments(
     deep: bool = False,
     advance: Callable[[int], None] = lambda _: None,
 ) -> list[SegmentMap]:
-    """Return the maps of the first MAX_SEGMENTS of ``damaged`` segments, which are read once more. A
-    file that cannot be read has an ``error``.
+    """Return the maps of the first MAX_SEGMENTS of the ``damaged`` segments (byte positions of
+    findings by path), which are read once more, with ``deep`` also their records. A path that is no
+    segment of ``partitions`` has no map; one that cannot be read has a map with an ``error``.
 
     Args:
         damaged: Positions of findings by path, from :func:`find_damaged_segments`.
@@ -114,7 +115,10 @@ def _map_segment(
     marks: tuple[int, ...],
     reading: ScanOptions,
 ) -> SegmentMap:
-    """Read a segment and return its map; one with an ``error`` if the file cannot be read."""
+    """Read a segment and return its map, with ``marks`` (byte positions of findings) as given; one
+    with only size and ``error`` if the file cannot be read. ``following`` is the base offset of the
+    next segment (None: none), ``path`` the name to show.
+    """
     place = utf8(segment.topic), segment.partition, path
     pieces = reading.read_pieces([segment], {segment: following})
     try:

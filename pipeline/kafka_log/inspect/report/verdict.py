@@ -104,7 +104,10 @@ def group_findings(findings: Sequence[Row]) -> list[FindingGroup]:
 
 
 def judge(contents: Contents) -> Verdict:
-    """Return the verdict about the contents of a report."""
+    """Return the verdict about the contents of a report. Its problems are, in order: errors that
+    lose records, hanging transactions, other errors, warnings, what could not be read, and other
+    open transactions. Its level is ``error`` or ``warning`` if some problem has it, else ``good``.
+    """
     groups = group_findings(contents.findings)
     hanging, others = list_open_transactions(contents)
     stable = find_stable_offsets([*hanging, *others])
@@ -174,7 +177,10 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def _write_headline(contents: Contents, open_transactions: int) -> str:
-    """Return the sentence that a reader sees first."""
+    """Return the headline: the numbers of errors, hanging transactions and warnings, if there are
+    any. Else say the first that applies: something could not be read, no batch was checked,
+    transactions are open (``open_transactions`` is not 0), or nothing is wrong.
+    """
     counts = Counter(row["severity"] for row in contents.findings)
     words = []
     if counts["error"]:
@@ -195,8 +201,10 @@ def _write_headline(contents: Contents, open_transactions: int) -> str:
 
 
 def _describe_group(group: FindingGroup, *, has_replicas: bool) -> Problem:
-    """Return the problem that the findings of one kind are. It describes the first of them, and says
-    how many there are. ``has_replicas``: the findings may be about copies of the same records.
+    """Return the problem for all findings of one kind, with place, meaning and remedy of the first.
+    Its title names up to three partitions and the number of places; several findings add the sum of
+    records at risk, if known. ``has_replicas`` (some partition has several copies) adds that each
+    copy counts by itself.
     """
     first = group.rows[0]
     places = list(

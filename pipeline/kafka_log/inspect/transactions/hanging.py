@@ -41,9 +41,9 @@ def judge_transaction(
     is_cut: bool,
 ) -> Verdict:
     """Return whether a transaction that is open in a partition hangs, with the reason. It does not
-    if its marker may be in unread bytes. If the coordinator has no marker left to write here, it
-    hangs once its last batch is older than its timeout; if the coordinator has, or is unknown, age
-    counts only with a given clock.
+    if its marker may be in unread bytes (``is_cut``). If the coordinator has no marker left to
+    write here, it hangs once its last batch is older than its timeout; if the coordinator has, or
+    is unknown, age counts only with a given clock.
 
     Args:
         one: The open transaction.

@@ -111,11 +111,11 @@ def transaction_table(
     wanted: Selection,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Return one row per wanted transaction and partition, in the columns of :data:`TRANSACTIONS`:
-    open ones first, hanging ones of them before others (judged by ``known`` coordinators and
-    ``clock``), then ended ones by marker. Damage and unreadable files are skipped and reported to
-    ``on_damage``. Raise UnreadableError (an OSError) if a marker cannot be read; ValueError if a
-    state is not in :data:`WANTED`.
+    """Return one row per transaction and partition that ``wanted`` and ``states`` (``()``: all;
+    ``hanging`` is one) select, in the columns of :data:`TRANSACTIONS`: open ones first, of these
+    hanging ones (judged by ``known`` coordinators and ``clock``), then ended ones by marker. Damage
+    and unreadable files are reported to ``on_damage``. Raise UnreadableError (an OSError) if a
+    marker cannot be read; ValueError if a state is not in :data:`WANTED`.
 
     Memory holds the rows.
 
@@ -206,9 +206,10 @@ def _partition_rows(
     is_cut: bool,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield a row of :data:`TRANSACTIONS` for each transaction of one partition: ended ones in the
-    order of their markers, then open ones. With ``is_cut``, or after damage, no open one hangs.
-    Damage and unreadable files are skipped and reported to ``on_damage``. Raise UnreadableError if
-    a marker cannot be read, or retention deletes a segment meanwhile.
+    order of their markers, then open ones, judged as hanging by ``known`` coordinators and
+    ``clock``; with ``is_cut``, or after damage, none hangs. Damage and unreadable files are skipped
+    and reported to ``on_damage``. Raise UnreadableError if a marker cannot be read, or retention
+    deletes a segment meanwhile.
     """
     headers = PartitionHeaders(partition, _COLUMNS, on_damage, advance=advance)
     begun = read_open_transactions(partition.segments[0]) if partition.segments else {}

@@ -31,7 +31,10 @@ class DecodedValues:
 
 
 def run_program(program: Program, values: Any, skipped: Any) -> DecodedValues:
-    """Return the columns of values (Arrow binary, none of them null).
+    """Decode ``values`` (Arrow binary, none of them null) by a compiled Avro schema, and return
+    their column and a NumPy mask of the rejected rows, which are null in it: those in the mask
+    ``skipped``, which are not read, and values that the program cannot decode. No error is raised
+    for these.
 
     Args:
         program: The compiled schema of the values.
@@ -78,7 +81,10 @@ class _Run:
             self._code[number, 3] = found.ctypes.data
 
     def decode(self) -> DecodedValues:
-        """Read the values twice: to check and count them, and to write them."""
+        """Return the column of the values and the mask of rejected rows, which are null in it. Read
+        the values twice: to check and count them, and, after allocating memory, to write them. Call
+        it once.
+        """
         self._read()
         totals = self._counters.tolist()
         totals[0] = self._rows
@@ -92,7 +98,10 @@ class _Run:
         return DecodedValues(array, self._rejected.astype(np.bool_))
 
     def _read(self) -> None:
-        """Run the kernel over all rows that are not rejected."""
+        """Run the kernel over all rows that are not rejected; it marks those as rejected whose
+        bytes are invalid. It only counts elements and bytes while the columns have no memory, else
+        it writes them.
+        """
         frames = np.empty(kernel.MAX_LISTS * kernel.FRAME, np.uint8)
         keys = np.empty(kernel.MAX_LISTS * kernel.KEYS, np.uint8)
         kernel.read_values(
@@ -107,7 +116,10 @@ class _Run:
         )
 
     def _allocate(self, totals: list[int]) -> None:
-        """Allocate the memory of all columns, for as many elements and bytes as were counted."""
+        """Allocate zeroed memory for the validity, numbers, lengths and bytes of all columns, and
+        write its addresses into the program. ``totals`` are the counted elements of each level of
+        lists, then the bytes of each column of texts or bytes.
+        """
         slots = self._program.slots
         self._slots = [np.zeros(totals[level] + SLACK, np.uint8) for level, _ in slots]
         for slot, (_, number) in zip(self._slots[1:], slots[1:], strict=True):
@@ -139,7 +151,10 @@ class _Run:
         return found
 
     def _build(self, column: Column, counts: list[int]) -> Any:
-        """Return the Arrow array of a column."""
+        """Return the Arrow array of a column of the program from the memory that the kernel has
+        filled, with the columns inside it. ``counts`` has the number of elements of each level of
+        lists. A column without values is null, or repeats its default.
+        """
         count, kind = counts[column.level], column.shape.arrow
         validity, nulls = self._validity(column, count)
         if column.form == "null":
@@ -170,7 +185,10 @@ class _Run:
 
 
 def _number_array(column: Column, memory: Any, validity: Any, nulls: int) -> Any:
-    """Return the Arrow array of numbers that the kernel has written."""
+    """Return the Arrow array of the numbers in ``memory``: symbols for an enum, booleans from one
+    byte each, floats converted to the column's type, else the numbers in its type. ``validity`` is
+    the bitmap of rows that are not null (None: all), ``nulls`` the number of nulls.
+    """
     kind, count = column.shape.type, len(memory)
     if column.symbols is not None:
         codes = pa.Array.from_buffers(pa.int32(), count, [validity, pa.py_buffer(memory)], nulls)

@@ -76,8 +76,9 @@ def _is_below(a: int, b: int) -> bool:
 
 @inner
 def _read_decimal(start: int, size: int, limits: int, to: int) -> bool:
-    """Write a big-endian number of ``size`` bytes as 16 little-endian bytes to ``to``, unless ``to``
-    is 0. Return False if it is not between the limits.
+    """Read the big-endian number of ``size`` bytes at address ``start``, and write it as 16
+    little-endian bytes to ``to``, unless ``to`` is 0. Return False, and write nothing, if it is not
+    between the two numbers at ``limits`` (both excluded).
     """
     sign = -(load_u8(start) >> 7) if size > 0 else 0
     high = low = sign
@@ -105,8 +106,8 @@ def _read_decimal(start: int, size: int, limits: int, to: int) -> bool:
 
 @inner
 def _is_new_key(keys: int, count: int, start: int, size: int) -> bool:
-    """Return whether none of the ``count`` keys in the table at ``keys`` has the same bytes. Add
-    the key to the table.
+    """Return whether none of the ``count`` keys in the table at ``keys`` has the same bytes, and
+    add the key (``size`` bytes at ``start``) if so. The table must have room.
     """
     for k in range(count):
         if load_i64_le(keys + 16 * k + 8) == size:
@@ -123,8 +124,9 @@ def _is_new_key(keys: int, count: int, start: int, size: int) -> bool:
 
 @inner
 def _append(pc: int, at: int, start: int, size: int) -> None:
-    """Append bytes to the column of the instruction at ``pc``, as its value ``at``; count them
-    only if the column has no memory; do nothing if there is no column.
+    """Append the ``size`` bytes at address ``start`` to the column of the instruction at ``pc``, as
+    its value ``at``; count them only if the column has no memory yet; do nothing if the values are
+    not kept.
     """
     counter = load_i64_le(pc + 24)
     if counter != 0:
@@ -138,8 +140,10 @@ def _append(pc: int, at: int, start: int, size: int) -> None:
 
 @inner
 def _read_value(program: int, p: int, end: int, frames: int, keys: int) -> bool:
-    """Read the value from address ``p`` to ``end``. Return False if the bytes are not those of one
-    value, or not as fastavro would write it; then what was written is without meaning.
+    """Read the Avro value from address ``p`` to ``end`` by the instructions at ``program`` into
+    their columns, or only count it if these have no memory. ``frames`` and ``keys`` are scratch
+    memory. Return False if the bytes are not those of one value, or not as fastavro would write it;
+    then what was written is without meaning.
     """
     pc = program
     depth = -1
@@ -271,7 +275,10 @@ def read_values(
     frames: int,
     keys: int,
 ) -> int:
-    """Read the values of rows, and return the number of those that are rejected.
+    """Read the Avro values of ``rows`` rows, except those marked before in the bytes at
+    ``rejected``, mark each invalid one there, and return the number of all marked ones. All
+    arguments except ``rows`` are addresses. Values are written to the columns, or only counted if
+    these have no memory yet.
 
     Args:
         program: Address of the instructions.

@@ -107,7 +107,10 @@ class Compiler:
     _depth: int = 0
 
     def compile(self, schema: Any, resolved: Any, own: Shape, target: Shape) -> Program:
-        """Return the program of a schema. Raise UnsupportedError if only fastavro decodes its values.
+        """Return the program that decodes values of the Avro schema ``schema``, which have the
+        shape ``own``, resolved to the schema ``resolved`` (None: not resolved), into a column of
+        the shape ``target``. Raise UnsupportedError if only fastavro decodes them. Use a Compiler
+        once.
 
         Args:
             schema: The writer's schema.
@@ -127,7 +130,11 @@ class Compiler:
         return len(self._code) - 1
 
     def _value(self, w: Any, r: Any, own: Shape, target: Shape, at: _Place) -> Column:
-        """Compile a type, and return its column."""
+        """Append the instructions for the type ``w``, resolved to the type ``r`` (None: not
+        resolved), and return its column. ``own`` is the shape of the values, ``target`` that of the
+        column; with ``at.kept`` False values are checked and not kept. Raise UnsupportedError for
+        JSON columns, and for types or resolutions that only fastavro decodes.
+        """
         if own == JSON or target == JSON:
             raise UnsupportedError("a column of JSON texts")
         w, r = _unwrap(w, self.writer), _unwrap(r, self.reader)
@@ -153,7 +160,10 @@ class Compiler:
         return self._scalar(w, r is not None, own, target, at)
 
     def _union(self, w: list[Any], r: Any, own: Shape, target: Shape, at: _Place) -> Column:
-        """Compile a union of null and another type, in any order, or of one type."""
+        """Compile a union of null and another type, in any order, or of one type, and return the
+        other type's column. Raise UnsupportedError for several types, and if it is resolved (``r``
+        is not None) to anything but a union with null, or has one type only.
+        """
         if r is not None and (len(w) == 1 or not isinstance(r, list) or "null" not in r):
             raise UnsupportedError("a union that is resolved to another type")
         if len(w) == 1:
@@ -171,7 +181,11 @@ class Compiler:
         return column
 
     def _record(self, w: Any, r: Any, own: Shape, target: Shape, at: _Place) -> Column:
-        """Compile a record: its fields in the writer's order, to columns in the order of the target."""
+        """Compile a record, and return its struct column: instructions in the order of the writer's
+        fields, columns in that of ``target``. Fields that the reader lacks are checked and not
+        kept. Columns without a field of the writer are null, or with a reader have the default of
+        its field; raise UnsupportedError if that is missing or not plain.
+        """
         found: dict[str, Column] = {}
         resolved = {} if r is None else {f["name"]: f for f in r["fields"]}
         unseen = _Place(at.level, None, kept=False)
@@ -191,7 +205,10 @@ class Compiler:
         return Column(target, "struct", at.level, at.slot, parts=parts)
 
     def _list(self, w: Any, r: Any, own: Shape, target: Shape, at: _Place) -> Column:
-        """Compile an array or a map."""
+        """Compile an array or a map, with its items or keys and values, and return its list column.
+        ``r`` is the type to which it is resolved, None if it is not. Raise UnsupportedError if it
+        lies inside too many other lists, or the items cannot be compiled.
+        """
         is_map = w["type"] == "map"
         name = "values" if is_map else "items"
         number = self._emit(kernel.LIST, at)
@@ -209,7 +226,9 @@ class Compiler:
         return Column(target, "list", at.level, at.slot, number, "<i4", None, tuple(parts))
 
     def _enum(self, w: Any, target: Shape, at: _Place) -> Column:
-        """Compile an enum."""
+        """Compile an enum, and return its column of symbols, which the kernel reads as their
+        numbers. Raise UnsupportedError if the values are kept and a symbol is too long.
+        """
         symbols = tuple(w["symbols"])
         if at.kept and not all(map(_is_short, symbols)):
             raise UnsupportedError("an enum with long symbols")
@@ -217,14 +236,19 @@ class Compiler:
         return Column(target, "number", at.level, at.slot, number, "<i4", symbols=symbols)
 
     def _bytes(self, code: int, target: Shape, at: _Place, size: int = 0) -> Column:
-        """Compile a text or bytes."""
+        """Append the instruction ``code`` for a text, a map key or bytes, and return its column of
+        the shape ``target``. ``size`` is the number of bytes of a fixed type, 0 for values with a
+        length before them.
+        """
         number = self._emit(code, at, 0, 0, size)
         if at.kept:
             self._counted.append(number)
         return Column(target, "bytes", at.level, at.slot, number, "<i4")
 
     def _checked(self, w: Any, at: _Place) -> Column:
-        """Compile a primitive or fixed type without a column."""
+        """Append the instruction that checks and skips values of a primitive or fixed type that are
+        not kept, and return a column of nulls, which nobody uses.
+        """
         kind = w["type"]
         if kind in _RANGES:
             self._emit(kernel.INTEGER, at, *_RANGES[kind])
@@ -233,7 +257,10 @@ class Compiler:
         return Column(NULL, "null", at.level, at.slot)
 
     def _scalar(self, w: Any, is_resolved: bool, own: Shape, target: Shape, at: _Place) -> Column:
-        """Compile a primitive or fixed type."""
+        """Compile a primitive or fixed type, and return its column. ``own`` is the shape of the
+        values; ``is_resolved`` says that a reader's schema is given. Raise UnsupportedError if the
+        column's type (``target``) cannot hold them as they are, except that numbers may be widened.
+        """
         kind, to = w["type"], target.type
         if own.type != to and own.type not in _NUMBERS:
             raise UnsupportedError(f"{own.type} in a column of {to}")
@@ -249,7 +276,11 @@ class Compiler:
         return Column(target, "number", at.level, at.slot, number, _DTYPES[kind])
 
     def _integer(self, kind: str, is_resolved: bool, target: Shape, at: _Place) -> Column:
-        """Compile an int or a long."""
+        """Compile an int or a long (``kind``), and return its column. The kernel rejects values
+        outside the type, times outside a day, and, unless ``is_resolved``, longs in a column of
+        doubles that a double does not hold exactly. Raise UnsupportedError if the column is
+        narrower or of 32-bit floats.
+        """
         to = target.type
         least, most = _RANGES[kind]
         width = 4 if kind == "int" else 8
@@ -266,7 +297,10 @@ class Compiler:
         return Column(target, "number", at.level, at.slot, number, f"<i{width}")
 
     def _decimal(self, w: Any, target: Shape, at: _Place) -> Column:
-        """Compile bytes that are a decimal."""
+        """Compile bytes or a fixed type with a decimal, and return its column. The kernel rejects
+        numbers with more digits than the column's precision. Raise UnsupportedError for a precision
+        of more than 38 digits.
+        """
         if not pa.types.is_decimal128(target.type):
             raise UnsupportedError("a decimal of more than 38 digits")
         number = self._emit(kernel.DECIMAL, at, 0, 0, int(w.get("size", -1)))

@@ -378,8 +378,9 @@ class PartDecoder:
         found: list[Any],
         problems: list[str | None],
     ) -> Any:
-        """Return the Arrow array of all rows: those that the kernel has decoded, with their rows,
-        and the others from ``found``.
+        """Return the Arrow array of all rows: those that the kernel has decoded (``pieces``: row
+        indexes and values), and the others from ``found``. A value of these that the column cannot
+        hold becomes null, and its reason is set in ``problems``.
         """
         if len(pieces) == 1 and len(pieces[0][0]) == len(found):
             decoded = pieces[0][1]
@@ -470,9 +471,11 @@ class TopicDecoder:
         decoding: Decoding,
         schema_version: int | None = None,
     ) -> TopicDecoder:
-        """Return the decoder of partitions. The ids of their first records count for a part whose
-        subject has no version. Raise ValueError if the partitions are of several topics, or there is
-        nothing to decode.
+        """Return the decoder of the columns ``names`` of partitions of one topic, with the types of
+        schemas that ``decoding`` selects. A part (key or value) whose subject has no version in
+        ``registry`` gets the schemas of the ids in the first records. Avro values are resolved to
+        ``schema_version`` (None: not). Raise ValueError if the partitions are of several topics or
+        none, or there is nothing to decode.
         """
         topics = sorted({partition.topic for partition in partitions})
         if len(topics) > 1:
@@ -490,7 +493,10 @@ class TopicDecoder:
         return list(dict.fromkeys((*self._names, *(("headers",) if self.decoders else ()))))
 
     def decode_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema of decoded rows, by the schema of the rows."""
+        """Return the Arrow schema of decoded rows, from that of the undecoded ones: the columns of
+        the decoder in order, each decoded key or value replaced by the columns
+        :attr:`PartDecoder.fields`.
+        """
         fields: list[Any] = []
         for name in self._names:
             own = self.decoders.get(name)
@@ -565,9 +571,10 @@ def shorten(problem: str) -> str:
 def find_ids(
     partitions: Sequence[Partition], topic: str, registry: SchemaRegistry, names: Sequence[str]
 ) -> dict[str, list[SchemaId]]:
-    """Return the ids of the first keys and values of each partition, the most frequent one first,
-    for the parts in ``names`` whose subject has no version. Damaged records and files are passed
-    over: reading them reports them.
+    """Return, for the parts in ``names`` whose subject (``topic-key``, ``topic-value``) has no
+    version in ``registry``, the schema ids in the first records of each partition, the most
+    frequent one first; other parts are left out. Damaged records and files are passed over: reading
+    them reports them.
     """
     parts = [p for p in PARTS if p in names and not registry.subject_versions(f"{topic}-{p}")]
     usage: dict[tuple[str, str], Usage] = defaultdict(Usage)

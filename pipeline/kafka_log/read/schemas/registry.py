@@ -215,8 +215,9 @@ class RegistryBuilder:
             self._dropped += 1
 
     def add_record(self, key: bytes | None, value: bytes | None, place: str) -> None:
-        """Apply a record of the registry's topic to the schemas. A record that is invalid or has no
-        key changes nothing and is a problem, which begins with ``place``. Records of other kinds
+        """Apply a record of the registry's topic to the schemas: it adds a version, removes it
+        (``value`` None), or deletes or clears a subject. A record that is invalid or has no key
+        changes nothing and is a problem, which begins with ``place``. Records of other kinds
         (configurations, modes, ...) change nothing.
         """
         try:
@@ -296,7 +297,9 @@ class RegistryBuilder:
 
 def parse_version(fields: Mapping[str, Any]) -> SchemaVersion:
     """Return the version that a JSON object describes, as the topic of a registry and its REST API
-    write it. Raise SchemaError for missing and invalid fields.
+    write it. Without ``schemaType`` it is Avro; it is registered unless ``deleted`` is true;
+    references and ``guid`` may be missing. Raise SchemaError for other missing, and for invalid
+    fields.
     """
     references = fields.get("references")
     if references is None:

@@ -51,9 +51,10 @@ _HTTP = re.compile(r"https?://", re.IGNORECASE)
 def read_registry(
     partitions: Sequence[Partition], source: str | os.PathLike[str] | None = None
 ) -> SchemaRegistry:
-    """Return the schemas of a source. If it is None, return those of the topic ``_schemas`` among
-    ``partitions`` or in their log directories; no schemas if there is no such topic. Raise DirectoryError if the source has
-    none; SchemaError if it is invalid; OSError if it cannot be read.
+    """Return the schemas of ``source``: the URL of a registry, an export file, a directory of
+    schema files, or logs of a registry's topic. None: the topic ``_schemas`` among ``partitions``,
+    else beside them; no schemas if there is none. Raise DirectoryError if a directory or segment
+    has no schemas; SchemaError if the source is invalid; OSError if it cannot be read.
 
     Args:
         partitions: Partitions of the logs that are read.
@@ -205,8 +206,9 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 def _read_url(url: str) -> SchemaRegistry:
     """Return the schemas that a running registry lists, deleted ones included. Raise OSError if it
-    does not answer; SchemaError if the answer is no list of schemas. User and password in the URL
-    are sent as basic authentication, and appear in no message.
+    does not answer, or with an error or a redirect; SchemaError if the answer is too long or no
+    list of schemas. User and password in the URL are sent as basic authentication, and appear in no
+    message.
     """
     parts = urllib.parse.urlsplit(url)
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

@@ -55,14 +55,19 @@ class RowCondition:
         return batch.take(self._run()) if batch.num_rows else batch
 
     def _quoted(self) -> str:
-        """Return the expression with the column ``offset`` in quotes. Raise ConditionError if it has several statements."""
+        """Return the expression with each ``offset`` and ``group`` that stands for a column in
+        quotes. Raise ConditionError if DuckDB cannot divide it into words, or it is no valid text.
+        """
         try:
             return quote_columns(self._expression, everywhere=True)
         except (duckdb.Error, UnicodeEncodeError) as error:
             raise self._error(error) from None
 
     def _run(self) -> pa.Array:
-        """Return the numbers of the rows of the batch for which the expression is true, in order."""
+        """Return the indexes of the rows of the batch for which the expression is true, ascending.
+        Raise ConditionError if it is more than one expression, or DuckDB rejects it, such as for an
+        unknown column, or fails at a value.
+        """
         try:
             if len(self._connection.extract_statements(self._query)) != 1:
                 raise ConditionError(f"--where {self._expression!r} is more than one expression")

@@ -74,7 +74,10 @@ class _Scan:
         return pa.RecordBatchReader.from_batches(self.projected_schema, self._rows())
 
     def _rows(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows for which the condition is true, with the columns of the scan."""
+        """Yield the rows for which the condition is true (None: all), with the columns of the scan;
+        columns that only the condition names are read too. An error while reading, Ctrl-C included,
+        is given to ``on_error`` and raised.
+        """
         try:
             # The text of a condition names the columns in it, and perhaps others.
             text = "" if self._condition is None else str(self._condition)
@@ -93,8 +96,10 @@ class _Scan:
 def connect(
     tables: Mapping[str, LazyTable], *, threads: int | None = None
 ) -> duckdb.DuckDBPyConnection:
-    """Return a connection to an empty DuckDB database in memory that has ``tables``. Times are shown in UTC, extensions are not
-    installed by themselves, and variables of Python are no tables.
+    """Return a connection to a DuckDB database in memory in which each of ``tables`` can be queried
+    by its name; rows are read when a query does. Times are shown in UTC, extensions are not
+    installed by themselves, and variables of Python are no tables. ``threads`` None: DuckDB's
+    default.
 
     Args:
         tables: Tables by name.

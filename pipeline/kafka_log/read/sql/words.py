@@ -19,8 +19,10 @@ _BEFORE_OPERAND = frozenset(
 
 
 def quote_columns(query: str, *, everywhere: bool = False) -> str:
-    """Return a query with each unquoted ``offset`` and ``group`` that stands for a column in double quotes. DuckDB reserves
-    the words for clauses: GROUP BY, and OFFSET, which follows an operand. There they stay.
+    """Return a query with each unquoted ``offset`` and ``group`` that stands for a column in double
+    quotes, as DuckDB reserves both. ``group`` stays before BY, and ``offset`` where it follows an
+    operand, as the clause does; with ``everywhere``, as for an expression without clauses, each
+    ``offset`` is quoted.
 
     Args:
         query: Text of SQL.

@@ -110,7 +110,10 @@ class Neighbors:
     before: int | None = None
 
     def admit(self, batch: Batch) -> bool:
-        """Return whether the offsets of a batch ascend and lie between the two."""
+        """Return whether a batch fits between the neighbors: its first offset is not negative,
+        above ``after`` and not above its last one, which is below ``before``; None for either of
+        the two is no bound.
+        """
         first, last = offsets_of_batch(batch)
         fits = (self.after is None or self.after < first) and (
             self.before is None or last < self.before
@@ -146,9 +149,10 @@ Flips = tuple[tuple[int, int], ...]
 
 
 def repair_checksum(data: bytes, position: int, file: str, around: Neighbors) -> Repair | NoRepair:
-    """Return the repair of a batch with a wrong checksum whose length and version are right, from
-    the one error that explains the checksum. Return NoRepair if there is none or several, the guess
-    is not safe, or the checksum names no bits.
+    """Return the repair of the batch ``data`` with a wrong checksum, whose length and version are
+    right, from the one error of a few bits that explains the checksum and after which the batch
+    decodes and fits between ``around``. Return NoRepair, with the reason, if there is none or
+    several, the guess is not safe, a sector is all zeros, or the checksum names no bits.
 
     Args:
         data: All bytes of the batch.
@@ -202,8 +206,10 @@ def repair_checksum(data: bytes, position: int, file: str, around: Neighbors) ->
 def repair_frame(
     read: Read, position: int, end: int, file: str, around: Neighbors, budget: list[int]
 ) -> Repair | NoRepair | None:
-    """Return the repair of a batch at byte ``position`` whose length or version byte is wrong: the
-    checksum is valid with another one. Return NoRepair if it is with several, None if with none.
+    """Return the repair of a batch at byte ``position`` whose length or version byte is wrong: with
+    another one it ends at or before ``end``, its checksum is valid, and it decodes. Return NoRepair
+    if several others do that, None if none. Bytes read are taken from ``budget[0]``; candidates
+    that exceed it are not tried.
 
     Args:
         read: Returns bytes of the file.
@@ -280,7 +286,9 @@ def _difference(at: int, old: bytes, new: bytes) -> Flips:
 
 
 def _flip(data: bytes, flips: Flips) -> bytes:
-    """Return bytes with bits flipped."""
+    """Return a copy of ``data`` with bits flipped: each of ``flips`` is the index of a byte, and
+    the bits that are inverted in it.
+    """
     changed = bytearray(data)
     for byte, bits in flips:
         changed[byte] ^= bits
@@ -288,8 +296,9 @@ def _flip(data: bytes, flips: Flips) -> bytes:
 
 
 def _list_errors(seal: SealedEntry, data: bytes, syndrome: int) -> Iterator[Flips]:
-    """Yield the errors within two adjacent bytes, of the checksum or of what it covers, that have
-    the syndrome of an entry.
+    """Yield each error within two adjacent bytes that explains the wrong checksum of ``data``:
+    first one in the stored checksum itself, if that differs so little from the computed one, then
+    those in the bytes that it covers. ``syndrome`` is the stored checksum XOR the computed one.
     """
     own = _difference(seal.start, data[seal.start : seal.end], seal.encode(seal.computed(data)))
     if len(own) == 1 or (len(own) == 2 and own[1][0] == own[0][0] + 1):
@@ -302,7 +311,10 @@ def _list_errors(seal: SealedEntry, data: bytes, syndrome: int) -> Iterator[Flip
 
 
 def _level_of(flips: Flips) -> int:
-    """Return the index in _LEVELS of the first kind of damage that an error belongs to, _UNREPAIRED if none."""
+    """Return the index in _LEVELS of the kind of damage that an error of one or two bytes belongs
+    to: 0 for one bit, 1 for two bits, 2 for more bits of one byte, 3 for bits of two bytes within a
+    span of at most 8 bits; _UNREPAIRED for a longer one.
+    """
     if len(flips) == 1:
         return min(flips[0][1].bit_count() - 1, 2)
     (_, before), (_, after) = flips
@@ -365,7 +377,10 @@ class _Tries:
         self._known: dict[Flips, Batch | None] = {}
 
     def decode(self, flips: Flips) -> Batch | None:
-        """Return the batch with bits flipped, None if :func:`decode_whole` refuses it."""
+        """Return the batch that the bytes are after the bits ``flips`` are flipped; None if it is
+        not valid under ``strict``, or does not fit its neighbors (:func:`decode_whole`). Each
+        candidate is decoded once.
+        """
         if flips not in self._known:
             self._known[flips] = decode_whole(
                 _flip(self._data, flips), self._position, self._file, self._around
@@ -375,7 +390,10 @@ class _Tries:
     def repair(
         self, flips: Flips, what: str, probability: float | None, is_certain: bool
     ) -> Repair:
-        """Return the repair that flips the bits of a candidate that decodes."""
+        """Return the Repair that flips the bits ``flips``, with offsets and number of records of
+        the repaired batch. The batch must decode with them. ``what`` describes the error;
+        ``probability`` is that of a wrong guess (None: unknown).
+        """
         batch = self.decode(flips)
         assert batch is not None
         first, last = offsets_of_batch(batch)

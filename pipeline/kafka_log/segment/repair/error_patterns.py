@@ -101,7 +101,9 @@ class _Field:
         return value >> 1 ^ (self._halved if value & 1 else 0)
 
     def _power(self, exponent: int) -> int:
-        """Return x^exponent for a small exponent, which may be negative."""
+        """Return the polynomial x^``exponent`` in the field of the CRC, as a number. A negative
+        exponent gives the inverse; the time is proportional to the exponent.
+        """
         value = 1
         for _ in range(abs(exponent)):
             if exponent < 0:
@@ -111,7 +113,9 @@ class _Field:
         return value
 
     def multiply(self, values: Any, factor: int) -> Any:
-        """Return the products of an array of polynomials and one polynomial."""
+        """Return an array with the product of each polynomial in ``values`` and the polynomial
+        ``factor``, modulo that of the CRC.
+        """
         product = np.zeros_like(values)
         one, top = self.kind(1), self.kind(self.crc.width - 1)
         poly, mask = self.kind(self.crc.poly), self.kind(self._mask)

@@ -44,7 +44,9 @@ class SealedEntry:
         return value & (1 << self.crc.width) - 1
 
     def computed(self, data: bytes | memoryview) -> int:
-        """Return the checksum that is computed over an entry."""
+        """Return the checksum of the bytes of an entry that it covers, with zeros in place of
+        fields that count as zero. The stored checksum is not compared.
+        """
         assert self.field.checksum is not None
         view = memoryview(data)
         if len(self.ranges) == 1 and not self.ranges[0][2]:
@@ -59,7 +61,9 @@ class SealedEntry:
         return self.stored(data) == self.computed(data)
 
     def encode(self, checksum: int) -> bytes:
-        """Return the bytes of the field with a checksum."""
+        """Return the bytes of the checksum field for the number ``checksum``, which is not
+        negative; a signed field gets the negative number with the same bits.
+        """
         codec = self.field.codec
         value = checksum
         if getattr(codec, "signed", False) and checksum >> self.crc.width - 1:
@@ -67,8 +71,9 @@ class SealedEntry:
         return codec.write(value, None, Session(strict=False))
 
     def place_of(self, index: int) -> int | None:
-        """Return the byte of the entry with an index among the covered bytes. Return None if it
-        counts as zero.
+        """Return the index in the entry of the byte that has ``index`` among the bytes that the
+        checksum covers. Return None if it lies in a field that counts as zero. Raise IndexError if
+        fewer bytes are covered.
         """
         for start, end, zero in self.ranges:
             if index < end - start:

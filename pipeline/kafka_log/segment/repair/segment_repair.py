@@ -39,8 +39,9 @@ MAX_DOUBTFUL = 1000
 
 
 def repair_range(read: Read, lost: Lost, size: int, file: str) -> Iterator[Repair | NoRepair]:
-    """Yield an answer for each batch of a lost range, in file order, up to the first one whose end
-    is not known. The offsets of a repaired batch bound those after it.
+    """Yield a Repair or NoRepair for each batch of a lost range, in file order, up to the first one
+    whose end is not known, and at most MAX_BATCHES. The offsets of a repaired batch bound those
+    after it. A batch may end after the range, within the ``size`` bytes of the file.
 
     A batch may reach beyond the range: messages inside a damaged one look like the next valid batch.
 
@@ -93,7 +94,8 @@ def repair_headers(
     read: Read, headers: Headers, base: int | None, next_base: int | None, file: str
 ) -> Iterator[Repair]:
     """Yield the repairs of batches with a valid checksum whose version is unknown, or whose offsets
-    or leader epoch contradict those of the batches around, if these leave one value.
+    or leader epoch contradict those of the batches around, if these leave one value. ``base`` and
+    ``next_base`` are the base offsets of the segment and the next one (None: no bound).
 
     Args:
         read: Returns bytes of the file.
@@ -160,7 +162,9 @@ def _repair_field(
     file: str,
 ) -> Iterator[Repair]:
     """Yield the repair that adds ``shift`` to the field of the batch with index ``i`` that a column
-    is computed from, and that no checksum covers. Yield nothing if the batch does not decode then.
+    is computed from, and that no checksum covers. ``is_certain`` counts only if one bit changes.
+    Yield nothing if more than one byte changes, or the batch does not decode then and fit
+    ``around``.
     """
     found = _open_field(read, headers, i, column)
     if found is None:
@@ -281,9 +285,10 @@ class _Places:
         return Neighbors(after, before)
 
     def find_shifts(self, read: Read, i: int) -> Shifts:
-        """Return what may be added to the offsets of a batch so that they fit. It is certain if the
-        batch then fills the offsets between its neighbors exactly. Else it flips one bit, or lets
-        the batch follow the one before it.
+        """Return what may be added to the offsets of the batch ``i`` so that they fit between its
+        neighbors, and whether it is certain: then one number, with which it fills the offsets
+        between them exactly. Else the numbers flip one bit of the stored offset, or let it follow
+        the batch before; only the latter if no offset after it is known.
         """
         headers, around = self._headers, self.around(i)
         first, last = int(headers.first[i]), int(headers.last[i])
@@ -321,8 +326,8 @@ class _Places:
         return low is None or high is None or low <= high
 
     def _epochs_around(self, i: int) -> tuple[int | None, int | None]:
-        """Return the leader epochs of the batch before and of the batch after, None if there is no
-        batch or its version has no epochs.
+        """Return the leader epochs of the batches before and after the batch ``i`` in the file;
+        None for one that does not exist, or whose version has no epochs.
         """
         headers = self._headers
         return tuple(  # type: ignore[return-value]
@@ -379,7 +384,9 @@ def find_repairs(
     file: str,
 ) -> list[Repair | NoRepair]:
     """Return the answers of :func:`repair_range` for each lost range that does not begin inside a
-    repaired batch, and of :func:`repair_headers`, in file order.
+    repaired batch, and of :func:`repair_headers` for batches outside of these, in file order.
+    ``base`` and ``next_base`` are the base offsets of the segment and the next one (None: no
+    bound); ``size`` is that of the file.
     """
     found: list[Repair | NoRepair] = []
     end = 0

@@ -186,7 +186,8 @@ class Arrangement:
         return (found.headers.first == below + 1) | (found.headers.last + 1 == above)
 
     def _add_damaged(self, k: int, contents: ContentsCache, keep_damaged: bool) -> None:
-        """Add the damaged batches of segment ``k`` that fit between their neighbors in the file,
+        """Add the damaged batches of segment ``k`` that have records to write (with
+        ``keep_damaged`` also ones with a wrong checksum), fit between their neighbors in the file,
         overlap no other batch, and either belong to the segment or continue a neighbor.
         """
         found = contents.read(k)
@@ -240,7 +241,8 @@ def _mark_ascending(found: SegmentContents, which: Any) -> Any:
 
 def _has_room(found: SegmentContents, taken: Any, next_base: int | None) -> Any:
     """Return a mask of the batches that would fit, with other offsets, between the batches of the
-    mask ``taken`` before and after them in the file.
+    mask ``taken`` before and after them in the file; at its ends the base offset in its name and
+    ``next_base`` (None: no limit) bound them.
     """
     headers, base = found.headers, get_named_base_offset(found.segment)
     low = np.maximum.accumulate(np.where(taken, headers.last, -1 if base is None else base - 1))

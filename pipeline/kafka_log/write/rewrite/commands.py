@@ -70,10 +70,10 @@ def run_job(
     keeps_rest: bool = False,
 ) -> pa.Table:
     """Call ``work`` for each partition with a directory of its own below ``out``, and return all
-    report rows. Keep output of an earlier run with the same options and source. A partition that
-    cannot be read, or for which ``work`` raises CodecError, gets the row of ``refused`` instead.
-    Raise OutputError or OutputLockedError if ``out`` must not be written to; OSError if writing
-    fails.
+    report rows. Keep output of an earlier run of the same ``job`` with the same options and source.
+    If a partition cannot be read (unless ``keeps_rest`` and some segments are there), or ``work``
+    raises CodecError, it has the row of ``refused`` instead. Raise OutputError or OutputLockedError
+    if ``out`` must not be written to, as inside ``inputs``; OSError if writing fails.
 
     Args:
         job: Name of the job, for its manifest.
@@ -263,10 +263,11 @@ def convert(
     target: Target,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """Write partitions with another codec or version below ``out``, and return one report row for
-    each segment. A partition with damage, with the name of a segment that is no file, or with a
-    batch newer than the target version, is not written and gets one row ``refused``. Raise OutputError or OutputLockedError if ``out`` must not
-    be written to; OSError if writing fails.
+    """Write partitions in the codec or version of ``target`` below ``out``, and return one report
+    row for each segment. A partition with damage, with the name of a segment that is no file, or
+    with a batch newer than the target version, is not written and gets one row ``refused``. Raise
+    OutputError or OutputLockedError if ``out`` must not be written to, as inside ``inputs``;
+    OSError if writing fails.
     """
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[Converted]:

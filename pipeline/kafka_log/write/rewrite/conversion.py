@@ -93,9 +93,10 @@ class Target:
 
 
 def target(codec: str | None, level: int | None, magic: int | None = None) -> Target:
-    """Return the format to convert to; None as codec or version keeps that of each batch. Raise
-    ValueError if the codec, the level or the version does not exist, the version is only read or
-    does not use the codec, or a level is given without a codec.
+    """Return the format to convert to; None as ``codec`` or ``magic`` keeps that of each batch,
+    None as ``level`` is the codec's default. Raise ValueError if the codec, the level or the
+    version does not exist, the version is only read, is no version of record batches or does not
+    use the codec, or a level is given without a codec.
     """
     if magic is not None and magic not in BATCH_VERSIONS:
         listed = ", ".join(map(str, BATCH_VERSIONS))
@@ -220,10 +221,11 @@ _WRITTEN = [name for name in _COLUMNS if name != "magic"]
 def convert_messages(
     path: Path, start: int, stop: int, magic: int, codec: str | None, level: int | None
 ) -> Iterator[memoryview]:
-    """Yield the legacy messages between two byte positions of a file as the bytes of record batches
-    of version ``magic``, in pieces of whole batches. A compressed message becomes one batch;
-    uncompressed ones share batches. Without ``codec`` (None) batches keep the codec of their
-    messages. Raise CodecError for damage, and for rows that no batch can hold.
+    """Yield the legacy messages from byte ``start`` to ``stop`` (excluded) of a file as the bytes
+    of record batches of version ``magic``, in pieces of whole batches. A compressed message becomes
+    one batch; uncompressed ones share batches. Without ``codec`` (None) batches keep the codec of
+    their messages; ``level`` None is the codec's default. Raise CodecError for damage, and for rows
+    that no batch can hold.
     """
     scanner = Scanner(path, _COLUMNS, start=start, stop=stop)
     rows = (_group_rows(batch) for batch in scanner)
@@ -332,10 +334,11 @@ class Converted:
 def write_converted(
     partition: Partition, out: Path, target: Target, advance: Advance = lambda _: None
 ) -> list[Converted]:
-    """Convert the segments of a partition into the empty directory ``out``, write the files that a
-    broker keeps beside segments, verify them, and return a report row for each segment. Leave out
-    an incomplete tail. Raise CodecError for damage, a batch newer than the target, and output that
-    does not read as its source; OSError if writing fails.
+    """Convert the segments of a partition, metadata snapshots excepted, into the empty directory
+    ``out``, write the files that a broker keeps beside segments, verify them, and return a report
+    row for each segment. Leave out an incomplete tail. Raise CodecError for damage, offsets out of
+    order, a batch newer than the target, and output that does not read as its source; OSError if
+    writing fails.
 
     What was written is read again, and has to say the same as what was there. Memory holds the
     batch headers of one segment, and one batch or a chunk.
@@ -532,8 +535,9 @@ def _refuse_versions(segment: Segment, headers: Headers, target: Target) -> None
 
 def _verify(segment: Segment, headers: Headers, kinds: Any, written: Sequence[Written]) -> None:
     """Raise WrittenError if the batches written for a segment differ from their source: byte by
-    byte if all were copied, else by records, and by headers except those of legacy messages. Raise
-    other CodecErrors if they cannot be read.
+    byte if all were copied (by their codes in ``kinds``), else by records, and by headers except
+    those of legacy messages. Columns that the version changes are not compared. Raise other
+    CodecErrors if they cannot be read.
     """
     stop = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
     if (kinds == _COPY).all() and stop == int(headers.size.sum()):

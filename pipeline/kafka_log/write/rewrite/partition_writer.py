@@ -80,8 +80,8 @@ def write_partition(
 
 def list_unread(partition: Partition, wanted: RewriteSelection) -> list[ReportRow]:
     """Return a report row ``lost`` for each path that has the name of a live segment and is no
-    file, such as a link to a disk that is not mounted, unless its base offset is above the selected
-    offsets.
+    file, such as a link to a disk that is not mounted, unless its base offset is at or above the
+    end (excluded) of the selected offsets.
     """
     end = wanted.offsets[1]
     named = ((one, parse_segment_name(one.path.name)) for one in partition.skipped_paths)
@@ -291,8 +291,9 @@ class _Job:
         self, found: SegmentContents, there: Any, inside: Any, moved: Any
     ) -> _Masks:
         """Add what is kept, left out or lost of a segment to the report, and return the masks of
-        its batches. Of those ``there``, the ones ``inside`` are written, and ``moved`` ones to
-        another place.
+        its batches. Batches ``there`` can be written, and are if they are also ``inside`` the
+        selection; ``moved`` marks those that go to another place. With ``flatten``, batches without
+        committed data are emptied, and others lose their producer.
         """
         name = utf8(found.segment.path.name)
         taken = there & inside

@@ -42,9 +42,10 @@ _COPIED = 1 << 20
 def repaired_partition(
     partition: Partition, out: Path
 ) -> Iterator[tuple[Partition, list[ReportRow]]]:
-    """Give a partition in which each segment that can be repaired is replaced by a repaired copy
-    below ``out``, and the report rows of repairs; the copies are removed after the ``with`` block.
-    Raise OSError if a copy cannot be written.
+    """Give, in a ``with`` block, a partition in which each segment that can be repaired is replaced
+    by a repaired copy below ``out``, and report rows: ``repaired``, and ``not repaired`` for
+    damaged batches without a repair. Other segments stay the same. The copies are removed after the
+    block. Raise OSError if a copy cannot be written.
     """
     directory = out / _COPIES
     segments, rows = [], []
@@ -77,8 +78,9 @@ def name_original(reason: str | None, partition: Partition, out: Path) -> str | 
 
 def find_segment_repairs(segment: Segment, next_base: int | None) -> list[Repair | NoRepair]:
     """Return the repairs of a segment, and why other damaged batches have none, in file order;
-    ``[]`` if it has no damage, or cannot be opened. An incomplete tail that cannot be repaired is
-    no damage.
+    ``[]`` if it has no damage, or cannot be opened. ``next_base`` (None: unknown) is the base
+    offset of the next segment, which bounds its offsets. An incomplete tail that cannot be repaired
+    is no damage.
 
     Args:
         segment: The segment.
@@ -137,7 +139,9 @@ def _write_copy(segment: Segment, repairs: Sequence[Repair], copy: Path) -> None
 
 
 def _repaired_bytes(file: FileIO, position: int, count: int, repairs: Sequence[Repair]) -> bytes:
-    """Return bytes of a file with repairs, with zeros in place of unreadable ones."""
+    """Return ``count`` bytes of a file from ``position`` on, with the bytes of ``repairs`` that lie
+    there replaced, and zeros in place of unreadable ones.
+    """
     data = bytearray(read_what_there_is(file, position, count, 0))
     for repair in repairs:
         for edit in repair.edits:
@@ -147,7 +151,10 @@ def _repaired_bytes(file: FileIO, position: int, count: int, repairs: Sequence[R
 
 
 def describe_answer(segment: Segment, answer: Repair | NoRepair) -> ReportRow:
-    """Return the report row of a repair, or of a damaged batch without one."""
+    """Return the report row of a repair (``repaired``, with its batch's records, bytes and
+    offsets), or of a damaged batch without one (``not repaired``, with the reason; its bytes are
+    None if unknown).
+    """
     name = utf8(segment.path.name)
     if isinstance(answer, NoRepair):
         return ReportRow(

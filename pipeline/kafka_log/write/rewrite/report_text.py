@@ -17,7 +17,8 @@ _WORDS = {"rewritten": "written anew", "open": "left open", "twice": "there twic
 def format_report(table: pa.Table, width: int | None) -> str:
     """Return a report (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) as text: a summary
     line for each partition, a line for each row except ``kept`` and ``indexed`` without a reason,
-    and the number of losses. Lines are folded at ``width`` unless it is None.
+    and the number of losses; for a report of repairs alone, or without rows, the number of repairs
+    instead. Lines are folded at ``width`` unless it is None.
     """
     lines: list[str] = []
     rows = table.to_pylist()
@@ -40,7 +41,9 @@ _ONCE = ("nothing is lost", "1 range or record is lost: see the line with lost")
 
 
 def _count_repairs(rows: list[dict[str, Any]]) -> str:
-    """Return the last line about rows of repairs only, which nothing was written for."""
+    """Return the last line of a report whose rows are all ``repaired`` or ``not repaired``: how
+    many batches can be repaired, and how many cannot, unless that is 0.
+    """
     repaired = sum(row["what"] == "repaired" for row in rows)
     left = len(rows) - repaired
     text = f"{count_noun(repaired, 'batch', 'batches')} can be repaired"
@@ -48,8 +51,9 @@ def _count_repairs(rows: list[dict[str, Any]]) -> str:
 
 
 def _summarize_partition(rows: list[dict[str, Any]]) -> str:
-    """Return the summary of a partition's rows: the number of indexed segments, or without those
-    the records, batches and segments that were kept or rewritten.
+    """Return the summary of a partition's rows: the number of indexed segments, if there are any;
+    else that of damaged batches if all rows are ``repaired`` or ``not repaired``; else the records,
+    batches and segments that were kept or rewritten (segments only if there are any).
     """
     indexed = [row for row in rows if row["what"] == "indexed"]
     if indexed:

@@ -37,9 +37,9 @@ def write_log(
 ) -> int:
     """Write Arrow rows with the columns of Spark's Kafka sink into logs as a broker does, and
     return their number. ``mode`` is ``append``, or ``overwrite`` to replace all partitions of the
-    written topics; ``topic`` overrides the column. Raise SinkError for rows or columns;
-    FormatError, ValueError or TypeError for arguments; DirectoryError; CodecError; OSError. Then
-    nothing is changed.
+    written topics; ``topic`` overrides the column. The others are settings of LogFormat. Raise
+    SinkError for rows or columns; FormatError, ValueError or TypeError for arguments;
+    DirectoryError; CodecError; OSError. Then nothing is changed.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, anything else that gives an Arrow stream, or an iterable of
     RecordBatches with one schema. Its columns are those of Spark's Kafka sink: ``value``, which has to be there, and ``key`` (binary or
