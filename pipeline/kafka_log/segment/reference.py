@@ -70,7 +70,10 @@ def construct_engine(
     layout = layout_of(LOG_ENTRY.peek(source))
     opened = layout.open(source)
     if opened.error is not None and session.strict:
-        raise opened.error
+        try:
+            raise opened.error
+        finally:
+            del opened  # the error's traceback holds this frame
     place = Place(position, len(data))
     if opened.error is not None and len(data) < _header_size(layout):
         if policy is Policy.KAFKA:
