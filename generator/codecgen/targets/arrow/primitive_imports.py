@@ -24,7 +24,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
         "fetch_around",
         *(f"fill_{bits}" for bits in _FIXED),
         *(f"load_{name}" for name in _LOADED),
-        *(f"load_{name}_le" for name in _LOADED if not name.endswith("8")),
+        *(f"load_{name}_le" for name in _LOADED if name not in ("i8", "u8")),
         *(f"store_{bits}" for bits in _FIXED),
         *(f"wrap_{bits}" for bits in _FIXED),
     ),

@@ -178,6 +178,10 @@ class Readers(ElementReader):
         Unsupported if NumPy readers cannot read the view.
         """
         cases, layouts = [], []
+        discriminator = self.view.by and self.view.entries[0][1].field(self.view.by)
+        if discriminator:
+            # entries are indexed by numbers of the sizes that NumPy has: others raise Unsupported
+            kind_of(base_type(discriminator.field), discriminator.field)
         for entry, keys in self.view.layouts():
             own = self.view.cases_of(entry)
             cases += [self.case(case) for case in own]
