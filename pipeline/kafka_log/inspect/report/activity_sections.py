@@ -26,6 +26,8 @@ from kafka_log.inspect.report.contents import Contents, Row, period_column
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
 from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.report.section import (
+    COUNTED_DAMAGE,
+    DAMAGED,
     MAX_ROWS,
     MAX_STRIPS,
     SERIES,
@@ -151,12 +153,17 @@ def _make_timeline(
         ]
     )
     axis = element("div", *(element("span", label) for label in labels), class_="axis")
+    total = 0 if contents.transactions is None else contents.transactions.num_rows
+    drawn = ""
+    if len(rows) < total:
+        drawn = f" {len(rows):,} of {total:,} transactions are drawn: not those without a record here, nor shorter ones beyond {MAX_STRIPS} strips."
     lanes = element("div", *strips, element("div", axis, class_="lane"), class_="lanes")
     return [
         element("h3", "Timeline"),
         element(
             "p",
-            "Open transactions are drawn up to the newest record. Times of records are those of producers' clocks.",
+            "Open transactions are drawn up to the newest record. Times of records are those of producers' clocks."
+            + drawn,
         ),
         legend,
         lanes,
@@ -314,7 +321,7 @@ def build_traffic(contents: Contents, origin: Origin) -> Section:
     and counted in a sentence. Return a section with one sentence if no batch has a timestamp.
     """
     traffic = _read_traffic(contents)
-    if traffic is None:
+    if traffic is None or contents.traffic is None:
         return Section("traffic", "Throughput", [element("p", "No batch has a timestamp.")])
     low, high = _choose_window(traffic.times, traffic.sizes)
     length = PERIODS[contents.period]
@@ -364,6 +371,8 @@ def build_traffic(contents: Contents, origin: Origin) -> Section:
             axis,
         ),
     ]
+    if sum(contents.traffic.column("invalid_batches").to_pylist()):
+        body.append(element("p", COUNTED_DAMAGE))
     if not is_inside.all():
         others = traffic.times[~is_inside]
         left = int(traffic.records[~is_inside].sum())
@@ -416,11 +425,12 @@ def build_batches(contents: Contents, origin: Origin) -> Section:
     """
     if contents.traffic is None or not contents.traffic.num_rows:
         return Section("batches", "Batches and codecs", [element("p", "There is no batch.")])
-    sums = ["batches", "records", "batch_bytes", "stored_bytes", "record_bytes"]
+    sums = ["batches", "records", "batch_bytes", "stored_bytes", "record_bytes", "invalid_batches"]
     wanted = [(name, "sum") for name in sums]
     wanted += [("smallest_batch", "min"), ("largest_batch", "max")]
     found = to_rows(contents.traffic.group_by("codec").aggregate(wanted))
     total = sum_column(found, "batch_bytes_sum")
+    damaged = sum_column(found, "invalid_batches_sum") > 0
     rows = []
     for row in sorted(found, key=lambda row: -row["batch_bytes_sum"]):
         batches, size = row["batches_sum"], row["batch_bytes_sum"]
@@ -437,21 +447,25 @@ def build_batches(contents: Contents, origin: Origin) -> Section:
                 format_number(row["smallest_batch_min"]),
                 f"{size / batches:,.0f}" if batches else "",
                 format_number(row["largest_batch_max"]),
+                *([f"{row['invalid_batches_sum']:,}"] if damaged else []),
                 *([f"{ratio:.2f}" if ratio is not None else ""] if contents.deep else []),
             )
         )
     headings = ["codec", "batches", "records", "bytes", "", "smallest batch", "mean batch", "largest batch"]  # fmt: skip
+    if damaged:
+        headings.append(DAMAGED)
     if contents.deep:
         headings.append("compression ratio")
     of_copies = " One copy of each partition is counted." if contents.has_replicas else ""
+    of_damage = f" {COUNTED_DAMAGE}" if damaged else ""
     ratio_needs = "" if contents.deep else " Compression ratios need --deep."
     command = origin.write_command("stat", "--by topic,codec --format csv", one_copy=True)
     body: list[Child] = [
         element(
             "p",
-            f"Sizes are those of batches as stored, with their headers, in bytes.{of_copies}{ratio_needs}",
+            f"Sizes are those of batches as stored, with their headers, in bytes.{of_copies}{ratio_needs}{of_damage}",
         ),
-        make_table(headings, rows, kinds="knnn.nnnn", caption="Codecs"),
+        make_table(headings, rows, kinds="knnn.nnnnn", caption="Codecs"),
         say_how("By topic", command),
     ]
     return Section("batches", "Batches and codecs", body)

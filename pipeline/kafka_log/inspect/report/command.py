@@ -29,7 +29,6 @@ from kafka_log.cli.selection import PLACES, add_selection
 from kafka_log.cli.tables import size_of
 from kafka_log.logs.partition_filters import format_numbers
 from kafka_log.logs.partitions import NotFoundError, describe_skipped
-from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.places import is_url, local_path, place_of
 from kafka_log.segment.times import milliseconds, present
 
@@ -147,7 +146,7 @@ def run_command(options: argparse.Namespace) -> int:
             return COULD_NOT_RUN
         with open_staged_file(options.out) as file:
             file.write(page)
-    _print_summary(summarize_counts(contents), len(contents.unread), len(page))
+    _print_summary(summarize_counts(contents), len(page))
     return PROBLEMS if contents.has_problems else GOOD
 
 
@@ -166,15 +165,13 @@ def _divide(advance: Callable[[int], None], passes: int) -> Callable[[int], None
     return count
 
 
-def _print_summary(counts: str, unread_places: int, size: int) -> None:
+def _print_summary(counts: str, size: int) -> None:
     """Print one line, wrapped at the width of the screen: ``counts`` (the words about findings),
-    the number of places that could not be read unless it is 0, and the ``size`` of the page in
-    bytes.
+    and the ``size`` of the page in bytes.
     """
     from rich import filesize
 
-    unread = f", {count_noun(unread_places, 'place', spec=',')} not read" if unread_places else ""
-    line = f"{counts}{unread}; the page has {filesize.decimal(size)}"
+    line = f"{counts}; the page has {filesize.decimal(size)}"
     print("\n".join(textwrap.wrap(line, screen_width() or len(line))))
 
 

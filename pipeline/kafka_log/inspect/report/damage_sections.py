@@ -11,7 +11,7 @@ from kafka_log.inspect.report.charts import Span, add_axis, draw_strip, make_leg
 from kafka_log.inspect.report.contents import Contents
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
 from kafka_log.inspect.report.origin import Origin
-from kafka_log.inspect.report.section import Section, format_sum, make_badge, say_more
+from kafka_log.inspect.report.section import Section, format_range, format_sum, make_badge, say_more
 from kafka_log.inspect.report.segment_maps import LostRange, SegmentMap
 from kafka_log.inspect.report.verdict import FindingGroup, group_findings
 from kafka_log.segment.nouns import count_noun
@@ -23,11 +23,12 @@ MAX_RANGES = 20
 
 
 def build_findings(contents: Contents, origin: Origin) -> Section:
-    """Return the section about findings: a table with a row per kind, by severity, and then an
-    article on each kind with its places. Return a section with one sentence if there is no finding.
+    """Return the section about findings: a table with a row per kind, by severity, with hanging
+    transactions among the errors, and then an article on each kind with its places. Return a
+    section with one sentence if there is neither.
     """
     groups = group_findings(contents.findings)
-    if not groups:
+    if not groups and not contents.hanging:
         return Section("findings", "Findings", [element("p", "There is no finding.")])
     rows = [
         (
@@ -39,12 +40,16 @@ def build_findings(contents: Contents, origin: Origin) -> Section:
         )
         for group in groups
     ]
+    if contents.hanging:
+        link = element("a", "Hanging transaction", href="#transactions")
+        errors = sum(group.severity == "error" for group in groups)
+        rows.insert(errors, (make_badge("error"), link, "", f"{contents.hanging:,}", ""))
     headings = ["severity", "finding", "id", "places", "records at risk, at most"]
     body: list[Child] = [
         make_table(headings, rows, kinds="kwknn", caption="Findings by kind"),
         *(_make_group(group, origin) for group in groups),
     ]
-    return Section("findings", f"Findings ({len(contents.findings):,})", body)
+    return Section("findings", f"Findings ({len(contents.findings) + contents.hanging:,})", body)
 
 
 def _make_group(group: FindingGroup, origin: Origin) -> Element:
@@ -130,13 +135,8 @@ def _make_map(one: SegmentMap, origin: Origin) -> Element:
         return element(
             "article", name, path, element("p", f"The file cannot be read: {one.error}.")
         )
-    offsets = (
-        "no offsets"
-        if one.first_offset is None
-        else f"offsets {one.first_offset} to {one.last_offset}"
-    )
     lost_bytes = sum(lost.end - lost.start for lost in one.lost if lost.kind == "lost")
-    said = f"{one.size:,} bytes; {count_noun(one.batches, 'valid batch', 'valid batches', spec=',')} with {offsets}."
+    said = f"{one.size:,} bytes; {count_noun(one.batches, 'valid batch', 'valid batches', spec=',')} with {_describe_offsets(one)}."
     if lost_bytes:
         said += f" {lost_bytes:,} bytes are no valid batch."
     spans = [Span(0, one.size, "good", f"{one.size:,} bytes")]
@@ -171,6 +171,16 @@ def _make_map(one: SegmentMap, origin: Origin) -> Element:
         len(one.lost), len(rows), "range", origin.write_command("stat", "--policy salvage")
     )
     return element("article", name, path, element("p", said), chart, table, more)
+
+
+def _describe_offsets(one: SegmentMap) -> str:
+    """Return the ranges of offsets of valid batches, at most MAX_RANGES of them."""
+    if not one.offsets:
+        return "no offsets"
+    said = ", ".join(format_range(*found) for found in one.offsets[:MAX_RANGES])
+    left = len(one.offsets) - MAX_RANGES
+    more = f" and {count_noun(left, 'other range', spec=',')}" if left > 0 else ""
+    return f"offsets {said}{more}"
 
 
 def _describe_missing(lost: LostRange) -> str:

@@ -12,6 +12,8 @@ from kafka_log.inspect.report.contents import POLICY, Contents, Row
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
 from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.report.section import (
+    COUNTED_DAMAGE,
+    DAMAGED,
     MAX_ROWS,
     MAX_STRIPS,
     MAX_TOPICS,
@@ -28,6 +30,7 @@ from kafka_log.inspect.report.section import (
     sum_column,
 )
 from kafka_log.segment.arrow_text import utf8
+from kafka_log.text.json_values import to_rows
 from kafka_log.text.values import format_time
 
 MAX_PARTITIONS = 300
@@ -72,13 +75,19 @@ def build_partitions(contents: Contents, origin: Origin) -> Section:
 
 def _count_findings(contents: Contents) -> list[int]:
     """Return the number of errors and warnings for each row of ``stat``: those about the directory of
-    the row and files in it, and those about its partition in files beside the directory.
+    the row and files in it, its hanging transactions, and those about its partition in files beside
+    the directory.
     """
     counts = Counter(
         (row["topic"], row["partition"], Path(row["file"]).parent)
         for row in contents.findings
         if row["severity"] != "note"
     )
+    if contents.transactions is not None:
+        hanging = contents.transactions.filter(contents.transactions.column("hanging"))
+        counts.update(
+            (row["topic"], row["partition"], Path(row["directory"])) for row in to_rows(hanging)
+        )
     return [
         sum(
             counts[row["topic"], row["partition"], directory]
@@ -99,7 +108,8 @@ def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
     largest = max((row["bytes"] for row in stat), default=0)
     has_states = any(row["state"] != "live" for row in stat)
     copies = contents.has_replicas
-    headings = ["partition", *(["directory"] if copies else []), *(["state"] if has_states else []), "findings", "segments", "bytes", "", "batches", "records", "offsets", "oldest record (UTC)", "newest record (UTC)", "epochs", "codecs"]  # fmt: skip
+    damaged = sum_column(stat, "invalid_batches") > 0
+    headings = ["partition", *(["directory"] if copies else []), *(["state"] if has_states else []), "findings", "segments", "bytes", "", "batches", "records", *([DAMAGED] if damaged else []), "offsets", "oldest record (UTC)", "newest record (UTC)", "epochs", "codecs"]  # fmt: skip
     rows = [
         (
             f"{shorten(row['topic'], 200)}-{row['partition']}",
@@ -111,6 +121,7 @@ def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
             draw_share(row["bytes"], largest),
             f"{row['batches']:,}",
             f"{row['records']:,}",
+            *([f"{row['invalid_batches']:,}"] if damaged else []),
             format_range(row["first_offset"], row["last_offset"]),
             format_short_time(row["first_timestamp"]),
             format_short_time(row["last_timestamp"]),
@@ -119,8 +130,10 @@ def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
         )
         for i, row in ((i, stat[i]) for i in chosen)
     ]
-    kinds = f".{'w' if copies else ''}{'k' if has_states else ''}nnn.nnkkkk"
+    kinds = f".{'w' if copies else ''}{'k' if has_states else ''}nnn.nn{'n' if damaged else ''}kkkk"
     said = f"Findings are errors and warnings. Counts are those of kafka-log stat --policy {POLICY}: batches after damage are counted."
+    if damaged:
+        said += f" {COUNTED_DAMAGE}"
     if contents.has_replicas:
         said += " Several directories hold the same partition: each copy has its row."
     if len(chosen) < len(contents.stat):
@@ -202,13 +215,17 @@ def build_epochs(contents: Contents, origin: Origin) -> Section:
         partition, epochs = contents.partitions[i], changed[i]
         directory = utf8(str(partition.directory))
         low = epochs[0][1]
-        high = max(ends.get(directory, 0), epochs[-1][1] + 1)
-        stops = [start for _, start in epochs[1:]] + [high]
+        high = max(ends.get(directory, low), low)
+        stops = [min(start, high) for _, start in epochs[1:]] + [high]
         spans = [
             Span(start, stop, f"s{n % SERIES}", f"epoch {epoch}: offsets {start:,} to {stop - 1:,}")
             for n, ((epoch, start), stop) in enumerate(zip(epochs, stops, strict=True))
+            if start < stop
         ][-MAX_ROWS:]
-        numbers = [f"{epoch} from {start:,}" for epoch, start in epochs]
+        numbers = [
+            f"{epoch} from {start:,}{'' if start < stop else ' (no record)'}"
+            for (epoch, start), stop in zip(epochs, stops, strict=True)
+        ]
         text = ", ".join(numbers[-10:])
         if len(numbers) > 10:
             text = f"{len(numbers) - 10:,} earlier ones, {text}"

@@ -25,7 +25,13 @@ from kafka_log.inspect.report.log_sections import (
     build_retention,
 )
 from kafka_log.inspect.report.origin import Origin
-from kafka_log.inspect.report.section import Section, format_minute, list_lines, make_badge
+from kafka_log.inspect.report.section import (
+    Section,
+    format_minute,
+    list_lines,
+    make_badge,
+    sum_column,
+)
 from kafka_log.inspect.report.verdict import Problem, Verdict, judge
 from kafka_log.segment.nouns import count_noun
 from kafka_log.text.values import format_time
@@ -99,8 +105,12 @@ def _make_verdict(verdict: Verdict, contents: Contents, origin: Origin) -> Eleme
         "records, batch headers and checksums" if contents.deep else "batch headers and checksums"
     )
     segments = sum(len(partition.segments) for partition in contents.partitions)
+    damaged = sum_column(contents.stat, "invalid_batches")
+    batches = count_noun(contents.checked, "batch", "batches", spec=",")
+    if damaged:
+        batches = f"{count_noun(contents.checked, 'valid batch', 'valid batches', spec=',')} and {damaged:,} with a wrong checksum, in all {contents.checked + damaged:,}"
     said = (
-        f"Checked: {count_noun(contents.checked, 'batch', 'batches', spec=',')} in"
+        f"Checked: {batches} in"
         f" {count_noun(segments, 'segment', spec=',')} ({what}), indexes, checkpoints and names."
     )
     notes = sum(row["severity"] == "note" for row in contents.findings)
@@ -178,6 +188,7 @@ def _make_figures(contents: Contents) -> Element:
     """
     keys = {partition.key for partition in contents.partitions}
     size = sum(row["bytes"] for row in contents.stat)
+    damaged = sum_column(contents.stat, "invalid_batches") > 0
     firsts = [row["first_timestamp"] for row in contents.stat if row["first_timestamp"] is not None]
     lasts = [row["last_timestamp"] for row in contents.stat if row["last_timestamp"] is not None]
     figures = [
@@ -185,7 +196,10 @@ def _make_figures(contents: Contents) -> Element:
         ("partitions", f"{len(keys):,}"),
         ("copies", f"{len(contents.partitions):,}" if contents.has_replicas else None),
         ("size", f"{filesize.decimal(size)}"),
-        ("records", f"{sum(row['records'] for row in contents.stat):,}"),
+        (
+            "records, damaged ones too" if damaged else "records",
+            f"{sum(row['records'] for row in contents.stat):,}",
+        ),
         ("oldest record (UTC)", format_minute(min(firsts)) if firsts else None),
         ("newest record (UTC)", format_minute(max(lasts)) if lasts else None),
     ]

@@ -20,6 +20,12 @@ MAX_STRIPS = 40
 """Maximum number of strips of a chart."""
 MAX_LINES = 50
 """Maximum number of lines about what was not read."""
+DAMAGED = "wrong checksum"
+"""Heading of a column with numbers of damaged batches."""
+COUNTED_DAMAGE = (
+    "Batches with a wrong checksum are counted by what their headers say, which may be wrong."
+)
+"""Sentence beside counts with damaged batches."""
 SERIES = 6
 """Number of colors of series in the style sheet."""
 

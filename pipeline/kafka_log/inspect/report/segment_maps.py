@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from kafka_log.inspect.check.segment_scan import ScannedSegment, ScanOptions, scan_segment
 from kafka_log.logs.partitions import Partition, Segment, group_by_state, pair_with_next_base_offset
 from kafka_log.segment.arrow_text import utf8
+from kafka_log.segment.header_arrays import Headers
 
 MAX_SEGMENTS = 30
 """Maximum number of segments that are read again for a map."""
@@ -47,8 +50,7 @@ class SegmentMap:
         path: Path of the file.
         size: Number of bytes.
         batches: Number of valid batches.
-        first_offset: First offset of the valid batches; None without any.
-        last_offset: Last offset of the valid batches; None without any.
+        offsets: First and last offset of the valid batches between lost ranges, by position.
         lost: Ranges that are not valid batches, by position.
         marks: Positions of findings.
         error: Why the file could not be read; None if it was.
@@ -59,8 +61,7 @@ class SegmentMap:
     path: str
     size: int
     batches: int = 0
-    first_offset: int | None = None
-    last_offset: int | None = None
+    offsets: tuple[tuple[int, int], ...] = ()
     lost: tuple[LostRange, ...] = ()
     marks: tuple[int, ...] = ()
     error: str | None = None
@@ -125,16 +126,26 @@ def _map_segment(
         scanned = scan_segment(segment, following, pieces, reading)
     except OSError as error:
         return SegmentMap(*place, segment.size, error=error.strerror or str(error))
-    headers = scanned.headers
-    return SegmentMap(
-        *place,
-        scanned.size,
-        len(headers),
-        int(headers.first.min()) if len(headers) else None,
-        int(headers.last.max()) if len(headers) else None,
-        tuple(_list_lost_ranges(scanned)),
-        marks,
-    )
+    lost = tuple(_list_lost_ranges(scanned))
+    refused = [one.start for one in lost if one.kind == "refused"]
+    is_valid = ~np.isin(scanned.headers.position, refused)
+    offsets = _list_offsets(scanned.headers, is_valid, [one.start for one in lost])
+    return SegmentMap(*place, scanned.size, int(is_valid.sum()), tuple(offsets), lost, marks)
+
+
+def _list_offsets(
+    headers: Headers, is_valid: Any, lost: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Yield the first and last offset of the batches of ``is_valid`` between the positions ``lost``
+    (ascending), by position.
+    """
+    if not is_valid.any():
+        return
+    part = np.searchsorted(np.array(lost, np.int64), headers.position[is_valid])
+    begins = np.flatnonzero(np.diff(part, prepend=-1))
+    firsts = np.minimum.reduceat(headers.first[is_valid], begins)
+    lasts = np.maximum.reduceat(headers.last[is_valid], begins)
+    yield from zip(firsts.tolist(), lasts.tolist(), strict=True)
 
 
 def _list_lost_ranges(scanned: ScannedSegment) -> list[LostRange]:

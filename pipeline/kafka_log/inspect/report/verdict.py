@@ -129,18 +129,30 @@ def judge(contents: Contents) -> Verdict:
 
 
 def summarize_counts(contents: Contents) -> str:
-    """Return the numbers of errors, hanging transactions, warnings and notes, without those that are
-    0; ``no finding`` if all are.
+    """Return the numbers of errors, warnings and notes, without those that are 0; ``no finding`` if
+    all are.
+    """
+    notes = sum(row["severity"] == "note" for row in contents.findings)
+    words = _count_problems(contents)
+    if notes:
+        words.append(count_noun(notes, "note", spec=","))
+    return ", ".join(words) or "no finding"
+
+
+def _count_problems(contents: Contents) -> list[str]:
+    """Return the numbers of errors and of warnings, without those that are 0. A hanging transaction
+    is an error and an unreadable place a warning, as their badges say; both are named too.
     """
     counts = Counter(row["severity"] for row in contents.findings)
-    words = [
-        count_noun(counts["error"], "error", spec=","),
-        count_noun(contents.hanging, "hanging transaction", spec=","),
-        count_noun(counts["warning"], "warning", spec=","),
-        count_noun(counts["note"], "note", spec=","),
-    ]
-    said = [text for text in words if not text.startswith("0 ")]
-    return ", ".join(said) or "no finding"
+    words = []
+    for level, among, name in (
+        ("error", contents.hanging, "hanging transaction"),
+        ("warning", len(contents.unread), "unreadable place"),
+    ):
+        if total := counts[level] + among:
+            more = f" ({count_noun(among, name, spec=',')})" if among else ""
+            words.append(count_noun(total, level, spec=",") + more)
+    return words
 
 
 def list_open_transactions(contents: Contents) -> tuple[list[Row], list[Row]]:
@@ -177,22 +189,19 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def _write_headline(contents: Contents, open_transactions: int) -> str:
-    """Return the headline: the numbers of errors, hanging transactions and warnings, if there are
-    any. Else say the first that applies: something could not be read, no batch was checked,
-    transactions are open (``open_transactions`` is not 0), or nothing is wrong.
+    """Return the headline: the numbers of errors and warnings, if there are any. Else say the first
+    that applies: something could not be read, no batch was checked, transactions are open
+    (``open_transactions`` is not 0), or nothing is wrong.
     """
-    counts = Counter(row["severity"] for row in contents.findings)
-    words = []
-    if counts["error"]:
-        words.append(count_noun(counts["error"], "error", spec=","))
-    if contents.hanging:
-        words.append(count_noun(contents.hanging, "hanging transaction", spec=","))
-    if counts["warning"]:
-        words.append(count_noun(counts["warning"], "warning", spec=","))
+    words = _count_problems(contents)
+    if (
+        contents.unread
+        and not contents.hanging
+        and not any(row["severity"] != "note" for row in contents.findings)
+    ):
+        return "Something could not be read, so this report is incomplete"
     if words:
         return f"{join_words(words)} found"
-    if contents.unread:
-        return "Something could not be read, so this report is incomplete"
     if not contents.checked:
         return "There is no batch: nothing was checked but files beside segments"
     if open_transactions:

@@ -129,6 +129,62 @@ def test_the_map_has_the_lost_range(gathered: Contents) -> None:
     assert one.marks == (383,)
 
 
+def test_the_map_gives_offsets_without_lost_ones(gathered: Contents, damaged: Path) -> None:
+    (one,) = [one for one in gathered.maps if one.path.endswith(f"small-0/{SECOND}.log")]
+    assert one.offsets == ((42, 47), (54, 83))
+    assert "6 valid batches with offsets 42 to 47, 54 to 83." in page_of(damaged).text
+
+
+def test_headline_badges_and_counts_agree(damaged: Path, gathered: Contents) -> None:
+    errors = sum(row["severity"] == "error" for row in gathered.findings) + gathered.hanging
+    assert judge(gathered).headline.startswith(f"{errors} errors (1 hanging transaction) and ")
+    page = Page.read(make_page(gathered, ORIGIN))
+    assert f"Findings ({len(gathered.findings) + 1})" in page.text
+    assert ["error", "Hanging transaction", "", "1", ""] in page.rows
+    (cells,) = [cells for cells in page.rows if cells[0] == "transactions-2" and len(cells) > 12]
+    assert cells[1] == "1"
+
+
+def test_only_a_hanging_transaction_is_a_finding() -> None:
+    page = page_of(BROKER / "transactions-2", now=1_800_000_000_000)
+    assert "Findings (1)" in page.text and "1 error (1 hanging transaction) found" in page.text
+
+
+def test_damaged_batches_are_counted_apart(damaged: Path, gathered: Contents) -> None:
+    page = Page.read(make_page(gathered, ORIGIN))
+    total = sum(row["batches"] for row in gathered.stat)
+    said = f"Checked: {total - 1} valid batches and 1 with a wrong checksum, in all {total} in"
+    assert said in plain(page.text)
+    assert page.text.count("Batches with a wrong checksum are counted by what") == 3
+    assert "wrong checksum, in all" not in page_of(BROKER).text
+    assert "by what their headers say" not in page_of(BROKER).text
+
+
+def test_transactions_that_are_not_drawn_are_counted(gathered: Contents) -> None:
+    assert gathered.transactions is not None
+    page = Page.read(make_page(gathered, ORIGIN))
+    total = gathered.transactions.num_rows
+    found = re.search(rf"(\d+) of {total} transactions are drawn", page.text)
+    times = zip(
+        *(gathered.transactions.column(f"{n}_timestamp") for n in ("first", "last")), strict=True
+    )
+    assert found and int(found[1]) == min(40, sum(a.is_valid and b.is_valid for a, b in times))
+
+
+def test_epochs_end_where_the_log_ends() -> None:
+    contents = contents_of(BROKER)
+    text = make_page(contents, ORIGIN).decode()
+    ends = {row["last_offset"] for row in contents.stat if row["last_offset"] is not None}
+    stops = [
+        int(n.replace(",", "")) for n in re.findall(r"epoch \d+: offsets [\d,]+ to ([\d,]+)", text)
+    ]
+    assert stops and max(stops) <= max(ends)
+    for i, epochs in contents.epochs.items():
+        last = contents.stat[i]["last_offset"] if len(epochs) > 1 else None
+        if last is not None and epochs[-1][1] > last:
+            assert f"{epochs[-1][0]} from {epochs[-1][1]} (no record)" in text
+
+
 def test_an_incomplete_end_and_records_that_cannot_be_decoded(tmp_path: Path) -> None:
     root = tmp_path / "segments.small-0"
     shutil.copytree(BROKER / "segments.small-0", root)
@@ -391,7 +447,7 @@ def test_a_large_cluster_gives_a_small_page_that_says_what_it_leaves_out(
     assert time.process_time() - begun < 10
     assert len(data) < 2_000_000
     text = plain(Page.read(data).text)
-    assert f"Findings ({found:,})" in text
+    assert f"Findings ({found + gathered.hanging:,})" in text
     kinds: dict[tuple[str, str], int] = {}
     for row in rows:
         kinds[row["severity"], row["code"]] = kinds.get((row["severity"], row["code"]), 0) + 1
@@ -454,7 +510,7 @@ def test_the_command(damaged: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     out = tmp_path / "report.html"
     assert main(["report", str(damaged), "--out", str(out)]) == 1
     printed = capsys.readouterr().out
-    assert re.match(r"\d errors, 1 hanging transaction, .*; the page has .* kB\n", printed)
+    assert re.match(r"\d errors \(1 hanging transaction\), .*; the page has .* kB\n", printed)
     text = plain(Page.read(out.read_bytes()).text)
     assert f"kafka-log report {damaged} --out {out}" in text
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
