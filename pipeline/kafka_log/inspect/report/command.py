@@ -139,6 +139,7 @@ def run_command(options: argparse.Namespace) -> int:
                 present(),
                 options.title or ", ".join(map(str, options.paths)),
                 has_duplicates,
+                options.now,
             ),
         )
         if refusal := _refuse_output(options):  # another process may have written it meanwhile

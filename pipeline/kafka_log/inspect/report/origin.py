@@ -27,6 +27,7 @@ class Origin:
         ended_ms: Time when reading ended.
         title: Heading of the page.
         has_replicas: Whether several directories hold one partition.
+        now_ms: Time given as ``--now``, at which the log was in this state; None if it was not given.
     """
 
     paths: Sequence[str]
@@ -36,6 +37,7 @@ class Origin:
     ended_ms: int
     title: str
     has_replicas: bool = False
+    now_ms: int | None = None
 
     def write_command(self, name: str, more: str = "", *, one_copy: bool = False) -> str:
         """Return the command line that runs the command ``name`` of kafka-log on the same logs,

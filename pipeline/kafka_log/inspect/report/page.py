@@ -86,9 +86,12 @@ def make_page(contents: Contents, origin: Origin) -> bytes:
 
 def _describe_origin(origin: Origin) -> list[Child]:
     """Return the line with the paths (three at most, then the number of the others) and the time
-    when reading began, as one text. Leave out the paths if there is only one and it is the title.
+    when reading began, and ``--now`` if it was given, as one text. Leave out
+    the paths if there is only one and it is the title.
     """
     read = f"read {format_time(origin.begun_ms)}"
+    if origin.now_ms is not None:
+        read += f", judged as of {format_time(origin.now_ms)} (--now)"
     if [origin.title] == list(origin.paths):
         return [read]
     paths = ", ".join(shorten(path, 200) for path in origin.paths[:3])

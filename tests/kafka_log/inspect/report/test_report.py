@@ -171,6 +171,12 @@ def test_transactions_that_are_not_drawn_are_counted(gathered: Contents) -> None
     assert found and int(found[1]) == min(40, sum(a.is_valid and b.is_valid for a, b in times))
 
 
+def test_the_given_time_is_a_date(gathered: Contents) -> None:
+    text = Page.read(make_page(gathered, replace(ORIGIN, now_ms=1_800_000_000_000))).text
+    assert "judged as of 2027-01-15T08:00:00.000Z (--now)" in text
+    assert "judged as of" not in Page.read(make_page(gathered, ORIGIN)).text
+
+
 def test_epochs_end_where_the_log_ends() -> None:
     contents = contents_of(BROKER)
     text = make_page(contents, ORIGIN).decode()
