@@ -13,9 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
+from kafka_log.logs.listing import list_segment_files
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.metadata_snapshots import list_snapshots
-from kafka_log.logs.names import CLUSTER_METADATA
+from kafka_log.logs.names import CLUSTER_METADATA, STATES
 from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.positioned_reads import UnreadableError
@@ -114,6 +115,8 @@ def run_job(
                 continue
             said: list[dict[str, Any]] = []
             try:
+                if (reason := _describe_unread(partition)) is not None:
+                    raise UnreadableError(reason)
                 if partition.error is not None:
                     if not (keeps_rest and partition.segments):
                         raise partition.error
@@ -124,6 +127,18 @@ def run_job(
                 said = as_rows(*where, [refused(partition, str(error))])
             rows += said
         return pa.Table.from_pylist(rows, schema)
+
+
+def _describe_unread(partition: Partition) -> str | None:
+    """Return why nothing of a partition is read although its directory has segments: their states
+    are excluded. Return None if there is something to read, or nothing at all.
+    """
+    if partition.segments or partition.error is not None:
+        return None
+    found = {state for _, state, _, _ in list_segment_files(partition.directory)}
+    states = ",".join(state for state in STATES if state in found - {"snapshot"})
+    why = "nothing is read: all segments are in excluded states"
+    return f"{why}; add --include {states} to read them" if states else None
 
 
 def _split_snapshots(partition: Partition) -> tuple[Partition, list[Segment]]:
