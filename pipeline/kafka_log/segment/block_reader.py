@@ -49,8 +49,9 @@ class BlockDecoder(Decoder):
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """Yield, in file order, a Block for each run of batches that the kernels decode, and a
-        Rejected for each entry that they do not accept. ``position`` is where the chunk begins in
-        the file.
+        Rejected for each entry that they do not accept. After a Rejected without an end, the caller
+        must go on by other means. An incomplete last entry yields nothing. ``position`` is where
+        the chunk begins in the file.
         """
         for item in super().decode(chunk, position):
             if isinstance(item, Rows):
@@ -249,10 +250,11 @@ class BlockReader:
     def items(
         self, columns: Sequence[str] = COUNTED, *, sizes: bool = False
     ) -> Iterator[Batch | Block]:
-        """Yield the batches of the file in order, as Blocks where the kernels decode them and as
-        Batch objects elsewhere, then set ``end``. Blocks have ``columns`` of their records; with
-        ``sizes`` also the sizes of compressed sections. Raise CodecError for the first problem
-        under ``strict``.
+        """Yield the batches in file order, as Blocks where the kernels decode them, else as Batch
+        objects. Then set ``end``, also after an error; it is None after an early stop. Blocks have
+        ``columns`` of their records; with ``sizes`` also sizes of compressed sections. Under
+        ``strict`` raise CodecError for the first problem; else batches and ``end`` have problems,
+        even of opening.
 
         Blocks have ``columns`` of records, which include :data:`COUNTED`, and with ``sizes`` the sizes of sections.
         """

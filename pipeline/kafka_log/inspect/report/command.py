@@ -79,10 +79,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Write the page and print one line about it. Return 1 if a finding is an error or a warning, a
-    transaction hangs, or something could not be read; 2 if ``--out`` must not be written to; else 0.
-    Raise NotFoundError if a topic or partition does not exist, or all segments are excluded by their
-    state; DirectoryError if a path holds no log; OSError if the page cannot be written.
+    """Write the page and print one line about it. Return 2 if ``--out`` has no directory, is no
+    regular file, or exists (with ``--overwrite``: if no report wrote it); 1 for an error, a
+    warning, a hanging transaction or something unread; else 0. Raise OutputError if ``--out`` lies
+    in a path, NotFoundError if a topic or partition is missing or all segments are excluded,
+    DirectoryError without logs, OSError if writing fails.
     """
     from kafka_log.inspect.report.contents import PASSES, gather
     from kafka_log.inspect.report.origin import Origin

@@ -179,8 +179,9 @@ class Arrangement:
         return bool(which.any())
 
     def _mark_continuing(self, found: SegmentContents, at: Any) -> Any:
-        """Return a mask of the batches of a segment that continue the batch below them, or are
-        continued by the one above them; ``at`` has the number of batches below each.
+        """Return a mask of the batches of a segment that adjoin an added one: their first offset is
+        the next after the last one of the added batch below, or their last offset is the one before
+        the first of the added batch above. ``at`` has, for each, the number of added batches below.
         """
         below, above = np.append(-2, self._last)[at], np.append(self._first, -2)[at]
         return (found.headers.first == below + 1) | (found.headers.last + 1 == above)

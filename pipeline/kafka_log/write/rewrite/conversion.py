@@ -334,11 +334,11 @@ class Converted:
 def write_converted(
     partition: Partition, out: Path, target: Target, advance: Advance = lambda _: None
 ) -> list[Converted]:
-    """Convert the segments of a partition, metadata snapshots excepted, into the empty directory
-    ``out``, write the files that a broker keeps beside segments, verify them, and return a report
-    row for each segment. Leave out an incomplete tail. Raise CodecError for damage, offsets out of
-    order, a batch newer than the target, and output that does not read as its source; OSError if
-    writing fails.
+    """Convert a partition's segments, except metadata snapshots, to the codec, level and version of
+    ``target``, into the empty directory ``out``. Write a broker's files beside them, verify, and
+    return a report row for each. Leave out incomplete tails. Raise CodecError for damage, offsets
+    out of order, a version unknown or newer than the target's, and output unlike its source;
+    OSError if writing fails.
 
     What was written is read again, and has to say the same as what was there. Memory holds the
     batch headers of one segment, and one batch or a chunk.
