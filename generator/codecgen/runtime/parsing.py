@@ -179,7 +179,7 @@ class Parse:
             yield from found or ()
             return
         if f.when is None or f.when(self.obj):
-            noticed = len(findings)
+            start, noticed = self.source.pos, len(findings)
             try:
                 for item in codec.items(self.source, self.obj, array):
                     for finding in findings[noticed:]:
@@ -194,6 +194,7 @@ class Parse:
                 for finding in findings[noticed:]:
                     self.fields.locate(finding, f)
                 raise self.fields.locate(error, f, self.source) from None
+            self.starts[f.name] = (start, self.source.pos)
         self.finish()
         if ruled:
             self.check_rules({**self.obj, f.name: kept}, of_elements=True)

@@ -325,7 +325,10 @@ class FieldCodecs:
         freedoms = sorted(accepts & _FREEDOMS)
         if type_.null is None or type_.null >= 0:
             freedoms = [freedom for freedom in freedoms if freedom != "negative_null"]
-        measured = any(f.measures is not None and f.measures.last is None for f in plan.fields)
+        measured = any(
+            f.measures is not None and f.measures.last is None and f.field.when is None
+            for f in plan.fields
+        )
         return call(
             self.scope.use("Array"),
             inner,
