@@ -20,6 +20,7 @@ MORE = {
     "hexdump": [str(LOG / "00000000000000000000.log")],
     "coordinator": ["group-classic", str(LOG)],
     "export": [str(LOG), "--out", "exported"],
+    "salvage": [str(LOG), "--out", "salvaged"],
     "sql": [str(LOG), "select 1 as a"],
 }
 """Arguments of commands that take others than a path."""

@@ -25,7 +25,7 @@ SOAK = "slow or broker"
 WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bmark\.(slow|broker|soak)\b", re.MULTILINE)
 WHOLLY_SOAK = re.compile(r"^pytestmark = .*\bmark\.soak\b", re.MULTILINE)
 PERHAPS_SLOW = re.compile(
-    r"\bmark\.(slow|broker|soak|share|spark)\b|\bspark: (SparkSession|Any)|VECTORS|\bFILES\b|large|\bengines\(|\bdoc_pages\b"
+    r"\bmark\.(slow|broker|soak|share|spark)\b|\bspark: (SparkSession|Any)|VECTORS|\bFILES\b|large|\bengines\(|\bLOADERS\b|\bdoc_pages\b"
 )
 """Words of a file that may have slow tests: marks, the fixture `spark`, reference files, of which the large ones are slow, and
 helpers that mark parameters slow."""

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Segment
-from kafka_log.segment.batch_headers import entries
-from kafka_log.segment.framing import Entry, HeaderColumns
 from kafka_log.segment.model import Tail
 from kafka_log.segment.places import is_url
 from kafka_log.segment.ranges import MAX_OFFSET, Range
 from kafka_log.segment.reader import SegmentReader
+
+if TYPE_CHECKING:
+    from kafka_log.segment.framing import Entry
 
 
 def within_offsets(
@@ -90,6 +92,8 @@ def read_offsets(segment: Segment) -> tuple[int, int] | None:
     """
     if is_url(segment.path):
         return None
+    from kafka_log.segment.batch_headers import entries  # the codecs: names decide most selections
+
     try:
         first = next(entries(segment.path), None)
         last = _find_last_entry(segment)
@@ -105,6 +109,8 @@ def _offsets_of_batch(segment: Segment, entry: Entry) -> tuple[int, int]:
     """Return the first and the last offset of a batch by its header; by its records if the header
     does not state both. Raise CodecError if the header is damaged.
     """
+    from kafka_log.segment.framing import HeaderColumns
+
     columns = HeaderColumns(("base_offset", "last_offset", "offset_bound"), os.fspath(segment.path))
     first, last, bound = columns.read(entry)
     if first is not None and bound is not None:
@@ -121,6 +127,7 @@ def _find_last_entry(segment: Segment) -> Entry | None:
     cannot be read.
     """
     from kafka_log.logs.index_files import read_last_index_entry  # layouts of indexes
+    from kafka_log.segment.batch_headers import entries
 
     indexed = read_last_index_entry(segment)
     if indexed is not None and 0 < indexed[1] < segment.size:
