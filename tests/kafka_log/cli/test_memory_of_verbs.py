@@ -14,23 +14,23 @@ import pytest
 
 from kafka_log.write.encoding import encode
 from tests.paths import ROOT, VECTORS
+from tests.support.peak_memory import PEAK_KIB, needs_peak
 from tests.support.random_segments import entries
 
-pytest.importorskip("resource")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs_peak]
 
 MIB = 1 << 20
 MARGIN = 24 * MIB
 """Of what allocators keep."""
 
-RUN = """
-import json, os, resource, shutil, sys
+RUN = f"""
+import json, os, shutil, sys
 from kafka_log import LogDirectory, scan
 from kafka_log.cli import main
 import pyarrow as pa
 
 def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {PEAK_KIB} * 1024
 
 def command(*given):
     def run(path):
@@ -44,18 +44,18 @@ def command(*given):
     return run
 
 verb, warm, path = sys.argv[1:]
-run = {
+run = {{
     "scan": lambda p: pa.array([sum(batch.num_rows for batch in scan(p))]),
-    "dump": command("dump", "--format", "jsonl", "{path}"),
-    "dump --batches": command("dump", "--batches", "{path}"),
-    "export": command("export", "{path}", "--out", "{out}"),
-    "salvage": command("salvage", "{path}", "--out", "{out}"),
-    "keys": command("keys", "{path}"),
+    "dump": command("dump", "--format", "jsonl", "{{path}}"),
+    "dump --batches": command("dump", "--batches", "{{path}}"),
+    "export": command("export", "{{path}}", "--out", "{{out}}"),
+    "salvage": command("salvage", "{{path}}", "--out", "{{out}}"),
+    "keys": command("keys", "{{path}}"),
     "stat": lambda p: LogDirectory(p).stat(engine="arrow").column("bytes"),
     "stat --deep": lambda p: LogDirectory(p).stat(deep=True, engine="arrow").column("bytes"),
     "largest": lambda p: LogDirectory(p).largest(5, engine="arrow").column("bytes"),
     "check": lambda p: LogDirectory(p).check(engine="arrow").column("code"),
-}[verb]
+}}[verb]
 run(warm)  # loads kernels
 values = run(path).to_pylist()
 print(json.dumps([peak(), sum(values) if verb != "check" else len(values)]))

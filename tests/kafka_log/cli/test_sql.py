@@ -24,6 +24,7 @@ from kafka_log.cli.sql_tables import ABOUT, LogTables
 from kafka_log.read.selection import Selection
 from tests.paths import ROOT, SAMPLES
 from tests.support.batches import batch
+from tests.support.peak_memory import PEAK_KIB, needs_peak
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -156,6 +157,7 @@ def test_nothing_is_read_of_tables_that_no_query_names(
     assert rows_of(capsys, NEW / "codecs-0", "select count(*) as n from records") == [{"n": 67}]
 
 
+@needs_peak
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
     (tmp_path / "t-0").mkdir()
@@ -164,8 +166,8 @@ def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
             file.write(batch(i * 1000, records=1000, size=1000))
     query = "select count(*), max(octet_length(value)) from records"
     code = (
-        "import sys, resource; from kafka_log.cli import main; code = main(sys.argv[1:]);"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024); sys.exit(code)"
+        "import sys; from kafka_log.cli import main; code = main(sys.argv[1:]);"
+        f"print({PEAK_KIB} // 1024); sys.exit(code)"
     )
     command = [sys.executable, "-c", code, "sql", str(tmp_path), query, "--format", "jsonl"]
     done = subprocess.run(

@@ -19,6 +19,7 @@ from kafka_codecs import RECORD_BATCH
 from kafka_log import read_table
 from kafka_log.cli import main
 from tests.paths import ROOT, SAMPLES, VECTORS
+from tests.support.peak_memory import PEAK_KIB, needs_peak
 
 BROKER = SAMPLES / "kafka-4.x"
 COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
@@ -276,8 +277,8 @@ def test_nothing_to_show(tmp_path: Path, capfdbinary: pytest.CaptureFixture[byte
 def peak_of(path: Path) -> tuple[int, int]:
     """Lines of a dump, of which the first is read at once, and the most memory that it took, in KiB."""
     code = (
-        "import resource, sys; from kafka_log.cli import main; code = main(sys.argv[1:]);"
-        " print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
+        "import sys; from kafka_log.cli import main; code = main(sys.argv[1:]);"
+        f" print({PEAK_KIB}, file=sys.stderr); sys.exit(code)"
     )
     command = [sys.executable, "-c", code, "dump", str(path), "--format", "jsonl"]
     with subprocess.Popen(
@@ -290,7 +291,7 @@ def peak_of(path: Path) -> tuple[int, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted otherwise")
+@needs_peak
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     records = [{"offset_delta": i, "timestamp_delta": i, "value": b"v" * 1000} for i in range(1000)]
     paths = []
