@@ -141,7 +141,14 @@ def _check_contiguous(
         if free and free[-1] - free[0] + 1 != len(free):
             when = f" as of {release}" if release else ""
             message = f'reserved bits must be adjacent, but {_format_bits(free)} of "{f.name}" are left{when}'
-            help = "give the lower ones a member of their own"
+            help = "give all of them but the last ones in a row members of their own, with `at`"
+            if release:
+                late = [
+                    f'"{m.name}"'
+                    for m in there
+                    if not m.reserved and not exists_at(m.since, release)
+                ]
+                help = f"take `since` out at {' and '.join(late)}: reserved bits must be adjacent in each release"
             yield Diagnostic("C015", message, place(reserved, "reserved"), help=help)
             return
 

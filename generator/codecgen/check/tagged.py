@@ -74,7 +74,8 @@ def _check_flexible(layout: Layout) -> Iterator[Diagnostic]:
         yield Diagnostic("C020", message, where, help="write `flexible: 0+`, or `flexible: never`")
     elif versions is not None and versions.high is not None and said.low > versions.high:
         message = f'"{layout.name}" has versions {versions}, and none of them is flexible'
-        yield Diagnostic("C051", message, where, help="write `flexible: never`")
+        help = "write `flexible: never`, or correct the versions"
+        yield Diagnostic("C051", message, where, help=help)
 
 
 def _check_names(layout: Layout) -> Iterator[Diagnostic]:
@@ -140,15 +141,11 @@ def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     held = None if ref is None else model.layouts.get(ref.layout)
     if held is None or ref is None or held.is_local or layout.flexible in (None, "never"):
         return
-    help = f'"{held.name}" is declared at {held.span}'
     if held.flexible is None:
         message = f'"{layout.name}" is flexible, but "{held.name}", which it holds, does not say whether it is'
-        yield Diagnostic(
-            "C051",
-            message,
-            ref.span,
-            help=f"{help}; write `flexible` there, or `flexible: never` if it is not",
-        )
+        wanted = "0+" if held.versions is None else layout.flexible
+        help = f'"{held.name}" is declared at {held.span}: write `flexible: {wanted}` there, or `flexible: never` if it is not flexible'
+        yield Diagnostic("C051", message, ref.span, help=help)
     if not isinstance(held.flexible, Versions) or held.versions is None or ref.version is not None:
         return
     assert isinstance(layout.flexible, Versions)
@@ -159,6 +156,7 @@ def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
             which = layout.name if version in layout.flexible else held.name
             other = held.name if which == layout.name else layout.name
             message = f'in version {version} "{which}" is flexible, but "{other}" is not'
+            help = f'"{layout.name}" says `flexible: {layout.flexible}` ({place(layout, "flexible")}), "{held.name}" says `flexible: {held.flexible}` ({place(held, "flexible")}): correct the wrong one, so that both begin with the same version'
             yield Diagnostic("C051", message, ref.span, help=help)
             return
 
@@ -170,8 +168,11 @@ def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diag
     """
     for key in _NOT_TAGGED:
         if key in f.places:
-            message = f'"{key}" is not for tagged fields'
-            yield Diagnostic("C052", message, place(f, key), help=f'take out "{key}"')
+            message, help = f'"{key}" is not for tagged fields', f'take out "{key}"'
+            if key == "padding":  # it says what the field is
+                message = "a tagged field cannot be padding"
+                help = f'remove "{f.name}", or give it a `type` instead of `padding`'
+            yield Diagnostic("C052", message, place(f, key), help=help)
             return
     yield from _check_versions(f, layout)
     nullable = getattr(f.type, "null", None) is not None

@@ -416,8 +416,11 @@ class Array(Codec):
         if len(value) < self.at_least:
             raise BuildError(f"at least {self.at_least} elements are needed")
         if self.counted_by and len(value) + self.plus != this[self.counted_by]:
-            number = len(value) + self.plus
-            raise BuildError(f"{self.counted_by} is {this[self.counted_by]}, not {number}")
+            given = this[self.counted_by]
+            reason = f"{given - self.plus} elements are needed, not {len(value)}: {self.counted_by} is {given}"
+            if given < self.plus:
+                reason = f"no number of elements fits: {self.counted_by} is {given}"
+            raise BuildError(reason)
         if value and self.too_deep(session):
             raise BuildError(_TOO_DEEP)
         if self.length is None:
@@ -447,7 +450,9 @@ class Array(Codec):
             assert codec is not None
             return codec.write(null, this, session)
         if this[self.counted_by] != null:
-            raise BuildError(f"{self.counted_by} is {this[self.counted_by]}, not {null} for null")
+            raise BuildError(
+                f"a list is needed, not null: {self.counted_by} is {this[self.counted_by]}, and null needs {null} there"
+            )
         return b""
 
     def refuse_null_number(self, number: int, what: str) -> None:

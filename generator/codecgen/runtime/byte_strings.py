@@ -113,7 +113,9 @@ class OuterLength(Codec):
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         """Return no bytes. Raise BuildError if the value from outside is not ``value``."""
         if this[self.name_outside] != value:
-            raise BuildError(f"{self.name_outside} is {this[self.name_outside]}, not {value}")
+            raise BuildError(
+                f"the number of bytes does not fit: {self.name_outside} is {this[self.name_outside]}, and would have to be {value}"
+            )
         return b""
 
 

@@ -142,7 +142,11 @@ def test_what_is_not_given(package: ModuleType, name: str, given: dict[str, Any]
         ("COUNTED", {"xs": []}, "at least 1 elements are needed"),
         ("UNSIGNED", {"xs": [1, 2]}, "2 elements cannot be written: that number means null"),
         ("UNSIGNED", {"xs": [], "s": b"abc"}, "3 bytes cannot be written"),
-        ("BY_FIELD", {"n": 4, "xs": None}, "n is 4, not -1 for null"),
+        (
+            "BY_FIELD",
+            {"n": 4, "xs": None},
+            "a list is needed, not null: n is 4, and null needs -1 there",
+        ),
         ("PERHAPS", {"a": 0}, "its count must be given"),
         ("HELD", {"p": 3, "q": 0}, "a mapping with the fields of point is needed"),
         ("HELD", {"p": {"x": 3}, "q": 0}, "p.x > 3 or p == null"),

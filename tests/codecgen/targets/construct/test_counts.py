@@ -65,7 +65,11 @@ def test_the_builder_works_out_the_count(path: Any, way: type[AbstractContextMan
         ({"heights": []}, "point_count", "2 for points, and 0 for heights"),
         ({"edges": [1, 2]}, "point_count", "2 for points, and 3 for edges"),
         ({"ends": [1, 2]}, "point_count", "2 for points, and 1 for ends"),
-        ({"parts": [{"id": 1, "weights": [1]}]}, "parts[0].weights", "point_count is 2, not 1"),
+        (
+            {"parts": [{"id": 1, "weights": [1]}]},
+            "parts[0].weights",
+            "2 elements are needed, not 1: point_count is 2",
+        ),
     ],
 )
 def test_arrays_that_differ_are_refused(

@@ -108,7 +108,10 @@ def test_a_value_from_outside(codecs: ModuleType) -> None:
     parts[1]["text"] = "rs"
     with pytest.raises(BuildError) as error:
         codecs.OUTER.build(values)
-    assert (error.value.reason, error.value.where.path) == ("m is 2, not 3", "parts[1].text")
+    assert (error.value.reason, error.value.where.path) == (
+        "the number of bytes does not fit: m is 2, and would have to be 3",
+        "parts[1].text",
+    )
     with pytest.raises(LengthError) as wrong:
         codecs.OUTER.parse(bytes.fromhex("00 01 05"))
     assert (wrong.value.reason, wrong.value.where.path) == (
