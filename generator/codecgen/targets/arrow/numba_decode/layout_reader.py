@@ -513,7 +513,7 @@ class LayoutReader:
             most = self.gives.most
             self.values.fail_if(any_of([n < 0, n > end - self.p, n > most]), f)
             self.values.loose = 0
-        self.give(fp, fields, part_of(part, f.name))
+        self.give(fp, fields, self.part_of_elements(part, f))
         size = element_size(element)
         if size is not None and counted and self.gives.find_target(part, f.name) is None:
             self.values.fail_if(n * size > end - self.p, f)
@@ -522,6 +522,10 @@ class LayoutReader:
             self.code.add(self.p, n * size)
             return
         self.read_elements(f, type_, element, fields, n, end, counted)
+
+    def part_of_elements(self, part: str, f: Field) -> str:
+        """Return the part name for the elements of the array ``f`` of ``part``."""
+        return part_of(part, f.name)
 
     def give(self, fp: FieldPlan, fields: Fields, part: str) -> None:
         """Emit the assignment of the values that a field gives to the layout at ``part``. Raise Unsupported if kernels cannot

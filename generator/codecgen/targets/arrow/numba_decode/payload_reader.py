@@ -135,6 +135,12 @@ class PayloadReader(LayoutReader):
         if type_.at_least:
             self.values.fail_if(n < type_.at_least, f)
 
+    def part_of_elements(self, part: str, f: Field) -> str:
+        """Return the part name for the elements of the array ``f`` of ``part``, which is ITEM if
+        they are rows.
+        """
+        return ITEM if (part, f.name) in self.places.each else super().part_of_elements(part, f)
+
     def read_item(self, element: LayoutPlan, end: Expr) -> None:
         """Emit code that reads an array element that is a row, into variables, after resetting what
         is noted of the previous element. Raise Unsupported if kernels cannot read a field of it.

@@ -18,7 +18,7 @@ from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Function, Num, Pick, Var, call
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
-from codecgen.targets.arrow.numba_decode.field_variables import ITEM, Variables
+from codecgen.targets.arrow.numba_decode.field_variables import ITEM, Fields, Variables
 from codecgen.targets.arrow.numba_decode.payload_cases import Cases, layout_of
 from codecgen.targets.arrow.numba_decode.payload_reader import (
     PayloadFields,
@@ -275,6 +275,9 @@ class PayloadRowsKernel:
             with code.when(n > self.rows_room - self.at):
                 code.give(0)
             code.assign(self.p, start)
+            # Another array of the same payload may have given its elements other values.
+            fields = Fields(self.kernels.plan, self.layouts[case.of], case.of, self.variables)
+            reader.give(case.array, fields, ITEM)
             with code.count(None, n):
                 self.make_reader().read_item(case.element, end)
                 self.write_row(case, numbers)
