@@ -113,6 +113,8 @@ def _write(world: World, old: Model, r: random.Random) -> dict[Any, Any]:
             for version in made.facts.versions(name):
                 if not hasattr(package, symbol_of(name, version)):
                     continue  # a layout in the place of a field of a draft, which is not exported
+                if _is_unstable(old, name, version):
+                    continue
                 found: list[tuple[Any, bytes]] = []
                 for full, data in samples(made, name, version, r, VALUES):
                     if data is not None and not _has_unknown(full):
@@ -129,6 +131,12 @@ def _write(world: World, old: Model, r: random.Random) -> dict[Any, Any]:
                 texts.append((value, text_laws.built(tree, value)))
             out[name, "text"] = texts
     return out
+
+
+def _is_unstable(old: Model, name: str, version: int | None) -> bool:
+    """Return whether a version of a layout, or of the layout that it is declared in, may still change: no change of it breaks."""
+    message = old.layouts[name.partition(".")[0]].message
+    return message is not None and message.unstable is not None and version in message.unstable
 
 
 def _has_unknown(value: Any) -> bool:
