@@ -19,7 +19,7 @@ from codecgen.runtime.arrow.output_buffers import arrow_type
 from codecgen.runtime.errors import BuildError
 from tests.laws.made import Generated
 from tests.laws.memory import Broken, Memory, watched
-from tests.laws.reference import Reference, Row
+from tests.laws.reference import Entry, Reference, Row
 from tests.laws.view_laws import LIMITS, entries, reader
 from tests.laws.world import Tree
 
@@ -35,7 +35,7 @@ def encode_laws(made: Generated, package: ModuleType, r: random.Random, tables: 
         module = importlib.import_module(f"{made.package}.arrow.{name}_writer")
         writer = getattr(module, f"{name.upper()}_WRITER")
         kernels = importlib.import_module(writer.kernels)
-        reference = Reference(made.facts, tree, package, LIMITS)
+        reference = Reference(made.facts, tree, package, LIMITS, made.notes)
         for kind in writer.kinds:
             for _ in range(tables):
                 rows = table(made, tree, reference, r, kind)
@@ -99,7 +99,8 @@ def one_table(
     reference: Reference,
     r: random.Random,
 ) -> int:
-    """Write rows and read them again. How many were written. Raises Broken."""
+    """Write rows and read them again: the kernels refuse the entries that a note leaves to the reference codecs, and only those.
+    How many were written. Raises Broken."""
     names = [n for n in rows[0] if n not in writer.places]
     columns = [writer.view.column(n) for n in names]
     batch = pa.RecordBatch.from_arrays(
@@ -114,8 +115,8 @@ def one_table(
         except (RowRefused, BuildError):
             return 0
     wanted = [{n: row[n] for n in names} for row in rows]
-    read = [row for entry in reference.entries(data) for row in (entry.rows or ())]
-    found = [{n: row[n] for n in names} for row in read]
+    entries_read = list(reference.entries(data))
+    found = _named(entries_read, names)
     if found != wanted:
         raise Broken(f"{name}: rows {wanted} are written as {data.hex()}, which is read as {found}")
     if writer.view.kernels is None:
@@ -123,9 +124,19 @@ def one_table(
     kernels_rows, rejected = reader(writer.view, importlib.import_module(writer.view.kernels))(
         data, names, False
     )
-    if rejected or kernels_rows != wanted:
+    left_out = [entry.start for entry in entries_read if entry.left_out]
+    if [item.start for item in rejected] != left_out:
+        raise Broken(
+            f"{name}: of written rows {data.hex()} the kernels refuse {rejected}, not the entries at {left_out}"
+        )
+    if kernels_rows != _named([entry for entry in entries_read if not entry.left_out], names):
         raise Broken(f"{name}: written rows {data.hex()} are read as {kernels_rows} by the kernels")
     return len(rows)
+
+
+def _named(read: list[Entry], names: list[str]) -> list[Row]:
+    """Return some columns of the rows of entries."""
+    return [{n: row[n] for n in names} for entry in read for row in entry.rows or ()]
 
 
 class _Encoder(Encoder):
