@@ -203,7 +203,7 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
     """Return the view.Field of a field in one version. ``endian`` is None unless declared and
     different from the layout's; ``const`` is an integer constant, the version for a version field;
     ``const_bytes`` has a constant text or bytes; ``within`` has the length fields before it whose
-    range contains it.
+    range contains it, without the one that its type is sized by.
     """
     f = fp.field
     return view.Field(
@@ -229,6 +229,7 @@ def _field(plan: Plan, p: LayoutPlan, fp: FieldPlan) -> view.Field:
             q.name
             for q in p.fields
             if q.measures and fp in p.fields[p.fields.index(q) + 1 :]
+            if not (isinstance(f.type, field_types.BytesType) and f.type.sized_by == q.name)
             if fp in p.field_range(q.measures)
         ),
         counts=f.counts,

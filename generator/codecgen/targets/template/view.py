@@ -91,7 +91,8 @@ class Field:
         int, "The bytes up to its own end that it measures too (a length that counts itself)."
     ]
     within: Annotated[
-        tuple[str, ...], "The fields that measure ranges in which it lies, in their order."
+        tuple[str, ...],
+        "The fields that measure ranges in which it lies, in their order, without `sized_by` of its type.",
     ]
     counts: Annotated[tuple[str, ...], "The arrays whose elements it counts."]
     checksum: Annotated[Checksum | None, "What it is the checksum of, and how."]

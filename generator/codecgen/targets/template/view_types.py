@@ -133,7 +133,14 @@ class Type:
         Type | None, "The number in front that says how many elements follow (`array`)."
     ]
     counted_by: Annotated[str | None, "The field before it that counts the elements (`array`)."]
-    plus: Annotated[int, "By how much that field is larger than the number of elements."]
+    sized_by: Annotated[
+        str | None,
+        "The field before it, or the value from outside, that says how many bytes there are (`bytes`, `string`).",
+    ]
+    plus: Annotated[
+        int,
+        "By how much `counted_by` or `sized_by` is larger than the number of elements or bytes.",
+    ]
     fixed: Annotated[int | None, "How many elements there always are (`array`)."]
     until: Annotated[
         Expression | None, "What holds for the last element, and for no other (`array`)."

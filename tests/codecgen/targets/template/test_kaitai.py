@@ -203,6 +203,52 @@ fields: {angle: u8, heights: {array: u8, count: posts}}
     assert "# - heights: the layout is given posts" in files["kaitai/corner.ksy"]
 
 
+LETTER = """\
+layout: letter
+fields:
+  size: u8
+  text: {string: size - 2}
+  more: i8
+  tail: {bytes: more + 1}
+  all: {type: u8, measures: {from: number}}
+  number: uvarint
+  data: {bytes: number - 1}
+  width: u8
+  stamps: {array: stamp, count: u8, given: {size: width}}
+---
+layout: stamp
+given: {size: u8}
+fields: {value: u8, mark: {bytes: size - 1}, ink: u8}
+---
+layout: sign
+fields: {size: u8, word: {string: size - 1, const: abc}}
+"""
+
+
+@cache
+def letter() -> Emitted:
+    return emit_kaitai(make_plan(model_of_block(LETTER)), {})
+
+
+def test_lengths_that_differ_and_lengths_from_outside() -> None:
+    files = letter().files
+    sizes = re.findall("size: (.*)", files["kaitai/letter.ksy"])
+    assert sizes == ["size - 2", "more + 1", "all", "number.unsigned - 1"]
+    assert "after_size" not in files["kaitai/letter.ksy"]
+    assert "size" not in files["kaitai/stamp.ksy"].partition("seq:")[2]
+    left_out = files["kaitai/stamp.ksy"].partition("meta:")[0]
+    assert "# - mark: the layout is given size, the number of its bytes\n" in left_out
+    assert "# - ink: it comes after that\n" in left_out
+    assert "# - word: it always holds the same, and size says" in files["kaitai/sign.ksy"]
+
+
+@pytest.mark.slow
+def test_lengths_that_differ_are_read_as_they_are_written() -> None:
+    found = parsed("letter", bytes.fromhex("04 6869 01 0a0b 05 03 cccd 07 00"), letter)
+    assert (found.text, found.tail, found.all) == ("hi", b"\x0a\x0b", 5)
+    assert (found.after_all.data, found.after_all.stamps) == (b"\xcc\xcd", [])
+
+
 @pytest.mark.slow
 def test_the_compiler_takes_other_schemas() -> None:
     """Those of the language page, with every key that there is, and those of an invented format."""
