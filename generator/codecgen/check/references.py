@@ -162,8 +162,8 @@ def _check_count(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 def _check_size(f: Field, layout: Layout) -> Iterator[Diagnostic]:
     """Yield a diagnostic if the length of bytes names no field of the layout and no value from outside, a
-    value from outside that is no integer, or a field that is the length of something else. Yield nothing
-    for other fields.
+    value from outside that is no integer, or a field that is the length of something else or (by its own
+    ``measures``) the number of bytes exactly. Yield nothing for other fields.
     """
     type_ = f.type
     if not isinstance(type_, BytesType) or type_.sized_by is None:
@@ -180,6 +180,12 @@ def _check_size(f: Field, layout: Layout) -> Iterator[Diagnostic]:
     ):
         message = f'"{name}" is the length of something else already'
         yield Diagnostic("C016", message, where, help=f"see {place(found, 'measures')}")
+    elif not found.is_given and found.excess != type_.plus:
+        message = (
+            f'"{name}" has `measures`, so it is the number of these bytes, no more and no less'
+        )
+        help_ = f"remove `measures` at {place(found, 'measures')}"
+        yield Diagnostic("C016", message, where, help=help_)
 
 
 def _is_plain_integer(f: Field) -> bool:
