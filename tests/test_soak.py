@@ -28,7 +28,7 @@ def test_parts_are_chosen_by_name(tmp_path: Path) -> None:
 
     assert names("laws", "mutants") == ["laws", "tests/laws", "mutants", "tests/mutants"]
     subjects = ["check", "diff", "dump", "groups", "hexdump", "keys", "metadata"]
-    subjects += ["overview", "producers", "schemas", "statistics", "transactions"]
+    subjects += ["overview", "producers", "report", "schemas", "statistics", "transactions"]
     assert names("tests/kafka_log/inspect/diff/", "kafka_log/inspect") == [
         "tests/kafka_log/inspect/diff",
         "tests/kafka_log/inspect",

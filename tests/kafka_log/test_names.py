@@ -61,6 +61,7 @@ def test_fields_of_headers_are_spelled_where_they_are_given_out() -> None:
         "inspect/dump/json_objects.py",
         "inspect/producers/command.py",
         "inspect/producers/table.py",
+        "inspect/report/activity_sections.py",
         "inspect/transactions/table.py",
         "logs/transactions.py",
         "segment/header_columns.py",  # of batches, without their records

@@ -145,4 +145,4 @@ def test_vectors_of_a_name_that_is_no_utf_8(
 @pytest.mark.parametrize("output", ["text", "jsonl"])
 def test_headers_do_not_say_keys(output: str, capfd: pytest.CaptureFixture[str]) -> None:
     code, _, errors = printed(capfd, MALFORMED[0], "--batches", "--key", "a", "--format", output)
-    assert code == 2 and "keys is of records" in errors[0]
+    assert code == 2 and "keys filters records" in errors[0]
