@@ -183,15 +183,18 @@ def _check_elements(found: Value, declared: Field, where: Span) -> Iterator[Diag
     assert isinstance(declared.type, ArrayType)
     types = found.field.all_types() if isinstance(found, FieldValue) else ()
     elements = [type_.element for type_ in types if isinstance(type_, ArrayType)]
-    if elements and all(_fits(one, declared.type.element) for one in elements):
+    if elements and all(_is_element_accepted(one, declared.type.element) for one in elements):
         return
     message = f'"{declared.name}" needs an {given_type_words(declared)}, and the array that it is given has other elements'
     help = f"it is declared at {declared.span}; elements are plain and never null"
     yield Diagnostic("C071", message, where, help=help)
 
 
-def _fits(element: Element, declared: Element) -> bool:
-    """Return whether each element of one type is a value of the other."""
+def _is_element_accepted(element: Element, declared: Element) -> bool:
+    """Return whether an array with elements of type ``element`` can be given where one of
+    ``declared`` is: text for text, bytes for bytes, integers of the same or a smaller range. False
+    for elements that may be null, and for values of an enum.
+    """
     match element, declared:
         case BytesType(text=text, null=null), BytesType(text=wanted):
             return text == wanted and null is None

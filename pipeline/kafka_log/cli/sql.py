@@ -109,7 +109,7 @@ def run_command(options: argparse.Namespace) -> int:
     session = _Session(connection, tables, options.format, binary_stdout())
     if query is None:
         return session.run_shell(sys.stdin.isatty())
-    code = session.run(query)
+    code = session.run_query(query)
     return code or say_damage(tables.damage)
 
 
@@ -158,9 +158,10 @@ class _Session:
         self._output = output
         self._out = out
 
-    def run(self, query: str) -> int:
-        """Run the statements of a query, and print the result of each that has one. Return 0; 2
-        after the message of DuckDB, or for several statements with the format arrow or parquet.
+    def run_query(self, query: str) -> int:
+        """Run the statements in a text of SQL, and print the rows of each statement that returns
+        rows. Return 0; return 2 and print DuckDB's message if one fails, or if there are several
+        with the format arrow or parquet.
         Raise what ended the reading of a table, such as CodecError; KeyboardInterrupt if the query
         was interrupted.
         """
@@ -239,14 +240,14 @@ class _Session:
         message and returns 2. Raise as :meth:`run` does.
         """
         if not text.startswith("\\"):
-            return self.run(text)
+            return self.run_query(text)
         command, _, name = text.rstrip(";").partition(" ")
         if command != "\\d":
             print_message(f"{command} is no command. {SHELL_HELP.partition(chr(10))[0]}")
             return COULD_NOT_RUN
         if name.strip():
             quoted = '"' + name.strip().replace('"', '""') + '"'
-            return self.run(f"select column_name, column_type from (describe {quoted})")
+            return self.run_query(f"select column_name, column_type from (describe {quoted})")
         from kafka_log.cli.sql_tables import ABOUT
 
         self._out.writelines(f"{name:<12}  {what}\n".encode() for name, what in ABOUT.items())

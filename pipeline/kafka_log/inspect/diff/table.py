@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from codecgen.runtime.errors import CodecError
-from kafka_codecs import LEADER_EPOCH_CHECKPOINT
 from kafka_log.inspect.check.leader_epochs import NAME
 from kafka_log.inspect.diff.comparison import Comparison, Counts, compare_partitions
 from kafka_log.inspect.diff.meaning import describe_findings
 from kafka_log.inspect.diff.record_comparison import find_batch
 from kafka_log.inspect.diff.side import Advance, Side
-from kafka_log.logs.broker_files import read_small_file
 from kafka_log.logs.partitions import Partition
 from kafka_log.segment.arrow_text import utf8
+from kafka_log.write.checkpoints import read_leader_epochs
 
 VERDICTS = (
     "parted",
@@ -286,16 +283,7 @@ def read_epochs(directory: Path) -> Epochs | None:
     start offset, ascending. Return None if the file is missing, cannot be read, or has no epoch or
     unordered ones.
     """
-    path = directory / NAME
-    try:
-        parsed = LEADER_EPOCH_CHECKPOINT.parse(
-            read_small_file(path), file=os.fspath(path), strict=False
-        )
-    except (CodecError, OSError):
-        return None
-    found = [(e.epoch, e.start_offset) for e in parsed.epochs or ()]
-    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(found))
-    return found if found and rising else None
+    return read_leader_epochs(directory / NAME) or None
 
 
 def find_last_common(a: Epochs, end_a: int, b: Epochs, end_b: int) -> CommonEpoch | None:

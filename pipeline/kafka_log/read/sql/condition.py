@@ -46,13 +46,13 @@ class RowCondition:
         own = pa.field(_ROW, pa.int64())
         self._connection = connect({table: LazyTable(schema.append(own), self._read)}, threads=1)
         self._query = f'select "{_ROW}" from {table} where (\n{self._quoted()}\n)'
-        self._run()
+        self._find_matching_rows()
         self.columns: Sequence[str] = [name for name in schema.names if name in self._needed]
 
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a batch for which the expression is true, with all columns. Raise ConditionError if it cannot be computed."""
         self._batch = batch
-        return batch.take(self._run()) if batch.num_rows else batch
+        return batch.take(self._find_matching_rows()) if batch.num_rows else batch
 
     def _quoted(self) -> str:
         """Return the expression with each ``offset`` and ``group`` that stands for a column in
@@ -63,7 +63,7 @@ class RowCondition:
         except (duckdb.Error, UnicodeEncodeError) as error:
             raise self._error(error) from None
 
-    def _run(self) -> pa.Array:
+    def _find_matching_rows(self) -> pa.Array:
         """Return the indexes of the rows of the batch for which the expression is true, ascending.
         Raise ConditionError if it is more than one expression, or DuckDB rejects it, such as for an
         unknown column, or fails at a value.

@@ -104,12 +104,12 @@ def find_seal(layout: Layout, size: int) -> SealedEntry:
         raise NoRepairError(f"{title} is not linear: it does not name wrong bytes")
     if field.mask is not None:
         raise NoRepairError("the checksum is stored masked: it does not name wrong bytes")
-    start, end = _place(layout, field.name, size)
-    zeros = sorted(_place(layout, name, size) for name in field.zero)
+    start, end = _locate_field(layout, field.name, size)
+    zeros = sorted(_locate_field(layout, name, size) for name in field.zero)
     ranges: list[tuple[int, int, bool]] = []
     for first, last in field.covers:
-        at = _place(layout, first, size)[0]
-        stop = size if last is None else _place(layout, last, size)[1]
+        at = _locate_field(layout, first, size)[0]
+        stop = size if last is None else _locate_field(layout, last, size)[1]
         for zero_start, zero_end in zeros:
             if at <= zero_start and zero_end <= stop:
                 ranges += [(at, zero_start, False), (zero_start, zero_end, True)]
@@ -120,8 +120,8 @@ def find_seal(layout: Layout, size: int) -> SealedEntry:
     return SealedEntry(field.algorithm, field, start, end, tuple(r for r in ranges if r[0] < r[1]))
 
 
-def _place(layout: Layout, name: str, size: int) -> tuple[int, int]:
-    """Return first byte and end of a field in an entry of ``size`` bytes. Raise NoRepairError unless
+def _locate_field(layout: Layout, name: str, size: int) -> tuple[int, int]:
+    """Return the index of the first byte of a field, and the one after its last, in an entry of ``size`` bytes. Raise NoRepairError unless
     all fields before it, or it and all after it, have fixed sizes.
     """
     if layout.is_fixed(name):

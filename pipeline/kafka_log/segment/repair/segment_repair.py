@@ -110,7 +110,7 @@ def repair_headers(
     places = _Places(headers, base, next_base)
     chosen = _choose({i: places.find_shifts(read, i) for i in places.find_doubtful_offsets()})
     for i, shift, is_certain in chosen:
-        around = places.around(i)
+        around = places.find_neighbors(i)
         yield from _repair_field(read, headers, i, "last_offset", shift, is_certain, around, file)
     chosen = _choose({i: places.find_epoch_shifts(read, i) for i in places.find_doubtful_epochs()})
     for i, shift, is_certain in chosen:
@@ -274,9 +274,10 @@ class _Places:
         same = (headers.first == headers.first[i]) & (headers.last == headers.last[i])
         return int((same & (headers.size == headers.size[i])).sum()) > 1
 
-    def around(self, i: int) -> Neighbors:
-        """Return the offsets around a batch: those of its neighbors in the file, at the ends those
-        that the names of the segment and of the next one allow.
+    def find_neighbors(self, i: int) -> Neighbors:
+        """Return the last offset before the batch ``i`` and the first one after it, by the batches
+        beside it in the file; for the first and the last batch by the names of the segment and of
+        the next one (None: unknown).
         """
         headers = self._headers
         after = None if self._base is None else self._base - 1
@@ -290,7 +291,7 @@ class _Places:
         between them exactly. Else the numbers flip one bit of the stored offset, or let it follow
         the batch before; only the latter if no offset after it is known.
         """
-        headers, around = self._headers, self.around(i)
+        headers, around = self._headers, self.find_neighbors(i)
         first, last = int(headers.first[i]), int(headers.last[i])
         shift = None if around.after is None else around.after + 1 - first
         if shift and last + shift + 1 == around.before:
