@@ -237,7 +237,7 @@ class _Session:
     def _run_line(self, text: str) -> int:
         r"""Run a statement, or a command that begins with a backslash, and return the exit code. The
         command ``\d`` lists the tables, ``\d NAME`` the columns of a table; any other prints a
-        message and returns 2. Raise as :meth:`run` does.
+        message and returns 2. Raise as :meth:`run_query` does.
         """
         if not text.startswith("\\"):
             return self.run_query(text)
