@@ -92,7 +92,7 @@ def test_what_cannot_be_decoded_is_refused(session: SparkSession, tmp_path: Path
     session.conf.set("spark.tests.format", "kafka-log")
     frame = load(session, SAMPLE, subscribe="orders")
     for wrong, arguments, message in (
-        (frame, {"topic": "orders"}, "needs a path"),
+        (frame, {"topic": "orders"}, "needs the schemas: give path"),
         (frame, {"topic": "order", "path": SAMPLE}, "there is no topic 'order'"),
         (frame, {"topic": "orders", "path": SAMPLE, "decode": "x"}, "must be one of auto"),
         (frame, {"topic": "orders", "path": SAMPLE, "decode": "protobuf"}, "of another type"),
