@@ -386,7 +386,7 @@ class SegmentPass:
             self.make_filling_read(UNKNOWN), self.position, self.size
         ):
             # Zeros that nobody wrote are not of it, but for the one that a record without headers ends in.
-            end = tails.data_end(self.make_filling_read(UNKNOWN), self.position, end)
+            end = tails.written_end(self.make_filling_read(UNKNOWN), self.position, end)
             batch = None
         if batch is None:
             batch = salvage.parse_incomplete(
@@ -515,13 +515,13 @@ class SegmentPass:
 
     def skip(self, reason: str, end: int, following: int | None) -> None:
         """Move to byte ``end``, and add the bytes before it to the lost ranges with ``reason``. If
-        ``end`` is that of an active file, stop where only zeros are left, which are no loss. A
-        range that follows the one skipped before is joined with it and has its reason.
+        ``end`` is that of an active file, stop where only zeros are left, at least 8: they are no
+        loss. A range that follows the one skipped before is joined with it and has its reason.
         ``following`` is the first offset after the bytes (None: unknown).
         """
         start = self.position
         if end == self.size and self.options.tail is Tail.ACTIVE:
-            end = tails.data_end(self.make_filling_read(UNKNOWN), start, self.size)
+            end = tails.written_end(self.make_filling_read(UNKNOWN), start, self.size)
         before = self.lost.pop() if self.lost and self.skipped == start else None
         if before is not None:  # one run of bytes
             start, reason = before.start, before.reason

@@ -38,16 +38,17 @@ def all_zeros(read: Read, start: int, size: int) -> bool:
     return True
 
 
-def data_end(read: Read, start: int, size: int) -> int:
+def written_end(read: Read, start: int, size: int) -> int:
     """Return the position after the last byte from ``start`` to ``size`` (excluded) that is not
-    zero. Return ``start`` if all are zeros.
+    zero, or ``start`` if all are zeros. Return ``size`` if fewer than 8 zeros follow that byte: a
+    complete batch may end in them.
     """
     found = start
     for position in range(start, size, CHUNK):
         chunk = read(position, min(CHUNK, size - position)).rstrip(b"\0")
         if chunk:
             found = position + len(chunk)
-    return found
+    return size if start < found and size - found < UNWRITTEN else found
 
 
 def is_unwritten(read: Read, position: int, size: int) -> bool:

@@ -280,3 +280,18 @@ def test_a_segment_by_itself_is_as_the_reference_has_it(alone: Path) -> None:
     reader = SegmentReader(alone)
     assert len(list(reader)) == len(PARTS)
     assert reader.end is not None and reader.end.stop == "error" and not reader.end.is_normal
+
+
+@pytest.mark.parametrize("zeros", [0, 8, 100])
+def test_a_damaged_batch_keeps_the_zero_that_it_ends_in(directory: Path, zeros: int) -> None:
+    """Records without headers end in a zero: it belongs to the batch, and what follows does not."""
+    data = bytearray(PARTS[0])
+    assert data[-1] == 0
+    data[61] = 1  # the length of the first record is negative
+    path = directory / f"{0:020}.log"
+    path.write_bytes(bytes(data) + bytes(zeros))
+    reader = SegmentReader(path, policy="salvage", tail="active")
+    list(reader)
+    assert reader.end is not None
+    (lost,) = reader.end.lost
+    assert (lost.start, lost.end, reader.end.trailing_bytes) == (0, len(data), zeros)
