@@ -240,7 +240,12 @@ def test_not_a_byte_outside_of_the_room_is_written(folder: Path) -> None:
 @pytest.mark.slow
 def test_as_plain_python_it_does_the_same() -> None:
     roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline", ".")]
-    environment = dict(os.environ, NUMBA_DISABLE_JIT="1", PYTHONPATH=os.pathsep.join(roots))
+    environment = dict(
+        os.environ,
+        NUMBA_DISABLE_JIT="1",
+        HYPOTHESIS_PROFILE="quick",
+        PYTHONPATH=os.pathsep.join(roots),
+    )
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         pytest.skip("it is plain Python already")
     done = subprocess.run(
