@@ -95,7 +95,8 @@ def find_position_by_index(
 ) -> int:
     """Return the byte position of a batch, or of the end of the batches, before which no record has
     ``offset`` or a later one, or none has ``timestamp`` or a later one; the higher position if both
-    are given. Return 0 if the indexes are unusable or batch headers contradict them.
+    are given. Return 0 if the file name has no offset, the indexes are unusable, or batch headers
+    contradict them.
     """
     if not segment.has_offset_in_name:
         return 0
@@ -219,7 +220,8 @@ def _read_headers(
     segment: Segment, start: int, stop: int | None, engine: Engine
 ) -> Iterator[_Header]:
     """Yield a _Header for each batch from byte ``start`` up to ``stop`` (None: to the end), until
-    the first damage. ``first`` is the last offset if the header has no first one.
+    the first damage; nothing for an unreadable file. ``first`` is the last offset if the header has
+    no first one.
     """
     scanner = header_scanner(
         segment.path,

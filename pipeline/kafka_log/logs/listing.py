@@ -25,7 +25,9 @@ _ENDING = ".log"
 
 
 def list_children(path: Path) -> list[Path]:
-    """Return the paths in a directory and in its ``kafka-tiered-storage`` directory, each sorted by name. Raise OSError if it cannot be listed."""
+    """Return the paths in a directory and in its ``kafka-tiered-storage`` directory, those of each
+    sorted by name. Raise OSError if one of the two cannot be listed.
+    """
     tier = path / TIERED_STORAGE_DIRECTORY
     parents = [path, tier] if is_directory(tier) else [path]
     return [child for one in parents for child in sorted(one.iterdir(), key=lambda c: c.name)]

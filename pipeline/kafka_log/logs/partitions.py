@@ -64,7 +64,9 @@ class SkippedPath:
 def filter_by_topics(
     passed_over: Iterable[SkippedPath], topics: Collection[str] | None
 ) -> list[SkippedPath]:
-    """Return the skipped paths that may belong to one of ``topics`` (names and patterns), also those of unknown topics. None: any topic."""
+    """Return the skipped paths that may belong to one of ``topics`` (names and patterns; None: any
+    topic), also those of unknown topics. Raise PatternError for an invalid pattern.
+    """
     wanted = None if topics is None else TopicFilter(topics)
     return [
         one for one in passed_over if wanted is None or one.topic is None or one.topic in wanted
@@ -74,7 +76,9 @@ def filter_by_topics(
 def filter_segments_by_topics(
     segments: Iterable[Segment], topics: Collection[str] | None
 ) -> list[Segment]:
-    """Return the segments of some topics (names and patterns). None: any topic."""
+    """Return the segments of some topics (names and patterns; None: any topic). Raise PatternError
+    for an invalid pattern.
+    """
     wanted = None if topics is None else TopicFilter(topics)
     return [segment for segment in segments if wanted is None or segment.topic in wanted]
 
@@ -201,7 +205,8 @@ def select_partitions(
 ) -> list[Partition]:
     """Return the partitions of some topics and with some numbers (None: all), in the given order.
     Raise NotFoundError if a name or pattern selects no topic, or a number or range no partition of
-    these topics; its text says which ``include`` helps if ``excluded`` segments have it.
+    these topics; its text says which ``include`` helps if ``excluded`` segments have it. Raise
+    PatternError for an invalid pattern. Both are ValueErrors.
 
     Args:
         found: All partitions.

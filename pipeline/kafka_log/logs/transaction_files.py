@@ -142,9 +142,10 @@ class _TransactionFiles:
 
     def _find_newest_snapshot(self, walked: Sequence[Segment]) -> tuple[int, int | None]:
         """Return the newest offset with a valid producer snapshot, and its byte position if it lies
-        inside the last segment; None as position if it is the base offset of a segment. Other
-        offsets are ignored, and those above the base offset of the first of ``walked``. Without one
-        return (0, None) if the log begins at offset 0, and raise _UntrustedFiles otherwise.
+        inside the last segment; None as position if it is the base offset of a segment. Ignore
+        other offsets, and those above the base offset of the first of ``walked``. Without such a
+        snapshot return (0, None) if the log begins at offset 0, else raise _UntrustedFiles. Raise
+        CodecError or OSError if the directory or the last segment cannot be read.
         """
         bases = {segment.base_offset for segment in self.segments}
         last = self.segments[-1]
@@ -176,9 +177,10 @@ class _TransactionFiles:
 
     def _read_aborted(self, segment: Segment, end: int) -> list[AbortedTransaction]:
         """Return the transactions that markers in a segment below offset ``end`` abort: from its
-        transaction index, ``[]`` if snapshots show none, else from its headers. Raise
-        _UntrustedFiles if the index is invalid, or neither an index nor a producer snapshot at the
-        segment's start exists.
+        transaction index; ``[]`` if there is no index and snapshots show none; else from its
+        headers. Raise _UntrustedFiles if the index is invalid, or neither an index nor a producer
+        snapshot at the segment's start exists; CodecError or OSError if the index or the segment
+        cannot be read.
         """
         base = segment.base_offset
         # The last segment may have grown since the newest snapshot.
@@ -243,8 +245,9 @@ class _TransactionFiles:
     ) -> None:
         """Look up the first batches and abort markers of some aborted transactions and some open
         ones (``begun``: first offsets by producer id). Raise _UntrustedFiles if one of them
-        contradicts the files, or a transaction is both aborted and open. Stop at the request limit,
-        after at least one transaction. ``at`` is not used.
+        contradicts the files, or a transaction is both aborted and open; CodecError if a segment
+        cannot be read. Stop at the request limit, after at least one transaction. ``at`` is not
+        used.
         """
         ended = {(one.producer_id, one.first_offset) for one in aborted}
         for producer, first in begun.items():
@@ -266,7 +269,8 @@ class _TransactionFiles:
     def _check_batch(self, offset: int, producer: int, marker: ControlRecordType | None) -> None:
         """Raise _UntrustedFiles if the batch at ``offset`` is of another producer, begins at
         another offset, or is not the control batch ``marker`` (data if None). Do nothing if no
-        batch has the offset: it may have been deleted or compacted away.
+        batch has the offset: it may have been deleted or compacted away. Raise CodecError if the
+        segment is damaged before it or cannot be read.
         """
         segment = next((s for s in reversed(self.segments) if s.base_offset <= offset), None)
         if segment is None:

@@ -271,9 +271,10 @@ def track_transactions(
 
 
 def sort_steps(steps: Iterable[Step], segments: Sequence[Segment]) -> Iterator[Step]:
-    """Yield the transactional batches ``steps`` of ``segments`` in the order of their offsets, each
-    offset once. They are yielded as they come if the segments are in this order; if segments have
-    wrong names or overlap, all of them are held in memory first.
+    """Yield the transactional batches ``steps`` of ``segments`` in the order of their offsets. If
+    the segments are in this order, yield them as they come. If segments have wrong names or
+    overlap, hold all of them in memory first, and yield the first of several with one base offset.
+    Errors of ``steps`` pass through.
     """
     if are_in_offset_order(segments):
         yield from steps

@@ -138,12 +138,14 @@ class SegmentPass:
 
     def read(self, position: int, n: int) -> bytes:
         """Return ``n`` bytes of the file from the given position. Raise UnreadableError if they
-        cannot be read.
+        cannot be read, or the file ends before them.
         """
         return read_exactly(self.file, position, n)
 
     def make_filling_read(self, fill: int) -> Callable[[int, int], bytes]:
-        """Return a function that reads bytes up to the end of the file, with ``fill`` in place of unreadable bytes."""
+        """Return a function of a position and a number of bytes, which returns these bytes, fewer
+        at the end of the file, with ``fill`` in place of unreadable ones.
+        """
         file, size = self.file, self.size  # self would keep the function's own reader alive
         return lambda position, n: read_what_there_is(file, position, min(n, size - position), fill)
 
@@ -169,8 +171,10 @@ class SegmentPass:
     def _read_batches(self) -> Generator[Batch, None, str]:
         """Yield batches up to the end of the range, and return how the file ended: ``eof``,
         ``partial`` (bytes are left over) or ``zeros``. Under ``salvage`` skip damage and note what
-        is lost. Raise CodecError at damage under other policies, unless it is a normal end of an
-        active segment.
+        is lost. Under other policies raise CodecError at damage, except at the normal end of an
+        active segment. At an incomplete last entry raise TrailingError under ``strict``, in a
+        rolled segment, and if a valid entry follows it in an active one; otherwise ``kafka`` ends
+        there.
         """
         options = self.options
         salvage = options.policy is Policy.SALVAGE
@@ -242,7 +246,7 @@ class SegmentPass:
     def missing_bytes(self) -> range:
         """Return the range of byte positions that were to be read and that the file no longer has.
         It is empty if no size was listed, the file is long enough, or its last batch still reaches
-        the next segment.
+        the next segment; if ``reaches`` is None, also unless the segment is rolled.
         """
         size, options = self.size, self.options
         if options.size is None or (options.reaches is None and options.tail is not Tail.ROLLED):
@@ -268,8 +272,9 @@ class SegmentPass:
 
     def next_entry_size(self) -> int | None:
         """Return the size in bytes of the entry at this position. Return None if the file ends
-        before the entry does. Raise CodecError if no entry can begin there; UnreadableError if its
-        first bytes cannot be read.
+        before the entry does, or has no byte after its first HEADER_START bytes. Raise CodecError
+        if no entry can begin there; UnreadableError, which is one too, if its first bytes cannot be
+        read.
         """
         from kafka_log.segment import framing
 
@@ -317,7 +322,8 @@ class SegmentPass:
 
     def parse(self, data: bytes) -> Batch:
         """Return the entry at this position, parsed by the reference codecs from ``data`` in place
-        of the file's bytes. Raise CodecError if it cannot be parsed.
+        of the file's bytes, with problems in the batch. Raise CodecError if its header cannot be
+        parsed, and for any problem under ``strict``.
         """
         from kafka_log.segment.reference import construct_engine
 
@@ -563,7 +569,7 @@ class SegmentPass:
 
 def _next_base(path: Path) -> int | None:
     """Return the smallest base offset above its own among the names of the ``.log`` files in the
-    segment's directory. Return None if there is none, the directory cannot be listed, or the file
+    segment's directory. Return None if there is none, the directory cannot be listed, or ``path``
     has no segment name.
     """
     own = offsets_of(path)

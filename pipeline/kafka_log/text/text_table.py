@@ -68,6 +68,7 @@ def lay_out(columns: Sequence[TextColumn], width: int | None = None, keys: int =
     """Return columns next to each other as lines of text, with a heading. If they exceed `width`,
     fold texts; if they still do, return several tables, each with the first `keys` columns, or (if
     `keys` is 0, or a table does not fit) each row as a paragraph. Numbers and times are not cut.
+    Raise ValueError if columns have different numbers of cells.
 
     With a `width` of 60 or more, a line is longer
     than `width` only if a number or a time does not fit.

@@ -110,9 +110,9 @@ class Neighbors:
     before: int | None = None
 
     def admit(self, batch: Batch) -> bool:
-        """Return whether a batch fits between the neighbors: its first offset is not negative,
-        above ``after`` and not above its last one, which is below ``before``; None for either of
-        the two is no bound.
+        """Return whether a batch fits between the neighbors: its first offset is at least 0, above
+        ``after``, and at most its last one, which is below ``before``. None for ``after`` or
+        ``before`` is no bound.
         """
         first, last = offsets_of_batch(batch)
         fits = (self.after is None or self.after < first) and (
