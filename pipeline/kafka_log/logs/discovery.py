@@ -553,7 +553,8 @@ class _Search:
         """Add the ``empty`` partitions of a log directory to ``out``, except those with a log
         below. Add to its skipped paths: directories of ``others`` with segments or partitions, or
         that cannot be listed; logs below a partition; logs deeper below ``others``, only if ``out``
-        has no partitions yet. Raise DirectoryError if there are too many directories.
+        has no partitions yet. Raise DirectoryError if there are too many directories; OSError if
+        one of ``empty`` cannot be listed.
 
         Args:
             out: Layout of the log directory, which is extended.
@@ -587,9 +588,10 @@ class _Search:
         self, out: Layout, empty: Sequence[Partition], others: Sequence[Path], level: int
     ) -> None:
         """Add to ``out`` the log directories below a directory that is not one itself; its
-        partitions without segments if there are none. Skip, with a reason, directories that have
-        segments and no partition name, cannot be listed, or lie too deep. Raise DirectoryError if
-        there are too many directories.
+        partitions without segments if there are none. Skip, with a reason, directories of
+        ``others`` that have segments, cannot be listed, or lie too deep. Ignore hidden ones. Raise
+        DirectoryError if there are too many directories; OSError if one of ``empty`` cannot be
+        listed.
 
         Args:
             out: Layout of the directory, which is extended.

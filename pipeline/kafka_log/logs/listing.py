@@ -96,8 +96,8 @@ def list_segment_files(directory: Path) -> list[SegmentFile]:
 
 
 def is_directory(path: Path | os.DirEntry[str]) -> bool:
-    """Return whether a path is a directory or a link to one. Return False if it does not exist, or
-    a link cannot be followed.
+    """Return whether a path is a directory or a link to one. Return False if it does not exist,
+    cannot be examined, or is a link that cannot be followed.
     """
     try:
         return path.is_dir()

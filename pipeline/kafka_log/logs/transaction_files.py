@@ -307,9 +307,9 @@ def _small_at_end(segments: Sequence[Segment]) -> Sequence[Segment]:
 
 def _read_index(path: Path, base: int, end: int | None) -> list[AbortedTransaction] | None:
     """Return the entries of a transaction index; None if the file does not exist. Raise
-    _UntrustedFiles if the file is empty, too large or invalid, its last offsets do not ascend, or
-    one lies outside of ``base`` to ``end`` (exclusive, None: no limit); OSError if it cannot be
-    read.
+    _UntrustedFiles if the file is empty, too large or invalid, a first offset is not before its
+    last one, or last offsets do not ascend or lie outside of ``base`` to ``end`` (exclusive, None:
+    no limit). Raise OSError if the file cannot be read.
 
     Args:
         path: The index.

@@ -43,9 +43,9 @@ class BatchPosition(NamedTuple):
 def iter_batches(segment: Segment, start: int, wanted: Selection) -> Iterator[BatchPosition]:
     """Yield position, offsets and leader epoch of each complete batch of a segment from byte
     ``start`` on, where a batch begins. ``first`` is None for compressed legacy messages. If damage
-    is an error for ``wanted``, raise CodecError at damage and for an unreadable file, and verify no
-    checksum; otherwise leave out damaged batches, and those that end at the largest possible
-    offset.
+    is an error for ``wanted``, or its policy is ``strict``, iterating raises CodecError at damage
+    and for an unreadable file. Otherwise damaged batches are left out, and those that end at the
+    largest possible offset. Checksums are verified only if damage is no error.
 
     Damaged batches are left out because any number in them may be wrong.
     """
@@ -158,9 +158,9 @@ def last_before(
 def first_of_later_epoch(
     segments: Sequence[Segment], leader_epoch: int, wanted: Selection
 ) -> int | None:
-    """Return the first offset of the first batch whose leader epoch is higher than
-    ``leader_epoch``; None if there is none. Raise CodecError for damage, and for an unreadable
-    file, unless the selection accepts damage.
+    """Return the first offset of the first batch whose leader epoch is higher than ``leader_epoch``
+    (its last one if the header does not state the first); None if there is no such batch. Raise
+    CodecError for damage, and for an unreadable file, unless the selection accepts damage.
     """
     start = 0
     for i, segment in enumerate(segments):

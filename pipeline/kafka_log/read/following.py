@@ -125,8 +125,9 @@ class PartitionFollower:
 
     def read_new(self, partition: Partition) -> Iterator[pa.RecordBatch]:
         """Yield the selected records that were not returned yet, by a new listing of the partition;
-        only live segments count. Files that are gone meanwhile are skipped. Report damage,
-        truncation and a replaced log to ``watch`` or as a message. No CodecError is raised.
+        only live segments count. Files that are gone meanwhile are skipped. Damage goes to
+        ``watch``; a truncated, rewritten or replaced log is reported by ``say``. No CodecError is
+        raised.
         """
         self.partition = partition
         segments = [segment for segment in partition.segments if segment.state == "live"]

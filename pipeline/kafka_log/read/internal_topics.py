@@ -335,8 +335,9 @@ def to_json(
     layout: Layout, fields: Any, without: Container[str] = (), *, show_secrets: bool = False
 ) -> dict[str, Any]:
     """Return the fields of a layout as JSON values, with the names of Kafka's JSON messages. Leave
-    out hidden fields, those in ``without``, and tagged fields with their default value. Secrets are
-    :data:`~codecgen.runtime.sensitive.REDACTED` unless ``show_secrets``; bytes become Base64.
+    out hidden and missing fields, those in ``without``, and tagged fields with their default value.
+    Secrets are :data:`~codecgen.runtime.sensitive.REDACTED` unless ``show_secrets``; bytes become
+    Base64.
     """
     out: dict[str, Any] = {}
     for f in layout.fields:

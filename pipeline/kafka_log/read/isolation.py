@@ -71,7 +71,8 @@ class PartitionFilters:
         """Return the row filter for the segments of a partition in the state ``state``; with
         read_committed it excludes aborted and undecided records. In live and remote segments it
         also excludes records below the log start offset, unless they are selected. Raise CodecError
-        for damage in transactions unless the selection accepts it.
+        for damage while transactions or the log's end are looked up, unless the selection accepts
+        it; UnreadableError if retention removes a segment then and ``lists_again`` is False.
         """
         if partition is not self._partition:
             self._count(partition)
@@ -86,8 +87,9 @@ class PartitionFilters:
 
     def segments(self, partition: Log) -> list[Segment]:
         """Return the segments of a partition that may hold selected offsets, by the base offsets in
-        their names; those without one are included. Raise CodecError for damage in transactions if
-        offsets count from the last stable offset, unless the selection accepts it.
+        their names; those without one are included. Raise CodecError for damage if offsets count
+        from the end or the last stable offset, and the selection does not accept it or is
+        ``strict``.
         """
         self._count(partition)
         offsets = self._selection.offsets
@@ -103,7 +105,8 @@ class PartitionFilters:
     def _count(self, partition: Log) -> None:
         """Replace offsets of the selection that count from the end of ``partition`` by absolute
         ones; do nothing if that was done for it. The end is at most the last stable offset with
-        read_committed. Raise CodecError for damage in transactions unless the selection accepts it.
+        read_committed. Raise CodecError for damage in transactions unless the selection accepts it,
+        and for damage at the end of the log under ``strict``.
         """
         if partition is not self._counted:
             stable = None

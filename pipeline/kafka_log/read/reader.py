@@ -80,15 +80,18 @@ class PlanReader:
         return self._batches_skipped + self._scanner.batches_skipped
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield the rows and events of all splits in order."""
+        """Yield the rows and events of all splits in order. Iterating raises what :meth:`read`
+        raises.
+        """
         for split in self.plan.splits:
             yield from self.read(split)
 
     def read(self, split: Split) -> Generator[Event, None, None]:
         """Yield the rows and events of one split, lost ranges after the rows, a SplitEnd last.
-        Raise CodecError for damage and an unreadable file unless the plan keeps or drops damage.
-        With ``on_error`` ``next_file`` go on to the SplitEnd instead; with ``lose_rest`` report the
-        rest of a corrupt file as lost (an unreadable file still raises).
+        Iterating raises CodecError for damage and an unreadable file, unless the plan keeps or
+        drops damage and is not ``strict``. With ``on_error`` ``next_file`` it goes on to the
+        SplitEnd instead; with ``lose_rest`` it reports the rest of a corrupt file as lost (an
+        unreadable file still raises). Raise ValueError for a column that the view lacks.
         """
         plan = self.plan
         columns = list(plan.rows.columns)

@@ -101,9 +101,11 @@ def scan(
 ) -> pa.RecordBatchReader:
     """Return the selected records of logs, or rows of a view, as a stream of Arrow record batches,
     partition by partition. ``policy`` and filters in ``options`` replace those of ``selection``
-    (None: all). Raise DirectoryError if there is no log; NotFoundError for a missing topic or
-    partition; ValueError for unknown columns, views and values of options. Reading it raises
-    CodecError for damage unless ``on_damage`` accepts it.
+    (None: all). Raise DirectoryError if there is no log, or a partition lies in two directories and
+    ``replicas`` is ``error``; NotFoundError for a missing topic or partition; OSError if a
+    directory cannot be listed; ValueError for unknown columns, views and values of options;
+    TypeError for an unknown option. Reading it raises CodecError for damage unless ``on_damage``
+    accepts it. Warn of skipped paths.
 
     Under the policy ``kafka`` reading begins at the first batch that may hold selected rows, by the index and the headers, and ends
     after the last one, so damage outside the ranges may go unnoticed. Batches without selected records are not
@@ -252,9 +254,10 @@ def read_table(
 ) -> pa.Table:
     """Return the selected records of logs, or rows of a view, as one Arrow table in memory.
     ``policy`` and filters in ``options`` replace those of ``selection`` (None: all). Raise
-    DirectoryError if there is no log; NotFoundError for a missing topic or partition; ValueError
-    for unknown columns, views and values of options; CodecError for damage unless ``on_damage``
-    accepts it.
+    DirectoryError if there is no log, or a partition lies in two directories and ``replicas`` is
+    ``error``; NotFoundError for a missing topic or partition; OSError if a directory cannot be
+    listed; ValueError for unknown columns, views and values of options; TypeError for an unknown
+    option; CodecError for damage unless ``on_damage`` accepts it. Warn of skipped paths.
     """
     return scan(path, columns, policy, selection=selection, **options).read_all()
 
@@ -269,9 +272,11 @@ def scan_batches(
 ) -> pa.RecordBatchReader:
     """Return the batches and legacy messages of logs, control batches included, as a stream with
     one row each, by their headers alone. ``policy`` and filters in ``options`` replace those of
-    ``selection`` (None: all). Raise DirectoryError if there is no log; NotFoundError for a missing
-    topic or partition; ValueError for unknown columns, options and filters that headers cannot
-    answer. Reading it raises CodecError for damage unless it is accepted.
+    ``selection`` (None: all). Raise DirectoryError if there is no log, or a partition lies in two
+    directories and ``replicas`` is ``error``; NotFoundError for a missing topic or partition;
+    OSError if a directory cannot be listed; ValueError for unknown columns, values of options, and
+    filters that headers cannot answer; TypeError for an unknown option. Reading it raises
+    CodecError for damage unless it is accepted. Warn of skipped paths.
 
     A batch is returned if it may hold a record in the ranges, as far as its header says.
 
@@ -374,8 +379,8 @@ def _stream(
     schema: pa.Schema, plan: ReadPlan, on_lost: OnLost | None, watch: Watch | None = None
 ) -> pa.RecordBatchReader:
     """Return the rows of a plan as a stream that reports lost ranges to ``on_lost``, damaged
-    batches and ends of files to ``watch``, each if given. Reading it raises CodecError for damage
-    unless the plan accepts it.
+    batches and ends of files to ``watch``, each if given. Raise ValueError for an unknown option of
+    the plan. Reading the stream raises CodecError for damage unless the plan accepts it.
     """
     reader = PlanReader(plan)
 

@@ -95,7 +95,7 @@ class TopicView:
     @property
     def schema(self) -> pa.Schema:
         """Arrow schema of the selected columns, in their order: columns of the view, and columns of
-        their records such as topic and offset.
+        their records such as ``record_offset`` and ``damage``.
         """
         own = (
             {f.name: f for f in schema_of(choose(self.view, self.decoded_columns))}
@@ -150,8 +150,9 @@ class ViewRows:
 
     def convert(self, item: pa.RecordBatch | Unread, segment: Segment) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a view for decoded records of a segment, with secrets hidden; nothing
-        for a place without a readable record. Raise RecordRefused for a record that does not parse,
-        or whose type or version is unknown; if damage is kept, such a record has no row.
+        for a place without a readable record. Iterating raises RecordRefused, a CodecError, for a
+        record that does not parse, or whose type or version is unknown; if damage is kept, such a
+        record has no row.
         """
         if not isinstance(item, pa.RecordBatch):
             return

@@ -475,7 +475,8 @@ class TopicDecoder:
         schemas that ``decoding`` selects. A part (key or value) whose subject has no version in
         ``registry`` gets the schemas of the ids in the first records. Avro values are resolved to
         ``schema_version`` (None: not). Raise ValueError if the partitions are of several topics or
-        none, or there is nothing to decode.
+        none, there is nothing to decode, a subject lacks that version, or its schemas have too many
+        fields together.
         """
         topics = sorted({partition.topic for partition in partitions})
         if len(topics) > 1:
