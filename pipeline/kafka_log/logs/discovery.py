@@ -385,8 +385,9 @@ _CONTENT_BYTES = 16
 
 
 def _recognize_content(path: Path) -> str | None:
-    """Return what a file is (``text`` or the name of a format) if its first bytes show that it is
-    no segment. Return None if it may be a segment, or cannot be read.
+    """Return a description of a file if its first bytes show that it is no segment: ``text``,
+    ``Parquet``, ``compressed with gzip`` or ``compressed with zstd``. Return None if it may be a
+    segment, or cannot be read.
 
     As the base offset of a segment, such bytes would be above 2^60.
     """

@@ -183,9 +183,9 @@ def read_segment_end(
 
 
 def select_newest_replicas(partitions: Iterable[T]) -> list[T]:
-    """Return one replica of each topic partition: the one whose log end has the highest leader
-    epoch, then offset, which Kafka would make the leader; the first of equal ones. A replica whose
-    end is damaged or cannot be read counts as lowest.
+    """Return one replica of each topic partition, in the order in which these come first: the one
+    whose log end has the highest leader epoch, then offset, which Kafka would make the leader; the
+    first of equal ones. A replica whose end is damaged or cannot be read counts as lowest.
     """
     replicas: dict[tuple[str, int], list[T]] = {}
     for partition in partitions:

@@ -467,8 +467,8 @@ def _steps(
 
 
 def pair_with_marker_kind(header: TransactionalBatch, markers: MarkerReader) -> Step:
-    """Return a batch with COMMIT or ABORT if it is a transaction marker; with None if it is another
-    control batch or data. Raise UnreadableError if the file cannot be read.
+    """Return a batch with COMMIT or ABORT if it is a transaction marker; with None if it is data,
+    or another or a damaged control batch. Raise UnreadableError if the file cannot be read.
     """
     if not header.is_control:
         return header, None

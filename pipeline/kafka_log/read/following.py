@@ -352,7 +352,9 @@ class PartitionFollower:
         self._say_shorter(offset)
 
     def _find_again(self, segment: Segment, file: _Followed) -> None:
-        """Report that a file was truncated and written again since it was read, and go on at the first unread offset."""
+        """Report that a file was truncated and written again since it was read, and set ``file`` to
+        go on at the first unread offset.
+        """
         assert self._next_offset is not None
         self._say(
             f"{self._name}: the log was truncated and written again below offset {self._next_offset}: its new records before that"

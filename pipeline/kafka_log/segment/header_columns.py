@@ -41,8 +41,8 @@ class Period(NamedTuple):
 
 def periods_of(times: Any, now: int, length: int) -> tuple[Period, ...]:
     """Return a Period for each period of ``length`` since 1970 that ``times`` (milliseconds, as an
-    array) falls in, sorted; negative times are one Period with ``begin`` -1. Its ``late`` counts times after ``now``.
-    Return ``()`` for no times.
+    array) falls in, sorted; negative times are one Period with ``begin`` -1. ``late`` of a Period
+    counts its times after ``now``. Return ``()`` for no times.
     """
     begins = np.where(times < 0, -1, times // length * length)
     found = []

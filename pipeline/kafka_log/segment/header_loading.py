@@ -153,9 +153,9 @@ class ReadHeaders:
             self._read_headers(position, stop)
 
     def _read_all(self, position: int, stop: int) -> None:
-        """Fill the chunk with all bytes from ``position``, and set ``far`` if the first 32 batches
-        are large enough on average to read headers alone. Raise UnreadableError if the first sector
-        cannot be read.
+        """Fill the chunk with the bytes from ``position`` to at most ``stop``, as many as one step
+        takes. Set ``far`` if the first 32 batches are large enough on average to read headers
+        alone. Raise UnreadableError if the first sector cannot be read.
         """
         self.chunk.expect_all()
         view = self.chunk.view()

@@ -116,9 +116,9 @@ class _Run:
         )
 
     def _allocate(self, totals: list[int]) -> None:
-        """Allocate zeroed memory for the validity, numbers, lengths and bytes of all columns, and
-        write its addresses into the program. ``totals`` are the counted elements of each level of
-        lists, then the bytes of each column of texts or bytes.
+        """Allocate memory for the validity, numbers, lengths and bytes of all columns, zeroed
+        except for the bytes, and write its addresses into the program. ``totals`` are the counted
+        elements of each level of lists, then the bytes of each column of texts or bytes.
         """
         slots = self._program.slots
         self._slots = [np.zeros(totals[level] + SLACK, np.uint8) for level, _ in slots]
