@@ -111,12 +111,12 @@ class _TransactionFiles:
         batch headers after it. Raise _UntrustedFiles if headers have to be read instead; CodecError
         or OSError if a batch or file cannot be read.
         """
-        walked = _small_at_end(self.segments)
-        if len(walked) == len(self.segments):
-            if self._read_producers(walked[0].base_offset) is not None:
+        scanned = _small_at_end(self.segments)
+        if len(scanned) == len(self.segments):
+            if self._read_producers(scanned[0].base_offset) is not None:
                 raise _UntrustedFiles
-            walked = []  # what is kept may know of transactions that began before the log
-        at, start = self._find_newest_snapshot(walked)
+            scanned = []  # what is kept may know of transactions that began before the log
+        at, start = self._find_newest_snapshot(scanned)
         aborted: list[AbortedTransaction] = []
         for segment, end in zip(self.segments, self.ends, strict=True):
             if segment.base_offset >= at:
@@ -140,17 +140,17 @@ class _TransactionFiles:
             (*aborted, *after.aborted), after.last_stable_offset, after.open_first_offsets
         )
 
-    def _find_newest_snapshot(self, walked: Sequence[Segment]) -> tuple[int, int | None]:
+    def _find_newest_snapshot(self, scanned: Sequence[Segment]) -> tuple[int, int | None]:
         """Return the newest offset with a valid producer snapshot, and its byte position if it lies
         inside the last segment; None as position if it is the base offset of a segment. Ignore
-        other offsets, and those above the base offset of the first of ``walked``. Without such a
+        other offsets, and those above the base offset of the first of ``scanned``. Without such a
         snapshot return (0, None) if the log begins at offset 0, else raise _UntrustedFiles. Raise
         CodecError or OSError if the directory or the last segment cannot be read.
         """
         bases = {segment.base_offset for segment in self.segments}
         last = self.segments[-1]
         for offset in sorted(list_snapshot_offsets(self.directory), reverse=True):
-            if walked and offset > walked[0].base_offset:
+            if scanned and offset > scanned[0].base_offset:
                 continue
             if offset > last.base_offset and self._read_producers(offset) is not None:
                 start = _find_position(last, offset, self.engine)

@@ -286,23 +286,30 @@ def sort_steps(steps: Iterable[Step], segments: Sequence[Segment]) -> Iterator[S
 
 
 def _end_transaction(
-    header: TransactionalBatch, kind: ControlRecordType, one: _OpenTransaction | None
+    header: TransactionalBatch, kind: ControlRecordType, transaction: _OpenTransaction | None
 ) -> ObservedTransaction:
-    """Return the transaction ``one`` as committed or aborted, with the marker ``header`` as its
-    last offset. If ``one`` is None, return one without first offset, and with 0 records.
+    """Return ``transaction`` as committed or aborted (``kind``), with the marker ``header`` as its
+    last offset. If ``transaction`` is None, return one without first offset, and with 0 records.
     """
     state = (
         TransactionState.ABORTED if kind is ControlRecordType.ABORT else TransactionState.COMMITTED
     )
     last, time = header.base_offset, _known_time(header.max_timestamp)
-    if one is None:
+    if transaction is None:
         epoch = header.producer_epoch
         return ObservedTransaction(
             state, header.producer_id, epoch, None, last, last_timestamp=time
         )
-    epoch, first = one.producer_epoch, one.first_offset
+    epoch, first = transaction.producer_epoch, transaction.first_offset
     return ObservedTransaction(
-        state, header.producer_id, epoch, first, last, one.first_timestamp, time, one.records
+        state,
+        header.producer_id,
+        epoch,
+        first,
+        last,
+        transaction.first_timestamp,
+        time,
+        transaction.records,
     )
 
 

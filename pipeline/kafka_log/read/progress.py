@@ -68,14 +68,14 @@ class _Known:
 class LogEnds:
     """End offsets of logs at each poll. Unchanged parts of a log are not read again."""
 
-    def __init__(self, wanted: Selection, engine: Engine = "auto") -> None:
+    def __init__(self, selection: Selection, engine: Engine = "auto") -> None:
         """Prepare polls.
 
         Args:
-            wanted: The policy, the handling of damage, and the isolation level, which says whether open transactions hold records back.
+            selection: The policy, the handling of damage, and the isolation level, which says whether open transactions hold records back.
             engine: Codecs that read batch headers.
         """
-        self._wanted = wanted
+        self._wanted = selection
         self._engine = engine
         self._known: dict[Key, _Known] = {}
 

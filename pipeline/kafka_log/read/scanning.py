@@ -341,7 +341,7 @@ def _survey_paths(path: Paths) -> list[Partition]:
     return survey(rest, (), unreadable_raises=False).partitions if rest else []
 
 
-def _find(path: Paths, wanted: Selection) -> list[Partition]:
+def _find(path: Paths, selection: Selection) -> list[Partition]:
     """Return the selected partitions of the paths, with tiers merged and replicas selected. Warn
     about skipped paths and if all segments are excluded. Raise DirectoryError if there is no log,
     or a partition lies in two directories and ``replicas`` is ``error``; NotFoundError for a
@@ -352,24 +352,24 @@ def _find(path: Paths, wanted: Selection) -> list[Partition]:
     rest = [place for place in places if not isinstance(place, Partition)]
     left_out: list[Segment] = []
     if rest or not found:
-        there = survey(rest, wanted.include, unreadable_raises=False)
+        there = survey(rest, selection.include, unreadable_raises=False)
         found += there.partitions
-        if beside := filter_by_topics(there.skipped_paths, wanted.topics):
+        if beside := filter_by_topics(there.skipped_paths, selection.topics):
             warnings.warn(f"kafka-log: {describe_skipped(beside)}", stacklevel=3)
-        left_out = filter_segments_by_topics(there.excluded_segments, wanted.topics)
-    found = select_partitions(found, wanted.topics, wanted.partitions, left_out)
+        left_out = filter_segments_by_topics(there.excluded_segments, selection.topics)
+    found = select_partitions(found, selection.topics, selection.partitions, left_out)
     warn_if_all_excluded(found, left_out, stacklevel=3)
-    return merge_tiered_segments(select_replicas(found, wanted.replicas))
+    return merge_tiered_segments(select_replicas(found, selection.replicas))
 
 
-def _check_partition(partition: Partition, wanted: Selection, on_lost: OnLost | None) -> None:
+def _check_partition(partition: Partition, selection: Selection, on_lost: OnLost | None) -> None:
     """Raise UnreadableError if the directory of a partition could not be read and damage is an
     error. If damage is accepted, report the directory as an empty lost range to ``on_lost`` (if
     given). Do nothing for a readable one.
     """
     if partition.error is None:
         return
-    if wanted.raises:
+    if selection.raises:
         raise partition.error
     if on_lost is not None:
         on_lost(partition.directory, Lost(0, 0, str(partition.error)))

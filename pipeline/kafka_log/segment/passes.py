@@ -363,18 +363,22 @@ class SegmentPass:
             self.skip(str(error), place, offset)
             return None
         frame = salvage.read_frame(self.make_filling_read(0), self.position, self.name)
-        says = self.size + 1 if frame is None else self.position + frame.size
+        stated_end = self.size + 1 if frame is None else self.position + frame.size
         place, offset = self.next_entry() or (self.size, None)
-        if batch is not None and place < says and not batch.says_base_offset:
-            place, offset = self.next_entry_outside(batch, place, offset, says, frame, error)
-        fits = says == place or says == self.size or (place < says and self.search.is_at(says))
-        if batch is not None and says > place:
+        if batch is not None and place < stated_end and not batch.says_base_offset:
+            place, offset = self.next_entry_outside(batch, place, offset, stated_end, frame, error)
+        fits = (
+            stated_end == place
+            or stated_end == self.size
+            or (place < stated_end and self.search.is_at(stated_end))
+        )
+        if batch is not None and stated_end > place:
             cut = salvage.parse_incomplete(self.read_readable(place), frame, error, self.parse)
             whole = cut is not None and (cut.is_valid or salvage.has_all_records(cut))
             if whole or not (fits or salvage.is_filled_by_records(batch)):
                 if cut is not None:
                     salvage.copy_offsets(cut, batch)
-                batch, says = cut, place
+                batch, stated_end = cut, place
         elif batch is None and not fits:
             if (
                 frame is not None
@@ -382,8 +386,8 @@ class SegmentPass:
                 and self.is_message_of_wrapper(place, frame, error)
             ):
                 place, offset = self.size, None
-            says = min(says, place) if frame is not None else place
-        end = says
+            stated_end = min(stated_end, place) if frame is not None else place
+        end = stated_end
         following = offset if end == place else None
         # An entry inside of the batch is one of its messages.
         self.around = self.offsets.last(), offset if place >= end else None
@@ -396,7 +400,7 @@ class SegmentPass:
             batch = None
         if batch is None:
             batch = salvage.parse_incomplete(
-                self.read_readable(min(end + 1, says)), frame, error, self.parse
+                self.read_readable(min(end + 1, stated_end)), frame, error, self.parse
             )
             after = self.offsets.last()
             if batch is not None:
@@ -418,29 +422,29 @@ class SegmentPass:
         batch: Batch,
         place: int,
         offset: int | None,
-        says: int,
+        stated_end: int,
         frame: Frame | None,
         error: CodecError,
     ) -> tuple[int, int | None]:
         """Return (byte position, offset) of the first valid entry at or after ``place`` that is no
         message inside the damaged wrapper ``batch``; the end of the file and None if there is none.
         The offset is ``offset`` at ``place``; elsewhere that of a later entry, or None, if the
-        entry's own is implausible. After a bounded amount of work, entries before ``says``, the
-        wrapper's stated end, count as messages.
+        entry's own is implausible. After a bounded amount of work, entries before ``stated_end``,
+        where the wrapper's header says that it ends, count as messages.
 
         A compressor may store messages uncompressed, so that they look like valid entries. ``place`` is the first valid
-        entry after the beginning of ``batch``, whose header states that it ends at ``says``.
+        entry after the beginning of ``batch``, whose header states that it ends at ``stated_end``.
         """
         from kafka_log.segment import salvage
         from kafka_log.segment.resynchronization import WORK_PER_BYTE
 
-        budget = WORK_PER_BYTE * (says - self.position)
-        while place < says:
+        budget = WORK_PER_BYTE * (stated_end - self.position)
+        while place < stated_end:
             short = salvage.parse_incomplete(self.read_readable(place), frame, error, self.parse)
             if len(batch.records) <= (0 if short is None else len(short.records)):
                 break
             budget -= place - self.position
-            start = place + 1 if budget > 0 else says
+            start = place + 1 if budget > 0 else stated_end
             place, offset = self.search.next_from(start) or (self.size, None)
         return place, offset
 

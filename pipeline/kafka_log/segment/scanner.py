@@ -365,15 +365,15 @@ class Scanner:
             return MappedHeaders(file, size)
         return ReadHeaders(file, self.chunk_bytes, getattr(self.kernels, "JIT", False))
 
-    def _unread(self, batch: Batch, wrong: Sequence[CodecError]) -> Iterator[Unread]:
+    def _unread(self, batch: Batch, errors: Sequence[CodecError]) -> Iterator[Unread]:
         """Yield one Unread for a damaged batch without any readable record. Yield nothing if damage
         is dropped, the batch has records or no damage, rows are batches, or it holds control
         records that are not selected.
         """
-        if not wrong or self.drop or not self.kind.has_records or batch.records:
+        if not errors or self.drop or not self.kind.has_records or batch.records:
             return
         if self.selection.control_records or not batch.is_control:
-            yield Unread(batch.position, batch, "; ".join(map(str, wrong)))
+            yield Unread(batch.position, batch, "; ".join(map(str, errors)))
 
     def _unread_ends(self) -> Iterator[Unread]:
         """Yield an Unread for each lost range of the file, and for its rest if an error ended the
