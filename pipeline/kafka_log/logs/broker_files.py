@@ -92,7 +92,8 @@ class BrokerFiles:
 def read_broker_files(directory: Path) -> BrokerFiles:
     """Return the offsets in the checkpoint files of a log directory, and whether the file of a
     clean shutdown exists. Missing files are left out. A file that is invalid or cannot be read is
-    described in ``errors``, never raised.
+    described in ``errors``, not raised. Raise OSError only if the directory may not be searched, or
+    its store cannot be asked.
     """
     found: dict[str, PartitionOffsets] = {}
     errors: dict[str, str | CodecError] = {}

@@ -215,7 +215,7 @@ class PartitionFollower:
         """Yield the records from ``file.position`` on, report damaged batches, and advance
         ``file.position``: to the end of the file, or to a batch that may still be written, which is
         read again later. ``following`` is the base offset of the next segment, None if there is
-        none.
+        none. Iterating raises FileNotFoundError if the file is gone at the end.
         """
         begin = file.position
         held: int | None = None
@@ -318,7 +318,10 @@ class PartitionFollower:
         return file.is_torn
 
     def _note_last_batch(self, segment: Segment, file: _Followed, begin: int) -> None:
-        """Note the last batch before ``file.position``, of those from byte ``begin`` on, and the offset after it."""
+        """Note the last batch before ``file.position``, of those from byte ``begin`` on, and the
+        offset after it. Do nothing if there is none, or nothing was read. Raise FileNotFoundError
+        if the file is gone.
+        """
         if file.position <= begin:
             return
         if file.last is None:
@@ -343,7 +346,9 @@ class PartitionFollower:
         )
 
     def _say_truncated(self, segment: Segment, file: _Followed) -> None:
-        """Report that the broker truncated a file that was read further, and go on at its end."""
+        """Report that the broker truncated a file that was read further, and set ``file`` to go on
+        at its end. Raise FileNotFoundError if the file is gone.
+        """
         found = _read_last_header(segment.path, 0, None)
         offset = segment.base_offset if found is None else found.last_offset + 1
         file.position = 0 if found is None else found.end

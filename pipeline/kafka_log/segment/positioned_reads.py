@@ -103,7 +103,8 @@ def _names_of_deleted(path: Path) -> Iterator[Path]:
 def listed_directory(directory: Path) -> Path:
     """Return the current path of a partition directory that was listed: the one that a broker
     renamed to delete it (``NAME.*-delete``) if the directory is gone and such a one is there, else
-    ``directory`` itself. A URL is returned as it is.
+    ``directory`` itself. A URL is returned as it is. Raise PermissionError if this user may not
+    search its parent.
     """
     if is_url(directory) or directory.exists():
         return directory

@@ -194,7 +194,9 @@ class RemotePath(os.PathLike[str]):
             yield self / name
 
     def scandir(self) -> AbstractContextManager[Iterator[RemotePath]]:
-        """Return a context manager of :meth:`iterdir`, as :func:`os.scandir` does."""
+        """Return a context manager of :meth:`iterdir`, as :func:`os.scandir` does. Iterating raises
+        OSError if the directory cannot be listed.
+        """
         return nullcontext(self.iterdir())
 
     def glob(self, pattern: str) -> Iterator[RemotePath]:

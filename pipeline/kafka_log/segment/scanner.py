@@ -529,7 +529,8 @@ class RangeEnd:
     def is_at(self, position: int) -> bool:
         """Return whether no batch from byte ``position`` on may hold offsets below the end of the
         range, by their headers up to the end of the file or the first damage. Return True for a
-        file in a store, whose headers are not read.
+        file in a store, whose headers are not read. Raise FileNotFoundError if the file is gone and
+        no size was listed.
         """
         if getattr(self._path, "is_remote", False):
             return True
