@@ -24,10 +24,10 @@ def within_offsets(
     segments: Sequence[Segment], offsets: Range, only: frozenset[int] | None = None
 ) -> list[Segment]:
     """Return the segments of a partition that may hold offsets of the half-open range ``offsets``;
-    with ``only``, that may hold one of these offsets too. A segment is left out if its name and
-    that of the next one exclude them, and the first and last batch of both lie where the names say.
-    Segments without a canonical name are always included. No error is raised for a file that cannot
-    be read.
+    with ``only`` (None: any), that may hold one of these offsets too. A segment is left out if its
+    name and that of the next one exclude them, and the first and last batch of both lie where the
+    names say. Segments without a canonical name are always included. No error is raised for a file
+    that cannot be read.
 
     Names alone decide about files in a store, where each header would be a request, and about files whose headers cannot be read.
     """

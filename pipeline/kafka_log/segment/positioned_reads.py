@@ -216,7 +216,7 @@ def unreadable(
     error: OSError, position: int | None, path: str | os.PathLike[str]
 ) -> UnreadableError:
     """Return, without raising it, an UnreadableError with the reason and number of ``error``, the
-    path and the position.
+    path and the position (None: unknown).
     """
     text = error.strerror or str(error)
     where = Where(position=position, file=os.fspath(path))

@@ -129,9 +129,9 @@ class SegmentReader:
         return self.options.size if self.options.tail is Tail.ROLLED else None
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
-        """Read the entry of ``size`` bytes at byte ``position`` and return it, with its records or
-        without. Raise CodecError if its bytes cannot be read or its header cannot be parsed, and
-        for any problem under ``strict``; else problems are in the batch.
+        """Read the entry of ``size`` bytes at byte ``position`` and return it, without its records
+        if ``records`` is False. Raise CodecError if its bytes cannot be read or its header cannot
+        be parsed, and for any problem under ``strict``; else problems are in the batch.
         """
         from kafka_log.segment.reference import construct_engine  # kernels may need no codecs
 
