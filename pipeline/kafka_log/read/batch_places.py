@@ -180,9 +180,10 @@ def needed_segments(
     segments: Sequence[Segment], start: int, end: int, *, transactions: bool
 ) -> tuple[Segment, ...]:
     """Return the consecutive segments that a reader of the offsets ``start`` (included) to ``end``
-    (excluded) needs: from the last that begins before ``start``, else the first of all, to before
-    the next that begins at or after ``end``; at least one if there is any. With ``transactions``
-    also those before and after in which transactions of these offsets may begin or end.
+    (excluded) needs; at least one if there is any. They begin with the last one that begins before
+    ``start``, else with the first of all. They end before the first later one that begins at or
+    after ``end``. With ``transactions`` also those before and after in which transactions of these
+    offsets may begin or end.
 
     With ``transactions`` the segments begin where a producer snapshot states the open
     transactions, and end where a snapshot shows that none of the transactions before ``end`` is open.

@@ -180,10 +180,11 @@ class PartitionFollower:
         yield from self._read_bytes(replace(segment, size=status.st_size), known, following)
 
     def _find_start(self, segment: Segment) -> int:
-        """Return the position at which the reading of a file begins that was not read yet: a
-        position at or before the next unread offset, if there is one; else the file's end if no
-        record of it is selected; else that of the selection's first offset or timestamp by the
-        indexes (policy ``kafka`` only), or 0. Report offsets that were deleted unread.
+        """Return the byte position at which reading begins in a file that was not read yet. If the
+        next unread offset is known, it is a position at or before that. Else it is the file's end
+        if no record of it is selected; under the policy ``kafka`` the position of the selection's
+        first offset or timestamp by the indexes; otherwise 0. Report offsets that were deleted
+        unread.
         """
         if self._next_offset is not None:
             if segment.base_offset >= self._next_offset:

@@ -80,7 +80,7 @@ class OffsetValidator:
         """Return ``rows``, of which there must be one, with each invalid offset described in the
         column ``damage``, after what it says already: an offset that does not fit the segment's
         name or the neighboring batches. Return ``rows`` itself if all are valid. The first call
-        reads all headers of the file.
+        reads batch headers of the file, unless it is in a store.
         """
         if not self._searched:
             self._searched, self._batches = True, self._find()

@@ -91,7 +91,7 @@ class PlanReader:
         Iterating raises CodecError for damage and an unreadable file, unless the plan keeps or
         drops damage and is not ``strict``. With ``on_error`` ``next_file`` it goes on to the
         SplitEnd instead; with ``lose_rest`` it reports the rest of a corrupt file as lost (an
-        unreadable file still raises). Raise ValueError for a column that the view lacks.
+        unreadable file still raises). It raises ValueError for a column that the view lacks.
         """
         plan = self.plan
         columns = list(plan.rows.columns)
@@ -186,9 +186,9 @@ def _lost_ranges(scanner: Scanner) -> Iterator[Lost]:
 def _rest_of_file(
     error: CodecError, scanner: Scanner, last_flagged: Batch | None, split: Split
 ) -> Lost:
-    """Return the bytes of a split from the damage of ``error`` to its end, as a Lost range: from
-    the last flagged batch if the error is its damage, else from where the pass ended or the error
-    says, or from the start of the split. The last offset before it is included, if known.
+    """Return the bytes of a split from the damage of ``error`` to its end, as a Lost range. It
+    begins at the last flagged batch if the error is its damage, else where the pass ended or the
+    error says, else at the start of the split. The last offset before it is included, if known.
     """
     begin, end = scanner.reader.options.start, scanner.end
     stop = split.start + split.size

@@ -103,9 +103,9 @@ def scan(
     partition by partition. ``policy`` and filters in ``options`` replace those of ``selection``
     (None: all). Raise DirectoryError if there is no log, or a partition lies in two directories and
     ``replicas`` is ``error``; NotFoundError for a missing topic or partition; OSError if a
-    directory cannot be listed; ValueError for unknown columns, views and values of options;
+    directory cannot be listed. Raise ValueError for unknown columns, views and values of options,
     TypeError for an unknown option. Reading it raises CodecError for damage unless ``on_damage``
-    accepts it. Warn of skipped paths.
+    accepts it, under ``strict`` always. Warn of skipped paths.
 
     Under the policy ``kafka`` reading begins at the first batch that may hold selected rows, by the index and the headers, and ends
     after the last one, so damage outside the ranges may go unnoticed. Batches without selected records are not
@@ -256,8 +256,9 @@ def read_table(
     ``policy`` and filters in ``options`` replace those of ``selection`` (None: all). Raise
     DirectoryError if there is no log, or a partition lies in two directories and ``replicas`` is
     ``error``; NotFoundError for a missing topic or partition; OSError if a directory cannot be
-    listed; ValueError for unknown columns, views and values of options; TypeError for an unknown
-    option; CodecError for damage unless ``on_damage`` accepts it. Warn of skipped paths.
+    listed. Raise ValueError for unknown columns, views and values of options, TypeError for an
+    unknown option. Raise CodecError for damage unless ``on_damage`` accepts it, under ``strict``
+    always. Warn of skipped paths.
     """
     return scan(path, columns, policy, selection=selection, **options).read_all()
 
@@ -274,9 +275,10 @@ def scan_batches(
     one row each, by their headers alone. ``policy`` and filters in ``options`` replace those of
     ``selection`` (None: all). Raise DirectoryError if there is no log, or a partition lies in two
     directories and ``replicas`` is ``error``; NotFoundError for a missing topic or partition;
-    OSError if a directory cannot be listed; ValueError for unknown columns, values of options, and
-    filters that headers cannot answer; TypeError for an unknown option. Reading it raises
-    CodecError for damage unless it is accepted. Warn of skipped paths.
+    OSError if a directory cannot be listed. Raise ValueError for unknown columns, values of
+    options, and filters that headers cannot answer, TypeError for an unknown option. Reading it
+    raises CodecError for damage unless it is accepted, under ``strict`` always. Warn of skipped
+    paths.
 
     A batch is returned if it may hold a record in the ranges, as far as its header says.
 

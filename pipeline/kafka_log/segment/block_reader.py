@@ -86,10 +86,10 @@ class HeaderDecoder(BlockDecoder):
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """Yield, in file order, a Block with the headers of each run of consecutive batches in
-        ``chunk``, which begins at byte ``position``, whatever their codec and format, and a
-        Rejected for each entry that the kernels do not accept; after one without an end the caller
-        must go on by other means. An incomplete last entry yields nothing. Only blocks of legacy
-        messages have records.
+        ``chunk``, whatever their codec and format, and a Rejected for each entry that the kernels
+        do not accept. ``position`` is where the chunk begins in the file. After a Rejected without
+        an end the caller must go on by other means. An incomplete last entry yields nothing. Only
+        blocks of legacy messages have records.
         """
         held: list[Rows] = []
         for item in Decoder.decode(self, chunk, position):
@@ -257,15 +257,15 @@ class BlockReader:
         ``columns`` of their records; with ``sizes`` also sizes of compressed sections. Iterating
         raises CodecError for the first problem under ``strict``; else problems, also of opening,
         are in batches and ``end``. It raises FileNotFoundError for a missing file if no ``size``
-        was listed, ValueError for an unknown policy or engine.
+        was listed, ValueError for an unknown policy or column.
 
         Blocks have ``columns`` of records, which include :data:`COUNTED`, and with ``sizes`` the sizes of sections.
         """
         return self._items(columns, sizes)
 
     def scanner(self, columns: Sequence[str], *, sizes: bool = False) -> BlockScanner:
-        """Return a new pass over the file. Raise ValueError for an unknown policy or column,
-        ImportError for the engine ``arrow`` if its modules cannot be imported.
+        """Return a new pass over the file; nothing is opened yet. Raise ValueError for an unknown
+        policy, ImportError for the engine ``arrow`` if its modules cannot be imported.
         """
         return BlockScanner(self.path, columns, self.policy, sizes=sizes, **self.options)
 

@@ -59,7 +59,8 @@ def load_writer(name: str) -> Any:
 
 def _load_generated(name: str) -> Any:
     """Import and return the generated module ``name`` of target arrow. Raise NotGeneratedError, a
-    ModuleNotFoundError, if the codecs were generated without that target.
+    ModuleNotFoundError, if the codecs were generated without that target; ImportError if there is
+    no such module, or pyarrow is missing.
     """
     if not are_generated():
         raise NotGeneratedError(

@@ -216,9 +216,9 @@ def _is_atom(kind: Any) -> bool:
 
 
 def _cell(value: Any, item: bool = False) -> str:
-    """Return a JSON value as the text of a cell: None as ``-``, booleans as ``yes`` or ``no``,
-    lists of simple values with commas, empty or nested lists and objects as JSON, and text in
-    quotes if it could be mistaken for another value. `item`: the value is in a list.
+    """Return a JSON value as the text of a cell. None is ``-``, a boolean ``yes`` or ``no``. A list
+    of simple values has commas; an empty or nested list and an object are JSON. Text that could be
+    mistaken for another value is in quotes. `item`: the value is in a list.
     """
     if value is None:
         return "-"

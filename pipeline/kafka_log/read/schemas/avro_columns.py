@@ -31,10 +31,10 @@ class DecodedValues:
 
 
 def run_program(program: Program, values: Any, skipped: Any) -> DecodedValues:
-    """Decode ``values`` (Arrow binary, none of them null) by a compiled Avro schema, and return
-    their column and a NumPy mask of the rejected rows, which are null in it: those in the mask
-    ``skipped``, which are not read, and values that the program cannot decode. No error is raised
-    for these.
+    """Decode ``values`` (Arrow binary, none of them null) by a compiled Avro schema. Return their
+    column and a NumPy mask of the rejected rows, which are null in it. Rejected are the rows in the
+    mask ``skipped``, which are not read, and values that the program cannot decode. No error is
+    raised for these.
 
     Args:
         program: The compiled schema of the values.

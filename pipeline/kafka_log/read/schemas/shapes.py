@@ -176,9 +176,9 @@ def merge(shapes: Sequence[Shape]) -> Shape | None:
 
 
 def _merge_two(a: Shape, b: Shape) -> Shape:
-    """Return the shape that holds values of both: of two equal ones either, the other one if one is
-    null, structs with the fields of both, two lists or two maps with merged items, int64 for two
-    types of integers, float64 for other numbers; JSON text for all else.
+    """Return the shape that holds values of both. If they are equal, or one is null, it is the
+    other one. Two structs have the fields of both, two lists or two maps merged items. Two types of
+    integers become int64, other numbers float64. All else becomes JSON text.
     """
     if a == b or b == NULL:
         return a

@@ -312,8 +312,8 @@ def _list_errors(seal: SealedEntry, data: bytes, syndrome: int) -> Iterator[Flip
 
 def _level_of(flips: Flips) -> int:
     """Return the index in _LEVELS of the kind of damage that an error of one or two bytes belongs
-    to: 0 for one bit, 1 for two bits, 2 for more bits of one byte, 3 for bits of two bytes within a
-    span of at most 8 bits; _UNREPAIRED for a longer one.
+    to. It is 0 for one bit, 1 for two bits and 2 for more bits of one byte, 3 for bits of two bytes
+    within a span of at most 8 bits. Return _UNREPAIRED for a longer span.
     """
     if len(flips) == 1:
         return min(flips[0][1].bit_count() - 1, 2)
