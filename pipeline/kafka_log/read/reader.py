@@ -149,9 +149,10 @@ class PlanReader:
 
 
 def is_corrupt(error: CodecError) -> bool:
-    """Return whether an error means that a file's bytes are damaged: any CodecError, or an
-    UnreadableError for an I/O error or a file that became shorter. Return False if the file is
-    missing or may not be read, or its store does not answer.
+    """Return whether an error means that a file's bytes are damaged. Return True for any CodecError
+    except an UnreadableError, and for an UnreadableError of a file that became shorter or of an I/O
+    error of a disk. Return False if the file is missing or may not be read, or its store does not
+    answer.
     """
     if not isinstance(error, UnreadableError):
         return True

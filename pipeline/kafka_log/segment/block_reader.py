@@ -196,7 +196,8 @@ class BlockScanner:
     def decoder(self) -> BlockDecoder | None:
         """Return the decoder of chunks, for records or for headers alone. Return None if the
         reference codecs read the whole file: the engine is ``construct``, or ``auto`` without
-        kernels.
+        kernels, or the limits allow fewer than 8 levels of nesting. Raise ValueError for an unknown
+        column.
         """
         if self.kernels is None:
             return None

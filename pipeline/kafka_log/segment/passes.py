@@ -246,7 +246,7 @@ class SegmentPass:
     def missing_bytes(self) -> range:
         """Return the range of byte positions that were to be read and that the file no longer has.
         It is empty if no size was listed, the file is long enough, or its last batch still reaches
-        the next segment; if ``reaches`` is None, also unless the segment is rolled.
+        the next segment. It is empty too if ``reaches`` is None and the segment is not rolled.
         """
         size, options = self.size, self.options
         if options.size is None or (options.reaches is None and options.tail is not Tail.ROLLED):
