@@ -90,8 +90,9 @@ class PlanReader:
         """Yield the rows and events of one split, lost ranges after the rows, a SplitEnd last.
         Iterating raises CodecError for damage and an unreadable file, unless the plan keeps or
         drops damage and is not ``strict``. With ``on_error`` ``next_file`` it goes on to the
-        SplitEnd instead; with ``lose_rest`` it reports the rest of a corrupt file as lost (an
-        unreadable file still raises). It raises ValueError for a column that the view lacks.
+        SplitEnd instead; with ``lose_rest`` it reports the rest of a corrupt file as lost (a file
+        that is missing or may not be read still raises). It raises ValueError for a column that the
+        view lacks.
         """
         plan = self.plan
         columns = list(plan.rows.columns)
