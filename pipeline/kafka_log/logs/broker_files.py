@@ -92,7 +92,8 @@ class BrokerFiles:
 def read_broker_files(directory: Path) -> BrokerFiles:
     """Return the offsets in the checkpoint files of a log directory, and whether the file of a
     clean shutdown exists. Missing files are left out. A file that is invalid or cannot be read is
-    described in ``errors``, never raised.
+    described in ``errors``, not raised. Raise OSError only if the directory may not be searched, or
+    its store cannot be asked.
     """
     found: dict[str, PartitionOffsets] = {}
     errors: dict[str, str | CodecError] = {}
@@ -109,7 +110,9 @@ def read_broker_files(directory: Path) -> BrokerFiles:
 
 
 def read_checkpoint(path: Path) -> PartitionOffsets:
-    """Return the offsets in an offset checkpoint. Raise CodecError if it has another form, OSError if it cannot be read."""
+    """Return the offsets in an offset checkpoint, by topic and partition number. Raise CodecError
+    if it has another form; OSError if it cannot be read, or has more than 64 MiB (TooLargeError).
+    """
     parsed = OFFSET_CHECKPOINT.parse(read_small_file(path), file=os.fspath(path), strict=False)
     return {(e.topic, e.partition): e.offset for e in parsed.entries or ()}
 
@@ -177,18 +180,24 @@ def read_producer_snapshot(path: Path) -> list[ProducerSnapshotEntry] | None:
 
 
 def list_snapshot_offsets(directory: Path) -> list[int]:
-    """Return the offsets in the names of the producer snapshots in a directory, in any order. Raise OSError if it cannot be listed."""
+    """Return the offsets in the names of the producer snapshots in a directory, in any order;
+    ``[]`` if there are none. Raise OSError if the directory cannot be listed.
+    """
     names = (child.name for child in directory.iterdir())
     return [int(name[:20]) for name in names if _NAME.match(name)]
 
 
 def read_newest_producer_snapshot(directory: Path) -> list[ProducerSnapshotEntry] | None:
-    """Return the entries of the newest valid producer snapshot in a directory, None without one. Raise OSError if it cannot be listed."""
+    """Return the entries of the newest valid producer snapshot in a directory, None without one.
+    Raise OSError if the directory cannot be listed.
+    """
     return next(_read_valid_snapshots(directory), None)
 
 
 def _read_valid_snapshots(directory: Path) -> Iterator[list[ProducerSnapshotEntry]]:
-    """Yield the entries of each valid producer snapshot in a directory, the newest first. Raise OSError if it cannot be listed."""
+    """Yield the entries of each valid producer snapshot in a directory, the newest first. Iterating
+    raises OSError if the directory cannot be listed.
+    """
     names = (child.name for child in directory.iterdir())
     for name in sorted(filter(_NAME.match, names), reverse=True):
         entries = read_producer_snapshot(directory / name)

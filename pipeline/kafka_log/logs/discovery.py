@@ -84,11 +84,12 @@ class Survey(NamedTuple):
 def discover(
     paths: Paths, include: Include = (), *, unreadable_raises: bool = True
 ) -> list[Partition]:
-    """Return the partitions below log directories, partition directories and single segments, by
-    topic and number, with live segments, those in the states ``include``, and those of a path that
-    is given itself. Raise DirectoryError if a path does not exist or holds no log; OSError if a
-    directory cannot be listed (without ``unreadable_raises`` a partition has it as ``error``);
-    ValueError for an unknown state.
+    """Return the partitions below log directories, partition directories and single segments,
+    sorted by topic and number. They have live segments, those in the states ``include``, and those
+    of a path that is given itself. Raise DirectoryError if a path does not exist or holds no log;
+    ValueError for an unknown state; OSError if a directory cannot be listed or a file name has an
+    impossible offset. Without ``unreadable_raises`` a partition has the OSError of its own
+    directory as ``error``.
 
     A directory may be empty, like a new disk of a broker, if another path holds a log.
 
@@ -110,11 +111,12 @@ def discover(
 
 
 def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = True) -> Survey:
-    """Return the partitions below paths, the segments in states that ``include`` does not name, the
-    paths that are skipped, and the log directories. A path that is given itself is read in any
-    state. Raise DirectoryError if a path does not exist or holds no log; OSError if a directory
-    cannot be listed (without ``unreadable_raises`` a partition has it as ``error``); ValueError for
-    an unknown state.
+    """Return a Survey of everything below some paths: partitions to read, segments in states that
+    ``include`` does not name, skipped paths, and log directories. A path that is given itself is
+    read in any state. Raise DirectoryError if a path does not exist or holds no log; ValueError for
+    an unknown state; OSError if a directory cannot be listed or a file name has an impossible
+    offset. Without ``unreadable_raises`` a partition has the OSError of its own directory as
+    ``error``.
     """
     included = {"live", *parse_include(include)}
     given = list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
@@ -163,7 +165,8 @@ def _find_partitions(
 ) -> tuple[list[Partition], Layout]:
     """Return the partitions below paths in every state, sorted, each directory once, and the layout
     of all paths together. Raise DirectoryError if a path does not exist or no path holds a log;
-    OSError if a directory cannot be listed (a partition directory only if ``unreadable_raises``).
+    OSError if a directory cannot be listed, or a file name has an impossible offset (in a partition
+    directory only if ``unreadable_raises``).
     """
     found: dict[tuple[Path, str], Partition] = {}
     parents: dict[Path, Path] = {}
@@ -213,7 +216,8 @@ def _sort_key(partition: Partition) -> tuple[str, int, int, str]:
 def _find_layout(path: Path, read: _ReadPartition) -> Layout:
     """Return the partitions and log directories in and below a path: a segment file, a partition
     directory, a log directory (perhaps empty) or a directory above some. Raise DirectoryError if it
-    does not exist, is no file or directory, or holds no log; OSError if it cannot be listed.
+    does not exist, is no file or directory or a file of another kind, or holds no log; OSError if
+    it cannot be listed.
     """
     if path.is_file():
         return Layout(partitions=[_read_file(path)])
@@ -356,7 +360,7 @@ def _read_file(path: Path) -> Partition:
     """Return the partition that consists of a single segment file. Topic and number come from the
     name of its directory; otherwise the topic is the name of the file, the number 0. Raise
     DirectoryError if the file's name or first bytes show another kind of file, or its base offset
-    is too large.
+    is too large; OSError if the file is gone.
     """
     name = parse_segment_name(path.name)
     if name is None:
@@ -381,8 +385,9 @@ _CONTENT_BYTES = 16
 
 
 def _recognize_content(path: Path) -> str | None:
-    """Return what a file is (``text`` or the name of a format) if its first bytes show that it is
-    no segment. Return None if it may be a segment, or cannot be read.
+    """Return a description of a file if its first bytes show that it is no segment: ``text``,
+    ``Parquet``, ``compressed with gzip`` or ``compressed with zstd``. Return None if it may be a
+    segment, or cannot be read.
 
     As the base offset of a segment, such bytes would be above 2^60.
     """
@@ -549,7 +554,8 @@ class _Search:
         """Add the ``empty`` partitions of a log directory to ``out``, except those with a log
         below. Add to its skipped paths: directories of ``others`` with segments or partitions, or
         that cannot be listed; logs below a partition; logs deeper below ``others``, only if ``out``
-        has no partitions yet. Raise DirectoryError if there are too many directories.
+        has no partitions yet. Raise DirectoryError if there are too many directories; OSError if
+        one of ``empty`` cannot be listed.
 
         Args:
             out: Layout of the log directory, which is extended.
@@ -583,9 +589,10 @@ class _Search:
         self, out: Layout, empty: Sequence[Partition], others: Sequence[Path], level: int
     ) -> None:
         """Add to ``out`` the log directories below a directory that is not one itself; its
-        partitions without segments if there are none. Skip, with a reason, directories that have
-        segments and no partition name, cannot be listed, or lie too deep. Raise DirectoryError if
-        there are too many directories.
+        partitions without segments if there are none. Skip, with a reason, directories of
+        ``others`` that have segments, cannot be listed, or lie too deep. Ignore hidden ones. Raise
+        DirectoryError if there are too many directories; OSError if one of ``empty`` cannot be
+        listed.
 
         Args:
             out: Layout of the directory, which is extended.
@@ -626,7 +633,8 @@ class _Search:
     ) -> Layout | None:
         """Return what lies below a partition without segments if that is a log. Return None
         otherwise, after adding its skipped paths to ``out``; also if the partition has an error,
-        lies MAX_LEVELS levels deep, or is gone.
+        lies MAX_LEVELS levels deep, or is gone. Raise OSError if its directory cannot be listed;
+        DirectoryError after MAX_DIRECTORIES directories.
         """
         if partition.error is not None or level == MAX_LEVELS:
             return None

@@ -52,8 +52,9 @@ def read_header_rows(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the values of ``columns``, as a tuple, for each batch of a segment from byte ``start``
     on whose column ``where`` is true, read by the kernels if ``columnar``. Timestamps are in
-    milliseconds. If ``damage`` is RAISE, raise CodecError at a damaged batch and UnreadableError
-    for an unreadable file; otherwise skip damaged batches, and yield nothing of an unreadable file.
+    milliseconds. If ``damage`` is RAISE, iterating raises CodecError at a damaged batch, and
+    UnreadableError, which is one too, for an unreadable file. Otherwise damaged batches are
+    skipped, and an unreadable file yields nothing.
 
     Args:
         segment: The segment.

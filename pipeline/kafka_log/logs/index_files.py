@@ -94,8 +94,9 @@ def find_position_by_index(
     segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
 ) -> int:
     """Return the byte position of a batch, or of the end of the batches, before which no record has
-    ``offset`` or a later one, or none has ``timestamp`` or a later one; the higher position if both
-    are given. Return 0 if the indexes are unusable or batch headers contradict them.
+    ``offset`` or a later one, or none has ``timestamp`` (milliseconds) or a later one; the higher
+    position if both are given. Return 0 if both are None, the file name has no offset, the indexes
+    are unusable, or batch headers contradict them.
     """
     if not segment.has_offset_in_name:
         return 0
@@ -111,9 +112,9 @@ def find_start_position(
     segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
 ) -> int:
     """Return the byte position of the first batch that may have a record with ``offset`` or later
-    and with ``timestamp`` or later (None: any), by all batch headers. If there is none, return the
-    end of the batches, or where damage begins; 0 if the file cannot be read. For a file in an
-    object store return what its indexes say.
+    and with ``timestamp`` (milliseconds) or later (None: any), by all batch headers. If there is
+    none, return the end of the batches, or where damage begins; 0 if the file cannot be read. For a
+    file in an object store return what its indexes say.
 
     All batch headers before it are read, because an index does not show that a header contradicts itself. For a file in an object store the
     indexes are trusted, because each header takes a request.
@@ -219,7 +220,8 @@ def _read_headers(
     segment: Segment, start: int, stop: int | None, engine: Engine
 ) -> Iterator[_Header]:
     """Yield a _Header for each batch from byte ``start`` up to ``stop`` (None: to the end), until
-    the first damage. ``first`` is the last offset if the header has no first one.
+    the first damage; nothing for an unreadable file. ``first`` is the last offset if the header has
+    no first one.
     """
     scanner = header_scanner(
         segment.path,

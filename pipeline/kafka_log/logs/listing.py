@@ -25,7 +25,9 @@ _ENDING = ".log"
 
 
 def list_children(path: Path) -> list[Path]:
-    """Return the paths in a directory and in its ``kafka-tiered-storage`` directory, each sorted by name. Raise OSError if it cannot be listed."""
+    """Return the paths in a directory and in its ``kafka-tiered-storage`` directory, those of each
+    sorted by name. Raise OSError if one of the two cannot be listed.
+    """
     tier = path / TIERED_STORAGE_DIRECTORY
     parents = [path, tier] if is_directory(tier) else [path]
     return [child for one in parents for child in sorted(one.iterdir(), key=lambda c: c.name)]
@@ -94,8 +96,8 @@ def list_segment_files(directory: Path) -> list[SegmentFile]:
 
 
 def is_directory(path: Path | os.DirEntry[str]) -> bool:
-    """Return whether a path is a directory or a link to one. Return False if it does not exist, or
-    a link cannot be followed.
+    """Return whether a path is a directory or a link to one. Return False if it does not exist,
+    cannot be examined, or is a link that cannot be followed.
     """
     try:
         return path.is_dir()

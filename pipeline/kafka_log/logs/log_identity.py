@@ -19,9 +19,10 @@ _SAMPLE = 4096
 
 
 def identify_log(partition: Partition) -> dict[str, Any]:
-    """Return values that identify the log in a partition directory, as a dict of JSON types: the
-    topic id, if known, and cluster id, node id and directory id from ``meta.properties``, as far as
-    known; without usable ids there the path of the directory.
+    """Return a dict of JSON values that identify the log in a partition directory: ``topic_id`` if
+    it is known, and ``cluster``, ``node`` and ``disk`` (directory id) from ``meta.properties``, as
+    far as known. If that has neither a directory id nor both other ids, or cannot be read, ``path``
+    has the path of the directory instead.
 
     The ids stay the same when the log directory is moved, copied or mounted elsewhere. The path is used because nothing else distinguishes two
     replicas.

@@ -54,7 +54,8 @@ class LogStarts:
     def get(self, partition: Log) -> int | None:
         """Return the log start offset that the checkpoint beside a partition directory states.
         Return None if no file states it, it is not above the first base offset, or the partition
-        has no live or remote segments or is a directory in tiered storage.
+        has no live or remote segments or is a directory in tiered storage. Raise OSError if the
+        directory of the checkpoint may not be searched, or its store cannot be asked.
 
         Segments in tiered storage are part of the log if the partition has them.
         """
@@ -91,7 +92,8 @@ def candidate_log_directories(directory: Path) -> list[Path]:
 
 def _read_checkpoint(path: Path) -> Mapping[tuple[str, int], int] | None:
     """Return the offsets in a checkpoint file by topic and partition number. Return None if the
-    file does not exist, ``{}`` if it is invalid or cannot be read.
+    file does not exist, ``{}`` if it is invalid or cannot be read. Raise OSError if its directory
+    may not be searched, or its store cannot be asked.
     """
     if not path.is_file():
         return None

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 def within_offsets(
     segments: Sequence[Segment], offsets: Range, only: frozenset[int] | None = None
 ) -> list[Segment]:
-    """Return the segments of a partition that may hold offsets of the half-open range; with
-    ``only`` one of these offsets. Leave out a segment only if its name and the next one exclude
-    them, and its first and last batch, and those of the next one, lie where names say. Segments
-    without a canonical name are always included.
+    """Return the segments of a partition that may hold offsets of the half-open range ``offsets``;
+    with ``only`` (None: any), that may hold one of these offsets too. A segment is left out if its
+    name and that of the next one exclude them, and the first and last batch of both lie where the
+    names say. Segments without a canonical name are always included. No error is raised for a file
+    that cannot be read.
 
     Names alone decide about files in a store, where each header would be a request, and about files whose headers cannot be read.
     """
@@ -87,8 +88,9 @@ def are_in_offset_order(segments: Sequence[Segment]) -> bool:
 
 
 def read_offsets(segment: Segment) -> tuple[int, int] | None:
-    """Return the lowest offset in the first and the last batch of a segment, and the one after the
-    highest. Return None for a file in a store, without batches, or whose headers cannot be read.
+    """Return the half-open range of offsets of a segment by two batches: from the lowest offset in
+    its first and last batch to the one after the highest. Return None for a file in a store,
+    without batches, or whose headers cannot be read.
     """
     if is_url(segment.path):
         return None
@@ -123,8 +125,8 @@ def _offsets_of_batch(segment: Segment, entry: Entry) -> tuple[int, int]:
 
 def _find_last_entry(segment: Segment) -> Entry | None:
     """Return the last batch of a segment before damage, found from the last entry of its offset
-    index on, or else by all headers; None if it has no batch. Raise UnreadableError if the file
-    cannot be read.
+    index on, or else by all headers; None if it has no batch, or a header scan cannot open it.
+    Raise UnreadableError if the file cannot be read again.
     """
     from kafka_log.logs.index_files import read_last_index_entry  # layouts of indexes
     from kafka_log.segment.batch_headers import entries

@@ -43,7 +43,9 @@ def is_topic_pattern(name: str) -> bool:
 
 
 def _split_names(text: str) -> list[str]:
-    """Return the parts of a text between its commas, except commas in braces, in brackets and after a backslash."""
+    """Return the parts of a text between its commas, unchanged, except commas in braces, in
+    brackets and after a backslash.
+    """
     parts, begin, depth, in_brackets, at = [], 0, 0, False, 0
     while at < len(text):
         character = text[at]
@@ -150,7 +152,9 @@ class PartitionFilter(Container[int]):
 
 
 def find_unmatched_topics(wanted: Iterable[str], topics: Iterable[str]) -> list[str]:
-    """Return the names and patterns that select none of ``topics``, sorted."""
+    """Return the names and patterns that select none of ``topics``, sorted. Raise PatternError, a
+    ValueError, for an invalid pattern that is no topic itself.
+    """
     there = set(topics)
     return sorted(
         name

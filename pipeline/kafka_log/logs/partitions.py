@@ -62,31 +62,33 @@ class SkippedPath:
 
 
 def filter_by_topics(
-    passed_over: Iterable[SkippedPath], topics: Collection[str] | None
+    skipped: Iterable[SkippedPath], topics: Collection[str] | None
 ) -> list[SkippedPath]:
-    """Return the skipped paths that may belong to one of ``topics`` (names and patterns), also those of unknown topics. None: any topic."""
+    """Return the skipped paths that may belong to one of ``topics`` (names and patterns; None: any
+    topic), also those of unknown topics. Raise PatternError for an invalid pattern.
+    """
     wanted = None if topics is None else TopicFilter(topics)
-    return [
-        one for one in passed_over if wanted is None or one.topic is None or one.topic in wanted
-    ]
+    return [one for one in skipped if wanted is None or one.topic is None or one.topic in wanted]
 
 
 def filter_segments_by_topics(
     segments: Iterable[Segment], topics: Collection[str] | None
 ) -> list[Segment]:
-    """Return the segments of some topics (names and patterns). None: any topic."""
+    """Return the segments of some topics (names and patterns; None: any topic). Raise PatternError
+    for an invalid pattern.
+    """
     wanted = None if topics is None else TopicFilter(topics)
     return [segment for segment in segments if wanted is None or segment.topic in wanted]
 
 
-def describe_skipped(passed_over: Sequence[SkippedPath]) -> str:
+def describe_skipped(skipped: Sequence[SkippedPath]) -> str:
     """Return one line that lists skipped paths with their reasons, the first five by name, and says
     how to read them, if one of them is a file or a directory with segments.
     """
-    places = ", ".join(f"{one.path} ({one.reason})" for one in passed_over[:_SAID])
-    more = f" and {len(passed_over) - _SAID} more" if len(passed_over) > _SAID else ""
+    places = ", ".join(f"{one.path} ({one.reason})" for one in skipped[:_SAID])
+    more = f" and {len(skipped) - _SAID} more" if len(skipped) > _SAID else ""
     # The reason is a noun, such as "a dangling link", if there is nothing to read.
-    is_readable = any(not one.reason.startswith("a ") for one in passed_over)
+    is_readable = any(not one.reason.startswith("a ") for one in skipped)
     how = "; to read a directory or file with another name, pass its path" if is_readable else ""
     return f"skipped: {places}{more}{how}"
 
@@ -201,7 +203,8 @@ def select_partitions(
 ) -> list[Partition]:
     """Return the partitions of some topics and with some numbers (None: all), in the given order.
     Raise NotFoundError if a name or pattern selects no topic, or a number or range no partition of
-    these topics; its text says which ``include`` helps if ``excluded`` segments have it.
+    these topics; its text says which ``include`` helps if ``excluded`` segments have it. Raise
+    PatternError for an invalid pattern. Both are ValueErrors.
 
     Args:
         found: All partitions.
@@ -230,18 +233,18 @@ def select_partitions(
 
 
 def make_missing_topic_error(
-    missing: Sequence[str], there: Iterable[str], excluded: Iterable[Segment] = ()
+    missing: Sequence[str], existing: Iterable[str], excluded: Iterable[Segment] = ()
 ) -> NotFoundError:
     """Return, not raise, the NotFoundError for names and patterns (``missing``) that select none of
-    the topics ``there``. It says if a pattern would match internal topics, but does not begin with
-    two underscores, and if ``excluded`` segments have such a topic, how to include them.
+    the topics ``existing``. It says if a pattern would match internal topics, but does not begin
+    with two underscores, and if ``excluded`` segments have such a topic, how to include them.
 
     Args:
         missing: Names and patterns.
-        there: Topics that exist.
+        existing: Topics that exist.
         excluded: Segments that are not read; if a missing name or pattern selects one of them, the error names its state.
     """
-    wanted, topics = TopicFilter(missing), set(there)
+    wanted, topics = TopicFilter(missing), set(existing)
     states = {segment.state for segment in excluded if segment.topic in wanted}
     error = make_not_found_error("topic", missing, topics, states)
     if internal := wanted.find_excluded(topics):
@@ -252,19 +255,19 @@ def make_missing_topic_error(
 
 
 def make_not_found_error(
-    what: str, missing: Iterable[Any], there: Iterable[Any], states: Collection[State] = ()
+    what: str, missing: Iterable[Any], existing: Iterable[Any], states: Collection[State] = ()
 ) -> NotFoundError:
     """Return, not raise, the NotFoundError that no topic, partition or group (``what``) has the
-    names ``missing``. It lists up to 20 of the existing names ``there``, and similar ones; if
-    ``states`` is not empty also the option that includes these states.
+    names ``missing``. It lists up to 20 of the names ``existing``, and similar ones; if ``states``
+    is not empty also the option that includes these states.
 
     Args:
         what: The kind of thing: topic, partition or group.
         missing: Names or numbers that do not exist.
-        there: Names or numbers that exist.
+        existing: Names or numbers that exist.
         states: States of excluded segments that have the missing names; the error says which option includes them.
     """
-    names, wanted = sorted(there), sorted(missing)
+    names, wanted = sorted(existing), sorted(missing)
     listed = ", ".join(map(_format_name, names[:20])) + (", ..." if len(names) > 20 else "")
     texts = [name for name in names if isinstance(name, str)]
     like = [

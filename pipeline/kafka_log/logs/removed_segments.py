@@ -29,9 +29,9 @@ def history_options(segment: Segment) -> dict[str, Any]:
 
 
 def read_history(segments: Sequence[Segment], read: Callable[[Sequence[Segment]], T]) -> T:
-    """Return ``read(segments)``; if retention deletes a segment meanwhile, call it again with the
-    segments after that one, perhaps none. Raise UnreadableError if a segment cannot be read, or is
-    gone and retention does not explain it.
+    """Return ``read(segments)``; if retention deletes a segment meanwhile, warn, and call it again
+    with the segments after that one, perhaps none. Raise UnreadableError if a segment cannot be
+    read, or is gone and retention does not explain it; other errors of ``read`` pass through.
 
     ``read`` interprets segments by the segments before them, such as transactions. Retention deletes earlier segments too, and transactions that
     began in them would seem to continue.

@@ -75,8 +75,10 @@ def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
 
 def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) -> int:
     """Return the offset after the last readable record of a partition's segments, in any state, at
-    least the highest base offset in their names; 0 if nothing is known. Under ``salvage`` also
-    records of torn batches count. Damage and unreadable files are ignored.
+    least the highest base offset in their names; 0 if nothing is known. Damage and unreadable files
+    are ignored, except that ``strict`` raises CodecError for them. Under ``salvage`` also records
+    of torn batches count; under other policies raise CodecError if the last offset is the largest
+    possible one.
 
     Segments that are not part of the log, such as deleted ones, count too. Under ``salvage``, records of torn batches count, but not offsets
     that contradict the name of their segment.
@@ -91,7 +93,9 @@ def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) 
 def _read_chain_end(segments: Sequence[Segment], policy: Policy) -> int:
     """Return the offset after the last readable record of consecutive segments, at least the
     highest base offset in their names; 0 if neither exists. Ignore damage and unreadable files, and
-    under ``salvage`` offsets that contradict the name of their segment.
+    under ``salvage`` offsets that contradict the name of their segment. Raise CodecError for them
+    under ``strict``, and if the last offset is the largest possible one unless the policy is
+    ``salvage``.
 
     The last segment that has records is read under the policy; of the others the last headers suffice.
     """
@@ -145,8 +149,8 @@ def read_segment_end(
 ) -> LogEnd | None:
     """Return the end of a segment by the headers from its last index entry on; None if it has no
     batch. Verify no checksum, and ignore an incomplete batch at the end. Raise CodecError if the
-    last offset is the largest possible one; also if a header there is damaged by ``policy`` or the
-    file cannot be read, unless ``on_damage`` is ``keep``.
+    last offset is the largest possible one. Raise it too if a header there is damaged by ``policy``
+    or the file cannot be read, unless ``on_damage`` is ``keep`` and the policy is not ``strict``.
     """
     if not segment.size:
         return None
@@ -179,9 +183,9 @@ def read_segment_end(
 
 
 def select_newest_replicas(partitions: Iterable[T]) -> list[T]:
-    """Return one replica of each topic partition: the one whose log end has the highest leader
-    epoch, then offset, which Kafka would make the leader; the first of equal ones. A replica whose
-    end is damaged or cannot be read counts as lowest.
+    """Return one replica of each topic partition, in the order in which these come first: the one
+    whose log end has the highest leader epoch, then offset, which Kafka would make the leader; the
+    first of equal ones. A replica whose end is damaged or cannot be read counts as lowest.
     """
     replicas: dict[tuple[str, int], list[T]] = {}
     for partition in partitions:

@@ -58,9 +58,9 @@ def merge_tiered_segments(
 
 
 def find_tiered_partitions(partitions: Iterable[Partition]) -> Iterator[tuple[Partition, int]]:
-    """Yield the live partitions whose segments overlap with remote ones of the same topic and
+    """Yield the partitions whose live segments overlap with remote ones of the same topic and
     number, each with its first live base offset: some remote segment begins at or after it. Ignore
-    live segments without an offset in the name.
+    live segments without a canonical file name.
     """
     found = list(partitions)
     last: dict[tuple[str, int], int] = {}

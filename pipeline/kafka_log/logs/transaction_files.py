@@ -111,12 +111,12 @@ class _TransactionFiles:
         batch headers after it. Raise _UntrustedFiles if headers have to be read instead; CodecError
         or OSError if a batch or file cannot be read.
         """
-        walked = _small_at_end(self.segments)
-        if len(walked) == len(self.segments):
-            if self._read_producers(walked[0].base_offset) is not None:
+        scanned = _small_at_end(self.segments)
+        if len(scanned) == len(self.segments):
+            if self._read_producers(scanned[0].base_offset) is not None:
                 raise _UntrustedFiles
-            walked = []  # what is kept may know of transactions that began before the log
-        at, start = self._find_newest_snapshot(walked)
+            scanned = []  # what is kept may know of transactions that began before the log
+        at, start = self._find_newest_snapshot(scanned)
         aborted: list[AbortedTransaction] = []
         for segment, end in zip(self.segments, self.ends, strict=True):
             if segment.base_offset >= at:
@@ -140,16 +140,17 @@ class _TransactionFiles:
             (*aborted, *after.aborted), after.last_stable_offset, after.open_first_offsets
         )
 
-    def _find_newest_snapshot(self, walked: Sequence[Segment]) -> tuple[int, int | None]:
+    def _find_newest_snapshot(self, scanned: Sequence[Segment]) -> tuple[int, int | None]:
         """Return the newest offset with a valid producer snapshot, and its byte position if it lies
-        inside the last segment; None as position if it is the base offset of a segment. Other
-        offsets are ignored, and those above the base offset of the first of ``walked``. Without one
-        return (0, None) if the log begins at offset 0, and raise _UntrustedFiles otherwise.
+        inside the last segment; None as position if it is the base offset of a segment. Ignore
+        other offsets, and those above the base offset of the first of ``scanned``. Without such a
+        snapshot return (0, None) if the log begins at offset 0, else raise _UntrustedFiles. Raise
+        CodecError or OSError if the directory or the last segment cannot be read.
         """
         bases = {segment.base_offset for segment in self.segments}
         last = self.segments[-1]
         for offset in sorted(list_snapshot_offsets(self.directory), reverse=True):
-            if walked and offset > walked[0].base_offset:
+            if scanned and offset > scanned[0].base_offset:
                 continue
             if offset > last.base_offset and self._read_producers(offset) is not None:
                 start = _find_position(last, offset, self.engine)
@@ -176,9 +177,10 @@ class _TransactionFiles:
 
     def _read_aborted(self, segment: Segment, end: int) -> list[AbortedTransaction]:
         """Return the transactions that markers in a segment below offset ``end`` abort: from its
-        transaction index, ``[]`` if snapshots show none, else from its headers. Raise
-        _UntrustedFiles if the index is invalid, or neither an index nor a producer snapshot at the
-        segment's start exists.
+        transaction index; ``[]`` if there is no index and snapshots show none; else from its
+        headers. Raise _UntrustedFiles if the index is invalid, or neither an index nor a producer
+        snapshot at the segment's start exists; CodecError or OSError if the index or the segment
+        cannot be read.
         """
         base = segment.base_offset
         # The last segment may have grown since the newest snapshot.
@@ -243,8 +245,9 @@ class _TransactionFiles:
     ) -> None:
         """Look up the first batches and abort markers of some aborted transactions and some open
         ones (``begun``: first offsets by producer id). Raise _UntrustedFiles if one of them
-        contradicts the files, or a transaction is both aborted and open. Stop at the request limit,
-        after at least one transaction. ``at`` is not used.
+        contradicts the files, or a transaction is both aborted and open; CodecError if a segment
+        cannot be read. Stop at the request limit, after at least one transaction. ``at`` is not
+        used.
         """
         ended = {(one.producer_id, one.first_offset) for one in aborted}
         for producer, first in begun.items():
@@ -266,7 +269,8 @@ class _TransactionFiles:
     def _check_batch(self, offset: int, producer: int, marker: ControlRecordType | None) -> None:
         """Raise _UntrustedFiles if the batch at ``offset`` is of another producer, begins at
         another offset, or is not the control batch ``marker`` (data if None). Do nothing if no
-        batch has the offset: it may have been deleted or compacted away.
+        batch has the offset: it may have been deleted or compacted away. Raise CodecError if the
+        segment is damaged before it or cannot be read.
         """
         segment = next((s for s in reversed(self.segments) if s.base_offset <= offset), None)
         if segment is None:
@@ -303,9 +307,9 @@ def _small_at_end(segments: Sequence[Segment]) -> Sequence[Segment]:
 
 def _read_index(path: Path, base: int, end: int | None) -> list[AbortedTransaction] | None:
     """Return the entries of a transaction index; None if the file does not exist. Raise
-    _UntrustedFiles if the file is empty, too large or invalid, its last offsets do not ascend, or
-    one lies outside of ``base`` to ``end`` (exclusive, None: no limit); OSError if it cannot be
-    read.
+    _UntrustedFiles if the file is empty, too large or invalid, a first offset is not before its
+    last one, or last offsets do not ascend or lie outside of ``base`` to ``end`` (exclusive, None:
+    no limit). Raise OSError if the file cannot be read.
 
     Args:
         path: The index.

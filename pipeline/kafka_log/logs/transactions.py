@@ -271,9 +271,10 @@ def track_transactions(
 
 
 def sort_steps(steps: Iterable[Step], segments: Sequence[Segment]) -> Iterator[Step]:
-    """Yield the transactional batches ``steps`` of ``segments`` in the order of their offsets, each
-    offset once. They are yielded as they come if the segments are in this order; if segments have
-    wrong names or overlap, all of them are held in memory first.
+    """Yield the transactional batches ``steps`` of ``segments`` in the order of their offsets. If
+    the segments are in this order, yield them as they come. If segments have wrong names or
+    overlap, hold all of them in memory first, and yield the first of several with one base offset.
+    Errors of ``steps`` pass through.
     """
     if are_in_offset_order(segments):
         yield from steps
@@ -285,23 +286,30 @@ def sort_steps(steps: Iterable[Step], segments: Sequence[Segment]) -> Iterator[S
 
 
 def _end_transaction(
-    header: TransactionalBatch, kind: ControlRecordType, one: _OpenTransaction | None
+    header: TransactionalBatch, kind: ControlRecordType, transaction: _OpenTransaction | None
 ) -> ObservedTransaction:
-    """Return the transaction ``one`` as committed or aborted, with the marker ``header`` as its
-    last offset. If ``one`` is None, return one without first offset, and with 0 records.
+    """Return ``transaction`` as committed or aborted (``kind``), with the marker ``header`` as its
+    last offset. If ``transaction`` is None, return one without first offset, and with 0 records.
     """
     state = (
         TransactionState.ABORTED if kind is ControlRecordType.ABORT else TransactionState.COMMITTED
     )
     last, time = header.base_offset, _known_time(header.max_timestamp)
-    if one is None:
+    if transaction is None:
         epoch = header.producer_epoch
         return ObservedTransaction(
             state, header.producer_id, epoch, None, last, last_timestamp=time
         )
-    epoch, first = one.producer_epoch, one.first_offset
+    epoch, first = transaction.producer_epoch, transaction.first_offset
     return ObservedTransaction(
-        state, header.producer_id, epoch, first, last, one.first_timestamp, time, one.records
+        state,
+        header.producer_id,
+        epoch,
+        first,
+        last,
+        transaction.first_timestamp,
+        time,
+        transaction.records,
     )
 
 
@@ -466,8 +474,8 @@ def _steps(
 
 
 def pair_with_marker_kind(header: TransactionalBatch, markers: MarkerReader) -> Step:
-    """Return a batch with COMMIT or ABORT if it is a transaction marker; with None if it is another
-    control batch or data. Raise UnreadableError if the file cannot be read.
+    """Return a batch with COMMIT or ABORT if it is a transaction marker; with None if it is data,
+    or another or a damaged control batch. Raise UnreadableError if the file cannot be read.
     """
     if not header.is_control:
         return header, None

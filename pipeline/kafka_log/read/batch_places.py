@@ -40,16 +40,16 @@ class BatchPosition(NamedTuple):
     leader_epoch: int
 
 
-def iter_batches(segment: Segment, start: int, wanted: Selection) -> Iterator[BatchPosition]:
+def iter_batches(segment: Segment, start: int, selection: Selection) -> Iterator[BatchPosition]:
     """Yield position, offsets and leader epoch of each complete batch of a segment from byte
     ``start`` on, where a batch begins. ``first`` is None for compressed legacy messages. If damage
-    is an error for ``wanted``, raise CodecError at damage and for an unreadable file, and verify no
-    checksum; otherwise leave out damaged batches, and those that end at the largest possible
-    offset.
+    is an error for ``selection``, or its policy is ``strict``, iterating raises CodecError at
+    damage and for an unreadable file. Otherwise damaged batches are left out, and those that end at
+    the largest possible offset. Checksums are verified only if damage is no error.
 
     Damaged batches are left out because any number in them may be wrong.
     """
-    if wanted.raises:
+    if selection.raises:
         columns = HeaderColumns(_COLUMNS, os.fspath(segment.path))
         for entry in entries(segment.path, segment.tail, start):
             first, last, bound, epoch = columns.read(entry)
@@ -61,7 +61,7 @@ def iter_batches(segment: Segment, start: int, wanted: Selection) -> Iterator[Ba
         return
     reader = SegmentReader(
         segment.path,
-        policy=wanted.policy,
+        policy=selection.policy,
         start=start,
         tail=segment.tail,
         records=False,
@@ -90,7 +90,7 @@ def start_before(segment: Segment, offset: int) -> int:
     return find_position_by_index(segment, offset - 1, None)
 
 
-def split_positions(segment: Segment, offset: int, wanted: Selection) -> tuple[int, int]:
+def split_positions(segment: Segment, offset: int, selection: Selection) -> tuple[int, int]:
     """Return two byte positions: where to begin reading from ``offset`` on, and where to end
     reading what lies before ``offset``. They are equal unless the offset lies inside a batch. If
     damage before the offset is an error, return the end of the last good batch, and the segment's
@@ -101,13 +101,15 @@ def split_positions(segment: Segment, offset: int, wanted: Selection) -> tuple[i
     """
     found = [start_before(segment, offset)]
     try:
-        return read_steadily(segment.path, lambda: _split_positions(segment, offset, wanted, found))
+        return read_steadily(
+            segment.path, lambda: _split_positions(segment, offset, selection, found)
+        )
     except CodecError:
         return found[-1], segment.size
 
 
 def _split_positions(
-    segment: Segment, offset: int, wanted: Selection, seen: list[int]
+    segment: Segment, offset: int, selection: Selection, seen: list[int]
 ) -> tuple[int, int]:
     """Return two byte positions: where to begin reading from ``offset`` on, and where to end
     reading what lies before it; they differ only if it lies inside a batch. ``seen[0]`` is where
@@ -116,7 +118,7 @@ def _split_positions(
     """
     at, before = seen[0], None
     both: tuple[int, int] | None = None
-    for batch in iter_batches(segment, at, wanted):
+    for batch in iter_batches(segment, at, selection):
         if both is not None:
             # A batch that reaches into those after it has a header that contradicts itself.
             if batch.first is None or batch.first >= offset:
@@ -136,7 +138,7 @@ def _split_positions(
 
 
 def last_before(
-    segments: Sequence[Segment], offset: int, wanted: Selection
+    segments: Sequence[Segment], offset: int, selection: Selection
 ) -> BatchPosition | None:
     """Return the last batch, of the last segment that has one, that begins before ``offset``; None
     if there is none. Raise CodecError for damage before it, and for an unreadable file, unless the
@@ -146,7 +148,7 @@ def last_before(
         if segment.has_offset_in_name and segment.base_offset >= offset:
             continue
         found = None
-        for batch in iter_batches(segment, start_before(segment, offset), wanted):
+        for batch in iter_batches(segment, start_before(segment, offset), selection):
             if (batch.last if batch.first is None else batch.first) >= offset:
                 break
             found = batch
@@ -156,19 +158,19 @@ def last_before(
 
 
 def first_of_later_epoch(
-    segments: Sequence[Segment], leader_epoch: int, wanted: Selection
+    segments: Sequence[Segment], leader_epoch: int, selection: Selection
 ) -> int | None:
-    """Return the first offset of the first batch whose leader epoch is higher than
-    ``leader_epoch``; None if there is none. Raise CodecError for damage, and for an unreadable
-    file, unless the selection accepts damage.
+    """Return the first offset of the first batch whose leader epoch is higher than ``leader_epoch``
+    (its last one if the header does not state the first); None if there is no such batch. Raise
+    CodecError for damage, and for an unreadable file, unless the selection accepts damage.
     """
     start = 0
     for i, segment in enumerate(segments):
-        first = next(iter_batches(segment, 0, wanted), None)
+        first = next(iter_batches(segment, 0, selection), None)
         if first is not None and first.leader_epoch <= leader_epoch:
             start = i
     for segment in segments[start:]:
-        for batch in iter_batches(segment, 0, wanted):
+        for batch in iter_batches(segment, 0, selection):
             if batch.leader_epoch > leader_epoch:
                 return batch.last if batch.first is None else batch.first
     return None
@@ -178,9 +180,10 @@ def needed_segments(
     segments: Sequence[Segment], start: int, end: int, *, transactions: bool
 ) -> tuple[Segment, ...]:
     """Return the consecutive segments that a reader of the offsets ``start`` (included) to ``end``
-    (excluded) needs: from the last that begins before ``start``, else the first of all, to before
-    the next that begins at or after ``end``; at least one if there is any. With ``transactions``
-    also those before and after in which transactions of these offsets may begin or end.
+    (excluded) needs; at least one if there is any. They begin with the last one that begins before
+    ``start``, else with the first of all. They end before the first later one that begins at or
+    after ``end``. With ``transactions`` also those before and after in which transactions of these
+    offsets may begin or end.
 
     With ``transactions`` the segments begin where a producer snapshot states the open
     transactions, and end where a snapshot shows that none of the transactions before ``end`` is open.

@@ -125,8 +125,9 @@ class PartitionFollower:
 
     def read_new(self, partition: Partition) -> Iterator[pa.RecordBatch]:
         """Yield the selected records that were not returned yet, by a new listing of the partition;
-        only live segments count. Files that are gone meanwhile are skipped. Report damage,
-        truncation and a replaced log to ``watch`` or as a message. No CodecError is raised.
+        only live segments count. Files that are gone meanwhile are skipped. Damage goes to
+        ``watch``; a truncated, rewritten or replaced log is reported by ``say``. No CodecError is
+        raised.
         """
         self.partition = partition
         segments = [segment for segment in partition.segments if segment.state == "live"]
@@ -179,10 +180,11 @@ class PartitionFollower:
         yield from self._read_bytes(replace(segment, size=status.st_size), known, following)
 
     def _find_start(self, segment: Segment) -> int:
-        """Return the position at which the reading of a file begins that was not read yet: a
-        position at or before the next unread offset, if there is one; else the file's end if no
-        record of it is selected; else that of the selection's first offset or timestamp by the
-        indexes (policy ``kafka`` only), or 0. Report offsets that were deleted unread.
+        """Return the byte position at which reading begins in a file that was not read yet. If the
+        next unread offset is known, it is a position at or before that. Else it is the file's end
+        if no record of it is selected; under the policy ``kafka`` the position of the selection's
+        first offset or timestamp by the indexes; otherwise 0. Report offsets that were deleted
+        unread.
         """
         if self._next_offset is not None:
             if segment.base_offset >= self._next_offset:
@@ -214,7 +216,7 @@ class PartitionFollower:
         """Yield the records from ``file.position`` on, report damaged batches, and advance
         ``file.position``: to the end of the file, or to a batch that may still be written, which is
         read again later. ``following`` is the base offset of the next segment, None if there is
-        none.
+        none. Iterating raises FileNotFoundError if the file is gone at the end.
         """
         begin = file.position
         held: int | None = None
@@ -317,7 +319,10 @@ class PartitionFollower:
         return file.is_torn
 
     def _note_last_batch(self, segment: Segment, file: _Followed, begin: int) -> None:
-        """Note the last batch before ``file.position``, of those from byte ``begin`` on, and the offset after it."""
+        """Note the last batch before ``file.position``, of those from byte ``begin`` on, and the
+        offset after it. Do nothing if there is none, or nothing was read. Raise FileNotFoundError
+        if the file is gone.
+        """
         if file.position <= begin:
             return
         if file.last is None:
@@ -342,7 +347,9 @@ class PartitionFollower:
         )
 
     def _say_truncated(self, segment: Segment, file: _Followed) -> None:
-        """Report that the broker truncated a file that was read further, and go on at its end."""
+        """Report that the broker truncated a file that was read further, and set ``file`` to go on
+        at its end. Raise FileNotFoundError if the file is gone.
+        """
         found = _read_last_header(segment.path, 0, None)
         offset = segment.base_offset if found is None else found.last_offset + 1
         file.position = 0 if found is None else found.end
@@ -351,7 +358,9 @@ class PartitionFollower:
         self._say_shorter(offset)
 
     def _find_again(self, segment: Segment, file: _Followed) -> None:
-        """Report that a file was truncated and written again since it was read, and go on at the first unread offset."""
+        """Report that a file was truncated and written again since it was read, and set ``file`` to
+        go on at the first unread offset.
+        """
         assert self._next_offset is not None
         self._say(
             f"{self._name}: the log was truncated and written again below offset {self._next_offset}: its new records before that"

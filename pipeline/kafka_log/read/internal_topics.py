@@ -87,8 +87,9 @@ class InternalTopic:
     ) -> Decoded:
         """Return the decoded key and value of a record, with secrets only if ``show_secrets``.
         Never raise for invalid bytes, also if ``strict``: the error is in the result, with the part
-        that could be read. ``strict`` rejects bytes after a value and unknown forms; ``file`` and
-        ``position`` are for the error.
+        that could be read. So it is for a null key or value (None) that the topic does not allow.
+        ``strict`` rejects bytes after a value and unknown forms; ``file`` and ``position`` are for
+        the error.
         """
         return self._read(key, value, _Bytes(strict, file, position, show_secrets))
 
@@ -335,8 +336,9 @@ def to_json(
     layout: Layout, fields: Any, without: Container[str] = (), *, show_secrets: bool = False
 ) -> dict[str, Any]:
     """Return the fields of a layout as JSON values, with the names of Kafka's JSON messages. Leave
-    out hidden fields, those in ``without``, and tagged fields with their default value. Secrets are
-    :data:`~codecgen.runtime.sensitive.REDACTED` unless ``show_secrets``; bytes become Base64.
+    out hidden and missing fields, those in ``without``, and tagged fields with their default value.
+    Secrets are :data:`~codecgen.runtime.sensitive.REDACTED` unless ``show_secrets``; bytes become
+    Base64.
     """
     out: dict[str, Any] = {}
     for f in layout.fields:

@@ -71,7 +71,9 @@ class PartitionFilters:
         """Return the row filter for the segments of a partition in the state ``state``; with
         read_committed it excludes aborted and undecided records. In live and remote segments it
         also excludes records below the log start offset, unless they are selected. Raise CodecError
-        for damage in transactions unless the selection accepts it.
+        for damage in transactions unless the selection accepts it, and, if offsets count from the
+        end, for damage there under ``strict``. Raise UnreadableError if retention removes a segment
+        meanwhile and ``lists_again`` is False.
         """
         if partition is not self._partition:
             self._count(partition)
@@ -86,8 +88,9 @@ class PartitionFilters:
 
     def segments(self, partition: Log) -> list[Segment]:
         """Return the segments of a partition that may hold selected offsets, by the base offsets in
-        their names; those without one are included. Raise CodecError for damage in transactions if
-        offsets count from the last stable offset, unless the selection accepts it.
+        their names; those without one are included. If offsets count from the end, raise CodecError
+        for damage in transactions (with read_committed, unless the selection accepts it), and for
+        damage at the end of the log under ``strict``.
         """
         self._count(partition)
         offsets = self._selection.offsets
@@ -103,7 +106,8 @@ class PartitionFilters:
     def _count(self, partition: Log) -> None:
         """Replace offsets of the selection that count from the end of ``partition`` by absolute
         ones; do nothing if that was done for it. The end is at most the last stable offset with
-        read_committed. Raise CodecError for damage in transactions unless the selection accepts it.
+        read_committed. Raise CodecError for damage in transactions unless the selection accepts it,
+        and for damage at the end of the log under ``strict``.
         """
         if partition is not self._counted:
             stable = None
@@ -130,7 +134,8 @@ class PartitionFilters:
 
     def _transactions_of(self, partition: Log) -> Transactions:
         """Return the transactions of a partition; read them only at the first call. Raise
-        CodecError for damage, and for an unreadable file, unless the selection accepts damage.
+        CodecError for damage, and for an unreadable file, unless the selection accepts damage;
+        UnreadableError if retention removes a segment meanwhile and ``lists_again`` is False.
         """
         asked = partition, self._asked.policy, self._asked.raises
         found = self._known.get(asked)
@@ -160,7 +165,8 @@ class PartitionFilters:
     def _transactions_in(self, segments: Sequence[Segment]) -> Transactions:
         """Return the transactions in segments: from transaction indexes and producer snapshots if
         damage is an error and these files suffice, else from batch headers. Raise CodecError for
-        damage, and for an unreadable file, unless the selection accepts damage.
+        damage, and for an unreadable file, unless the selection accepts damage; always
+        UnreadableError for a segment that retention deletes meanwhile.
         """
         from kafka_log.logs.transaction_files import read_transactions_from_files  # the codecs
         from kafka_log.logs.transactions import read_transactions  # not for other scans

@@ -102,7 +102,9 @@ class Output:
         self.schema = pa.schema([fields[name] for name in self.names])
 
     def convert(self, item: pa.RecordBatch | Unread, segment: Segment) -> Iterator[pa.RecordBatch]:
-        """Yield decoded rows with the columns of the stream. Places without a readable record have no row."""
+        """Yield ``item`` with the columns of the stream if it is rows; nothing for a place without
+        a readable record.
+        """
         if isinstance(item, pa.RecordBatch):
             yield self._table(item, segment)
 

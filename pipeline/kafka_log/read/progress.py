@@ -68,22 +68,23 @@ class _Known:
 class LogEnds:
     """End offsets of logs at each poll. Unchanged parts of a log are not read again."""
 
-    def __init__(self, wanted: Selection, engine: Engine = "auto") -> None:
+    def __init__(self, selection: Selection, engine: Engine = "auto") -> None:
         """Prepare polls.
 
         Args:
-            wanted: The policy, the handling of damage, and the isolation level, which says whether open transactions hold records back.
+            selection: The policy, the handling of damage, and the isolation level, which says whether open transactions hold records back.
             engine: Codecs that read batch headers.
         """
-        self._wanted = wanted
+        self._wanted = selection
         self._engine = engine
         self._known: dict[Key, _Known] = {}
 
     def find_end(self, key: Key, log: Log) -> Position | None:
         """Return the end of a log, after its last whole batch, as a Position; None if its directory
-        is gone. ``key`` (topic, partition) is for the cache. Raise CodecError for damage after the
-        last index entry unless the selection accepts it, and if the last offset is the largest
-        possible; FileNotFoundError or UnreadableError if a file is gone and its directory exists.
+        is gone. The log must have a segment; ``key`` (topic, partition) is for the cache. Raise
+        CodecError for damage after the last index entry unless the selection accepts it, and if the
+        last offset is the largest possible; FileNotFoundError or UnreadableError if a file is gone
+        and its directory exists.
 
         An incomplete tail of the active segment is not part of it.
         """
@@ -97,8 +98,8 @@ class LogEnds:
     def find_readable_end(self, key: Key, log: Log, end: Position) -> Position:
         """Return the position up to which a log that ends at ``end`` can be read: ``end`` itself,
         or under ``read_committed`` the first offset of its oldest open transaction, if one is open.
-        Call :meth:`find_end` for ``key`` first. Raise CodecError for damage unless the selection
-        accepts it.
+        Raise CodecError for damage unless the selection accepts it; KeyError under
+        ``read_committed`` if :meth:`find_end` was not called for ``key`` before.
         """
         if self._wanted.isolation != "read_committed":
             return end
@@ -261,7 +262,9 @@ def _is_there_still(log: Log, known: _Known) -> bool:
 
 
 def _fingerprint(segment: Segment, batch: BatchPosition) -> bytes:
-    """Return the first bytes of a batch, which identify it: they include its checksum."""
+    """Return the first bytes of a batch, which identify it: they include its checksum. Raise
+    UnreadableError if the file cannot be opened.
+    """
     with open_segment(segment.path) as file:
         length = min(FINGERPRINT, batch.end - batch.position)
         return read_what_there_is(file, batch.position, length, 0)

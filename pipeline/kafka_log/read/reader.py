@@ -80,15 +80,19 @@ class PlanReader:
         return self._batches_skipped + self._scanner.batches_skipped
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield the rows and events of all splits in order."""
+        """Yield the rows and events of all splits in order. Iterating raises what :meth:`read`
+        raises.
+        """
         for split in self.plan.splits:
             yield from self.read(split)
 
     def read(self, split: Split) -> Generator[Event, None, None]:
         """Yield the rows and events of one split, lost ranges after the rows, a SplitEnd last.
-        Raise CodecError for damage and an unreadable file unless the plan keeps or drops damage.
-        With ``on_error`` ``next_file`` go on to the SplitEnd instead; with ``lose_rest`` report the
-        rest of a corrupt file as lost (an unreadable file still raises).
+        Iterating raises CodecError for damage and an unreadable file, unless the plan keeps or
+        drops damage and is not ``strict``. With ``on_error`` ``next_file`` it goes on to the
+        SplitEnd instead; with ``lose_rest`` it reports the rest of a corrupt file as lost (a file
+        that is missing or may not be read still raises). It raises ValueError for a column that the
+        view lacks.
         """
         plan = self.plan
         columns = list(plan.rows.columns)
@@ -146,9 +150,10 @@ class PlanReader:
 
 
 def is_corrupt(error: CodecError) -> bool:
-    """Return whether an error means that a file's bytes are damaged: any CodecError, or an
-    UnreadableError for an I/O error or a file that became shorter. Return False if the file is
-    missing or may not be read, or its store does not answer.
+    """Return whether an error means that a file's bytes are damaged. Return True for any CodecError
+    except an UnreadableError, and for an UnreadableError of a file that became shorter or of an I/O
+    error of a disk. Return False if the file is missing or may not be read, or its store does not
+    answer.
     """
     if not isinstance(error, UnreadableError):
         return True
@@ -183,9 +188,9 @@ def _lost_ranges(scanner: Scanner) -> Iterator[Lost]:
 def _rest_of_file(
     error: CodecError, scanner: Scanner, last_flagged: Batch | None, split: Split
 ) -> Lost:
-    """Return the bytes of a split from the damage of ``error`` to its end, as a Lost range: from
-    the last flagged batch if the error is its damage, else from where the pass ended or the error
-    says, or from the start of the split. The last offset before it is included, if known.
+    """Return the bytes of a split from the damage of ``error`` to its end, as a Lost range. It
+    begins at the last flagged batch if the error is its damage, else where the pass ended or the
+    error says, else at the start of the split. The last offset before it is included, if known.
     """
     begin, end = scanner.reader.options.start, scanner.end
     stop = split.start + split.size

@@ -101,9 +101,11 @@ def scan(
 ) -> pa.RecordBatchReader:
     """Return the selected records of logs, or rows of a view, as a stream of Arrow record batches,
     partition by partition. ``policy`` and filters in ``options`` replace those of ``selection``
-    (None: all). Raise DirectoryError if there is no log; NotFoundError for a missing topic or
-    partition; ValueError for unknown columns, views and values of options. Reading it raises
-    CodecError for damage unless ``on_damage`` accepts it.
+    (None: all). Raise DirectoryError if there is no log, or a partition lies in two directories and
+    ``replicas`` is ``error``; NotFoundError for a missing topic or partition; OSError if a
+    directory cannot be listed. Raise ValueError for unknown columns, views and values of options,
+    TypeError for an unknown option. Reading it raises CodecError for damage unless ``on_damage``
+    accepts it, under ``strict`` always. Warn of skipped paths.
 
     Under the policy ``kafka`` reading begins at the first batch that may hold selected rows, by the index and the headers, and ends
     after the last one, so damage outside the ranges may go unnoticed. Batches without selected records are not
@@ -252,9 +254,11 @@ def read_table(
 ) -> pa.Table:
     """Return the selected records of logs, or rows of a view, as one Arrow table in memory.
     ``policy`` and filters in ``options`` replace those of ``selection`` (None: all). Raise
-    DirectoryError if there is no log; NotFoundError for a missing topic or partition; ValueError
-    for unknown columns, views and values of options; CodecError for damage unless ``on_damage``
-    accepts it.
+    DirectoryError if there is no log, or a partition lies in two directories and ``replicas`` is
+    ``error``; NotFoundError for a missing topic or partition; OSError if a directory cannot be
+    listed. Raise ValueError for unknown columns, views and values of options, TypeError for an
+    unknown option. Raise CodecError for damage unless ``on_damage`` accepts it, under ``strict``
+    always. Warn of skipped paths.
     """
     return scan(path, columns, policy, selection=selection, **options).read_all()
 
@@ -269,9 +273,12 @@ def scan_batches(
 ) -> pa.RecordBatchReader:
     """Return the batches and legacy messages of logs, control batches included, as a stream with
     one row each, by their headers alone. ``policy`` and filters in ``options`` replace those of
-    ``selection`` (None: all). Raise DirectoryError if there is no log; NotFoundError for a missing
-    topic or partition; ValueError for unknown columns, options and filters that headers cannot
-    answer. Reading it raises CodecError for damage unless it is accepted.
+    ``selection`` (None: all). Raise DirectoryError if there is no log, or a partition lies in two
+    directories and ``replicas`` is ``error``; NotFoundError for a missing topic or partition;
+    OSError if a directory cannot be listed. Raise ValueError for unknown columns, values of
+    options, and filters that headers cannot answer, TypeError for an unknown option. Reading it
+    raises CodecError for damage unless it is accepted, under ``strict`` always. Warn of skipped
+    paths.
 
     A batch is returned if it may hold a record in the ranges, as far as its header says.
 
@@ -336,7 +343,7 @@ def _survey_paths(path: Paths) -> list[Partition]:
     return survey(rest, (), unreadable_raises=False).partitions if rest else []
 
 
-def _find(path: Paths, wanted: Selection) -> list[Partition]:
+def _find(path: Paths, selection: Selection) -> list[Partition]:
     """Return the selected partitions of the paths, with tiers merged and replicas selected. Warn
     about skipped paths and if all segments are excluded. Raise DirectoryError if there is no log,
     or a partition lies in two directories and ``replicas`` is ``error``; NotFoundError for a
@@ -347,24 +354,24 @@ def _find(path: Paths, wanted: Selection) -> list[Partition]:
     rest = [place for place in places if not isinstance(place, Partition)]
     left_out: list[Segment] = []
     if rest or not found:
-        there = survey(rest, wanted.include, unreadable_raises=False)
+        there = survey(rest, selection.include, unreadable_raises=False)
         found += there.partitions
-        if beside := filter_by_topics(there.skipped_paths, wanted.topics):
+        if beside := filter_by_topics(there.skipped_paths, selection.topics):
             warnings.warn(f"kafka-log: {describe_skipped(beside)}", stacklevel=3)
-        left_out = filter_segments_by_topics(there.excluded_segments, wanted.topics)
-    found = select_partitions(found, wanted.topics, wanted.partitions, left_out)
+        left_out = filter_segments_by_topics(there.excluded_segments, selection.topics)
+    found = select_partitions(found, selection.topics, selection.partitions, left_out)
     warn_if_all_excluded(found, left_out, stacklevel=3)
-    return merge_tiered_segments(select_replicas(found, wanted.replicas))
+    return merge_tiered_segments(select_replicas(found, selection.replicas))
 
 
-def _check_partition(partition: Partition, wanted: Selection, on_lost: OnLost | None) -> None:
+def _check_partition(partition: Partition, selection: Selection, on_lost: OnLost | None) -> None:
     """Raise UnreadableError if the directory of a partition could not be read and damage is an
     error. If damage is accepted, report the directory as an empty lost range to ``on_lost`` (if
     given). Do nothing for a readable one.
     """
     if partition.error is None:
         return
-    if wanted.raises:
+    if selection.raises:
         raise partition.error
     if on_lost is not None:
         on_lost(partition.directory, Lost(0, 0, str(partition.error)))
@@ -374,8 +381,8 @@ def _stream(
     schema: pa.Schema, plan: ReadPlan, on_lost: OnLost | None, watch: Watch | None = None
 ) -> pa.RecordBatchReader:
     """Return the rows of a plan as a stream that reports lost ranges to ``on_lost``, damaged
-    batches and ends of files to ``watch``, each if given. Reading it raises CodecError for damage
-    unless the plan accepts it.
+    batches and ends of files to ``watch``, each if given. Raise ValueError for an unknown option of
+    the plan. Reading the stream raises CodecError for damage unless the plan accepts it.
     """
     reader = PlanReader(plan)
 

@@ -133,8 +133,8 @@ class Selection:
             object.__setattr__(self, name, check(name, given.get(name)))
 
     def but(self, **filters: Unpack[FiltersAndPolicy]) -> Selection:
-        """Return a copy with other values for some filters. Raise ValueError if a value is
-        invalid.
+        """Return a copy with other values for some filters. Raise ValueError if a value is invalid,
+        TypeError for an unknown filter.
         """
         return Selection(**{f.name: getattr(self, f.name) for f in fields(self)} | dict(filters))
 
@@ -151,8 +151,10 @@ class Selection:
     def resolve_offsets(self, segments: Sequence[Segment], stable: int | None = None) -> Selection:
         """Return the selection for one partition, with negative offsets, which count from its end,
         replaced by absolute ones; the selection itself if it has none. The end is the one after the
-        last record of any segment, by index and headers, or ``stable`` if that is lower. Unreadable
-        files are ignored.
+        last record of any segment, by index and headers, or ``stable`` (None: unknown) if that is
+        lower. Damaged and unreadable files are ignored, except that CodecError is raised for them
+        under ``strict``, and (unless under ``salvage``) if the last offset is the largest possible
+        one.
         """
         if not counts_from_end(self.offsets):
             return self
@@ -319,8 +321,7 @@ def _policy(name: str, value: Any) -> Policy:
 
 def _topics(name: str, value: Any) -> tuple[str, ...] | None:
     """Return names and patterns of topics as a tuple, from one text with commas or several texts;
-    None for None. Raise ValueError, which names the argument, for another type or an incomplete
-    pattern.
+    None for None. Raise ValueError for another type, an invalid pattern, or a text without a name.
     """
     try:
         if isinstance(value, str):

@@ -95,7 +95,7 @@ class TopicView:
     @property
     def schema(self) -> pa.Schema:
         """Arrow schema of the selected columns, in their order: columns of the view, and columns of
-        their records such as topic and offset.
+        their records such as ``record_offset`` and ``damage``.
         """
         own = (
             {f.name: f for f in schema_of(choose(self.view, self.decoded_columns))}
@@ -150,8 +150,9 @@ class ViewRows:
 
     def convert(self, item: pa.RecordBatch | Unread, segment: Segment) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a view for decoded records of a segment, with secrets hidden; nothing
-        for a place without a readable record. Raise RecordRefused for a record that does not parse,
-        or whose type or version is unknown; if damage is kept, such a record has no row.
+        for a place without a readable record. Iterating raises RecordRefused, a CodecError, for a
+        record that does not parse, or whose type or version is unknown; if damage is kept, such a
+        record has no row.
         """
         if not isinstance(item, pa.RecordBatch):
             return
@@ -225,23 +226,23 @@ def _without_secrets(rows: pa.RecordBatch, secrets: Mapping[str, Sensitive]) -> 
 
 
 def _rows(
-    own: pa.RecordBatch, of: pa.RecordBatch, segment: Segment, schema: pa.Schema
+    decoded: pa.RecordBatch, records: pa.RecordBatch, segment: Segment, schema: pa.Schema
 ) -> pa.RecordBatch:
-    """Return a batch with ``schema``: the decoded columns from ``own``, others from their records
-    ``of`` or from the segment. Both batches have the same rows. Timestamps that do not fit become
-    null.
+    """Return a batch with ``schema``: the view's columns from ``decoded``, others from their
+    ``records`` or from the segment. Both batches have the same rows. Timestamps that do not fit
+    become null.
     """
     arrays = []
     for field in schema:
         if field.name not in _MORE:
-            arrays.append(_cast(own.column(field.name), field.type))
+            arrays.append(_cast(decoded.column(field.name), field.type))
             continue
         _, of_segment, column = _MORE[field.name]
         if of_segment is None:
-            arrays.append(_cast(of.column(column), field.type))
+            arrays.append(_cast(records.column(column), field.type))
         else:
             value = pa.scalar(of_segment(segment), field.type)
-            arrays.append(pa.repeat(value, own.num_rows))
+            arrays.append(pa.repeat(value, decoded.num_rows))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -71,7 +71,10 @@ def refuse_unknown(topic: str, batch: pa.RecordBatch, segment: Segment) -> None:
 
 
 def _is_known(topic: str, head: bytes | None) -> bool:
-    """Return whether the first bytes of a value, each below 0x80, are a known type and version."""
+    """Return whether the first bytes of a value, each below 0x80, are a known type and version.
+    Return False for None. Raise KeyError for a topic whose values do not begin with type and
+    version.
+    """
     return (
         head is not None and max(head, default=0) < 0x80 and describe_unknown(topic, head) is None
     )

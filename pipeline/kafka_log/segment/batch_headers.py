@@ -21,10 +21,11 @@ from kafka_log.segment.resynchronization import find_entry
 
 
 def entries(path: Path, tail: Tail = Tail.REFERENCE, start: int = 0) -> Iterator[Entry]:
-    """Yield each entry (record batch or legacy message) of a file, with its header bytes alone,
-    from byte ``start`` on, where one begins. Raise CodecError for bytes that are no entry or cannot
-    be read. An incomplete last entry is ignored; with another ``tail`` than ``reference`` it raises
-    TrailingError, unless ``active`` allows it.
+    """Yield each entry (record batch or legacy message) of a file with its header bytes, from byte
+    ``start`` on, where one begins. Iterating raises CodecError at bytes that are no entry, and for
+    a file that cannot be opened or read. An incomplete last entry is ignored if ``tail`` is
+    ``reference``, and raises TrailingError if it is ``rolled``. Under ``active`` it ends the file
+    without an error, as zeros do, unless a whole entry follows it (TrailingError).
     """
     name = os.fspath(path)
     with open_segment(path, is_listed=True) as file:
@@ -81,10 +82,11 @@ def _check_rest(
 def headers(
     path: Path, columns: Sequence[str], tail: Tail = Tail.REFERENCE, start: int = 0
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield ``columns`` of the view ``batches``, as a tuple, from the header of each entry of a
-    file from byte ``start`` on. Checksums are not verified. Raise CodecError for bytes that are no
-    entry or cannot be read, and for an incomplete last entry if ``tail`` does not allow it
-    (``reference`` ignores it).
+    """Yield ``columns`` of the view ``batches`` as a tuple for each entry of a file, by its header
+    alone, from byte ``start`` on, where one begins. Checksums are not verified. Raise KeyError for
+    an unknown column. Iterating raises CodecError at bytes that are no entry, for a file that
+    cannot be read, and for an incomplete last entry unless ``tail`` allows it (``reference``
+    ignores it).
     """
     wanted = HeaderColumns(columns, os.fspath(path))
     return map(wanted.read, entries(path, tail, start))

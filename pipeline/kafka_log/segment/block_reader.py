@@ -86,10 +86,10 @@ class HeaderDecoder(BlockDecoder):
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """Yield, in file order, a Block with the headers of each run of consecutive batches in
-        ``chunk``, which begins at byte ``position``, whatever their codec and format, and a
-        Rejected for each entry that the kernels do not accept; after one without an end the caller
-        must go on by other means. An incomplete last entry yields nothing. Only blocks of legacy
-        messages have records.
+        ``chunk``, whatever their codec and format, and a Rejected for each entry that the kernels
+        do not accept. ``position`` is where the chunk begins in the file. After a Rejected without
+        an end the caller must go on by other means. An incomplete last entry yields nothing. Only
+        blocks of legacy messages have records.
         """
         held: list[Rows] = []
         for item in Decoder.decode(self, chunk, position):
@@ -183,8 +183,10 @@ class BlockScanner:
 
     def items(self) -> Generator[Block | Batch, None, None]:
         """Yield, in file order, blocks of batches that the kernels decode, and a Batch for each one
-        that the reference codecs read, such as a damaged one. Raise CodecError for the first
-        problem under ``strict``; else problems are in the batches and in ``end``.
+        that the reference codecs read, such as a damaged one. Iterating raises CodecError for the
+        first problem, or an unreadable file, under ``strict``; under other policies problems are in
+        the batches and in ``end``. It raises FileNotFoundError for a missing file if no ``size``
+        was listed.
         """
         items = self.cursor.items(
             self.decoder(), lambda file, _: WholeBytes(file, self.chunk_bytes)
@@ -194,7 +196,8 @@ class BlockScanner:
     def decoder(self) -> BlockDecoder | None:
         """Return the decoder of chunks, for records or for headers alone. Return None if the
         reference codecs read the whole file: the engine is ``construct``, or ``auto`` without
-        kernels.
+        kernels, or the limits allow fewer than 8 levels of nesting. Raise ValueError for an unknown
+        column.
         """
         if self.kernels is None:
             return None
@@ -252,23 +255,27 @@ class BlockReader:
     ) -> Iterator[Batch | Block]:
         """Yield the batches in file order, as Blocks where the kernels decode them, else as Batch
         objects. Then set ``end``, also after an error; it is None after an early stop. Blocks have
-        ``columns`` of their records; with ``sizes`` also sizes of compressed sections. Under
-        ``strict`` raise CodecError for the first problem; else batches and ``end`` have problems,
-        even of opening.
+        ``columns`` of their records; with ``sizes`` also sizes of compressed sections. Iterating
+        raises CodecError for the first problem under ``strict``; else problems, also of opening,
+        are in batches and ``end``. It raises FileNotFoundError for a missing file if no ``size``
+        was listed, ValueError for an unknown policy or column.
 
         Blocks have ``columns`` of records, which include :data:`COUNTED`, and with ``sizes`` the sizes of sections.
         """
         return self._items(columns, sizes)
 
     def scanner(self, columns: Sequence[str], *, sizes: bool = False) -> BlockScanner:
-        """Return a new pass over the file."""
+        """Return a new pass over the file; nothing is opened yet. Raise ValueError for an unknown
+        policy, ImportError for the engine ``arrow`` if its modules cannot be imported.
+        """
         return BlockScanner(self.path, columns, self.policy, sizes=sizes, **self.options)
 
     def _items(self, columns: Sequence[str], sizes: bool = False) -> Iterator[Batch | Block]:
         """Yield the blocks and batches of one pass in file order, blocks with ``columns`` and, with
         ``sizes``, with the sizes of compressed sections. Set ``end`` when the pass ends, also after
-        an error or if the caller stops early. Raise CodecError for the first problem under
-        ``strict``.
+        an error; it is None if the caller stops early. Iterating raises CodecError for the first
+        problem under ``strict``, and FileNotFoundError for a missing file if no ``size`` was
+        listed.
         """
         scanner = self.scanner(columns, sizes=sizes)
         try:

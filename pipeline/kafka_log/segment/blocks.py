@@ -41,7 +41,9 @@ class Block(Rows):
     batch_headers: pa.RecordBatch = field(kw_only=True)
 
     def starts(self) -> Any:
-        """Return an array with the row at which the records of each entry begin, and the number of rows at its end."""
+        """Return an array with the first row of each entry in ``batch``, and the number of rows as
+        a last element.
+        """
         rows = numbers(self.batch, "position")
         return np.append(np.searchsorted(rows, numbers(self.batch_headers, "position")), len(rows))
 

@@ -75,9 +75,10 @@ class Cursor:
         self, decoder: Source | None, make_loader: Callable[[FileIO, int], Loader]
     ) -> Generator[Rows | Batch, None, None]:
         """Yield, in file order, Rows that ``decoder`` decoded, and a Batch for each entry that it
-        rejected; all as Batch if it is None. Yield nothing if the file cannot be opened. Raise
-        CodecError for the first problem if the reader is strict. ``make_loader`` gets the open file
-        and its size.
+        rejected; all as Batch if ``decoder`` is None. ``make_loader`` gets the open file and its
+        size. Iterating raises CodecError for the first problem if the reader is strict, and
+        FileNotFoundError for a missing file whose size was not listed. A file that cannot be opened
+        otherwise yields nothing.
         """
         with self.reader.opened() as run:
             if run is None:

@@ -43,7 +43,9 @@ class KnownOffsets:
         return self._allowed is None or offset in self._allowed
 
     def is_between(self, after: int | None, records: list[Record], before: int | None) -> bool:
-        """Return whether all offsets of records are allowed and lie between ``after`` and ``before``, both excluded. None is no limit."""
+        """Return whether the first and the last of ``records`` (at least one, in offset order) have
+        allowed offsets between ``after`` and ``before``, both excluded. None is no limit.
+        """
         first, last = records[0].offset, records[-1].offset
         fits = (after is None or after < first) and (before is None or last < before)
         return fits and self.allows(first) and self.allows(last)
@@ -62,8 +64,7 @@ class KnownOffsets:
 
     def last(self) -> int | None:
         """Return the last offset of the undamaged batches read so far that the segment's name
-        allows. Return None if there is none. Headers that were not read yet are read from the file
-        now.
+        allows; None if there is none. Headers that were not read yet are read from the file now.
         """
         if self._unread is not None:
             first, self._unread = self._unread, None
@@ -89,7 +90,8 @@ class KnownOffsets:
     def offset_before_gap(self) -> int | None:
         """Return the last offset before the last batch that was read, if offsets are missing
         between both: then the offset of the last batch may be wrong. Return None if there is no
-        gap, or fewer than two batches are known.
+        gap, the last known offset is not above it, fewer than two batches are known, or their
+        headers are invalid.
         """
         from kafka_log.segment.resynchronization import headers_between
 
@@ -144,9 +146,11 @@ class EntrySearch:
         return base_offset_at(self._read, position, self._size, self._file, after) is not None
 
     def next_from(self, start: int) -> tuple[int, int | None] | None:
-        """Return (byte position, first offset) of the next valid entry at or after ``start``.
-        Return None if there is none. The offset is that of a later entry if its own is not allowed,
-        and None if none of the next 8 entries has an allowed one.
+        """Return (byte position, first offset) of the next valid entry at or after ``start``, None
+        if there is none. The offset is replaced by that of a later entry if it is not allowed, or
+        not below that of the entry right after it. It is None if neither the entry nor the 8 after
+        it have an allowed offset. If the found offset proves that the last known one is too high,
+        that is set back first.
         """
         from kafka_log.segment.resynchronization import next_base_offset
 

@@ -20,8 +20,8 @@ _KNOWN = sorted(LOG_ENTRY.cases)
 
 
 def layout_of(magic: int) -> Layout:
-    """Return the layout that Apache Kafka's file reader assumes for a magic byte, which it does not check: the newest version
-    up to the byte, and the second version for a byte below all versions.
+    """Return the layout with which Apache Kafka's file reader reads a magic byte, which it does not
+    check: that of the newest version up to the byte, and that of version 1 for a negative byte.
     """
     return LOG_ENTRY.cases[_KNOWN[bisect(_KNOWN, magic) - 1 if magic >= _KNOWN[0] else 1]]
 
@@ -36,9 +36,9 @@ class Frame(NamedTuple):
 
 def frame_of(head: bytes | memoryview, position: int, file: str) -> Frame:
     """Return layout, magic byte and size in bytes of the entry (record batch or legacy message)
-    that begins with ``head``, at least HEADER_START bytes. An unknown magic byte is taken as Kafka
-    does, as the newest version below it. Raise ParseError if the stored length is too small for any
-    entry.
+    that begins with ``head``. An unknown magic byte is taken as Kafka does, as the newest version
+    below it. Raise ParseError if the stored length is too small for any entry, or ``head`` is
+    shorter than HEADER_START bytes. Whether the entry is complete is not checked.
     """
     found = LOG_ENTRY.plain_frame(head, 0)
     if found is not None:
@@ -72,8 +72,9 @@ class HeaderColumns:
         self.session = Session(strict=False, file=file)
 
     def read(self, entry: Entry) -> tuple[Any, ...]:
-        """Return the columns of one entry as a tuple, in the order of the names. Raise ParseError
-        if its header is incomplete; ValueRefused if the entry is no batch.
+        """Return the columns of one entry as a tuple, in the order of the names. Raise
+        TruncatedError if its header is incomplete; ValueRefused if the view ``batches`` has no
+        header rows for its layout. Both are CodecErrors.
         """
         size, data = entry.frame.size, entry.data
         source = Source(data, self.session, end=min(len(data), size), origin=entry.position)

@@ -26,12 +26,16 @@ class PatternError(ValueError):
 
 
 def is_pattern(path: str) -> bool:
-    """Return whether a path has characters of patterns."""
+    """Return whether a path has a character of patterns: ``*``, ``?``, ``[``, ``{`` or (not on
+    Windows) a backslash.
+    """
     return any(character in path for character in _SPECIAL)
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Return whether a name matches a pattern. Raises PatternError if the pattern is incomplete."""
+    """Return whether a whole name matches a pattern. Raise PatternError if a bracket, brace or
+    escape is incomplete, or a range is in the wrong order.
+    """
     return compile_pattern(pattern).fullmatch(name) is not None
 
 
@@ -72,7 +76,9 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _read_escaped(pattern: str, at: int) -> str:
-    """Return the character after a backslash, which is at ``at``. Raises PatternError at the end of the pattern."""
+    """Return the character at index ``at``, which follows a backslash. Raise PatternError at the
+    end of the pattern.
+    """
     if at == len(pattern):
         raise PatternError(f"{pattern}: nothing follows the last \\: write \\\\ for a backslash")
     return pattern[at]
@@ -113,9 +119,10 @@ def _bracket_character(pattern: str, at: int) -> tuple[str, int]:
 
 def find_matching_paths(top: P, pattern: str) -> list[P]:
     """Return the existing paths below ``top`` that match a pattern with ``/`` between its parts,
-    sorted and without duplicates. Names with a leading dot match only parts with one. Local
-    directories that this user may not list are skipped with a warning. Raise PatternError if the
-    pattern is incomplete; OSError for a store that refuses.
+    sorted and without duplicates; ``[]`` if none does. Names with a leading dot match only parts
+    with one. Local directories that this user may not list or search are skipped with a warning.
+    Raise PatternError for an invalid pattern; OSError if a store refuses, or a path cannot be
+    examined.
     """
     found: dict[P, None] = {}
     for one in _without_slashes_in_braces(pattern):
@@ -131,7 +138,8 @@ def find_matching_paths(top: P, pattern: str) -> list[P]:
 
 def _exists(path: P) -> bool:
     """Return whether a path exists. If this user may not search its directory, warn and return
-    False for a local path; raise PermissionError for one in a store.
+    False for a local path; raise PermissionError for one in a store. Other errors of the system are
+    raised.
     """
     try:
         return path.exists()

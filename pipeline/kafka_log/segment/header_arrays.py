@@ -48,12 +48,14 @@ WANTED = BatchColumns(_NAMES)
 
 
 def header_row(batch: Batch) -> tuple[Any, ...]:
-    """Return the header of one batch as a row for :func:`headers_from_rows`."""
+    """Return the header of one batch as a tuple, a row for :func:`headers_from_rows`."""
     return WANTED.row(batch)
 
 
 def headers_from_rows(rows: list[tuple[Any, ...]]) -> Headers:
-    """Return the headers of single batches, from rows made by :func:`header_row`."""
+    """Return the headers of single batches, from rows made by :func:`header_row`, in their order;
+    empty arrays for no rows.
+    """
     return Headers(**WANTED.from_rows(rows))
 
 
@@ -63,5 +65,5 @@ def headers_from_block(block: Block) -> Headers:
 
 
 def concatenate_headers(parts: list[Headers]) -> Headers:
-    """Return the concatenation of several Headers, in the given order."""
+    """Return the concatenation of several Headers, in the given order. Raise ValueError for none."""
     return Headers(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))

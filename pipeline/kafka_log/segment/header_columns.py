@@ -41,8 +41,8 @@ class Period(NamedTuple):
 
 def periods_of(times: Any, now: int, length: int) -> tuple[Period, ...]:
     """Return a Period for each period of ``length`` since 1970 that ``times`` (milliseconds, as an
-    array) falls in, sorted; negative times are one Period with ``begin`` -1. Its ``late`` counts times after ``now``.
-    Return ``()`` for no times.
+    array) falls in, sorted; negative times are one Period with ``begin`` -1. ``late`` of a Period
+    counts its times after ``now``. Return ``()`` for no times.
     """
     begins = np.where(times < 0, -1, times // length * length)
     found = []
@@ -74,7 +74,7 @@ class _OfBlock:
         )
 
     def column_of(self, column: Any) -> Any:
-        """Return a column as a NumPy array."""
+        """Return a column without nulls as a NumPy array."""
         return numbers_of(column)
 
     def header(self, name: str) -> Any:
@@ -94,9 +94,8 @@ class _OfBlock:
 
     @property
     def least_timestamps(self) -> Any:
-        """Return, for each batch, the minimum timestamp of its records if they were read (-1 if
-        none has one); else the first timestamp of the header, or its max timestamp if it states
-        none.
+        """Return, for each batch, the minimum timestamp of its records if any were read (-1 if none
+        has one); else the first timestamp of the header, or its max timestamp if it states none.
         """
         first = self.block.batch_headers.column("first_timestamp")
         found = numbers_of(first.fill_null(0))
@@ -106,12 +105,14 @@ class _OfBlock:
 
     @property
     def largest_timestamps(self) -> Any:
-        """Maximum timestamp of the records of each batch if they were read, else that of the header."""
+        """Maximum timestamp of the records of each batch if any were read, else that of the header."""
         return self._of_records(self.header("max_timestamp"), least=False)
 
     @property
     def timestamp_bounds(self) -> Any:
-        """Timestamp that no record of a batch exceeds: the maximum of its records if they were read, else the bound of the header."""
+        """Timestamp that no record of a batch exceeds: the maximum of its records if any were read,
+        else the bound of the header, UNBOUNDED if it has none.
+        """
         return self._of_records(self.bounds("timestamp_bound"), least=False)
 
     def bounds(self, name: str) -> Any:
@@ -124,9 +125,9 @@ class _OfBlock:
         return numbers_of(column.fill_null(UNBOUNDED))
 
     def _of_records(self, found: Any, *, least: bool) -> Any:
-        """Return a copy of ``found``, a timestamp for each batch, with the minimum (``least``) or
-        maximum timestamp of its records for batches that were read and have any. Negative
-        timestamps are ignored for the minimum, which is -1 if there are no others.
+        """Return a timestamp for each batch: the minimum (``least``) or maximum of its records if
+        they were read and there are any, else that in the array ``found``, which is not changed.
+        Negative timestamps are ignored for the minimum, which is -1 if there are no others.
         """
         rows = self.block.batch
         if not rows.num_rows:
@@ -247,7 +248,9 @@ class _OfBatch:
 
     @property
     def section(self) -> tuple[int, int]:
-        """Bytes of the records as stored in the file, and uncompressed. An uncompressed message counts with its whole size."""
+        """Bytes of the records as stored in the file, and uncompressed. Without a compressed
+        section both are the size of the whole batch, or 0 if it has no records.
+        """
         size = self.batch.size if self.batch.records else 0
         return self.batch.section or (size, size)
 
@@ -348,13 +351,17 @@ class BatchColumns:
     period: int = HOUR
 
     def from_block(self, block: Block) -> Arrays:
-        """Return the columns of the batches of a block as arrays."""
+        """Return a dict with an array for each of ``names``, which has an element for each batch of
+        a block. Raise KeyError for a name that COLUMNS lacks.
+        """
         it = _OfBlock(block, self.deep, self.now, self.period)
         made = ((n, COLUMNS[n]) for n in self.names)
         return {name: column.of_block(it).astype(column.kind) for name, column in made}
 
     def row(self, batch: Batch) -> tuple[Any, ...]:
-        """Return the columns of one batch as a tuple, in the order of ``names``."""
+        """Return the columns of one batch as a tuple, in the order of ``names``. Raise KeyError for
+        a name that COLUMNS lacks.
+        """
         it = _OfBatch(batch, self.deep, self.now, self.period)
         return tuple([COLUMNS[name].of_batch(it) for name in self.names])
 

@@ -153,9 +153,9 @@ class ReadHeaders:
             self._read_headers(position, stop)
 
     def _read_all(self, position: int, stop: int) -> None:
-        """Fill the chunk with all bytes from ``position``, and set ``far`` if the first 32 batches
-        are large enough on average to read headers alone. Raise UnreadableError if the first sector
-        cannot be read.
+        """Fill the chunk with the bytes from ``position`` to at most ``stop``, as many as one step
+        takes. Set ``far`` if the first 32 batches are large enough on average to read headers
+        alone. Raise UnreadableError if the first sector cannot be read.
         """
         self.chunk.expect_all()
         view = self.chunk.view()
@@ -190,7 +190,8 @@ class ReadHeaders:
     def _one_by_one(self, room: int, position: int) -> tuple[int, int, int]:
         """Read headers one after the other into the chunk. Return the position in it after the last
         complete batch, the number of batches, and the bytes that were read of the next header. Stop
-        at an entry that is incomplete, invalid or unreadable. Raise UnreadableError if the first
+        at an entry that is incomplete, invalid or unreadable, after ``most`` headers, and after
+        TRIAL or more batches that are too small on average. Raise UnreadableError if the first
         header cannot be read.
         """
         view = self.chunk.view()

@@ -20,7 +20,9 @@ class HeldBlocks:
         self._blocks: OrderedDict[tuple[str, int], Block] = OrderedDict()
 
     def get(self, file: RemoteFile) -> Block | None:
-        """Return the cached block of a file, None if there is none, or if the file had another size then."""
+        """Return the cached block of a file; None if there is none, or if the file had another size
+        when it was cached.
+        """
         return self._blocks.get((os.fspath(file.name), file.size))
 
     def keep(self, file: RemoteFile, block: Block) -> None:
@@ -63,7 +65,7 @@ class _HeldFile(RemoteFile):
     def _block_at(self, position: int, wanted: int) -> Block:
         """Return the block with the byte at ``position``: the current one, the cached one, or one
         from the store. A file of at most 4 MiB is requested as a whole first. The block is cached.
-        Raise OSError if the bytes cannot be read.
+        Raise OSError if the store cannot read it.
         """
         if self._block.start <= position < self._block.end:
             return self._block

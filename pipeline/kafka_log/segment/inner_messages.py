@@ -89,7 +89,9 @@ def find_messages(
 
 
 def has_relative_offsets(case: Case, entry: Container) -> bool:
-    """Return whether offsets of messages count from the offset of their wrapper."""
+    """Return whether offsets of messages count from the offset of their wrapper ``entry``: its
+    version has such offsets, and its own offset is not 0.
+    """
     name = "offset"
     return name in case.columns[name].paths and bool(entry[name])
 

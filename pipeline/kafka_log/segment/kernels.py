@@ -42,20 +42,25 @@ class NotGeneratedError(ModuleNotFoundError):
 
 
 def load_view(name: str) -> Any:
-    """Return the description of a view of entries, for its kernels. Raise NotGeneratedError if the
-    codecs were generated without target arrow.
+    """Return the description of the view ``name`` for its kernels. Raise NotGeneratedError, a
+    ModuleNotFoundError, if the codecs were generated without target arrow; ImportError if the view
+    or pyarrow is missing.
     """
     return getattr(_load_generated(name), name.upper())
 
 
 def load_writer(name: str) -> Any:
-    """Return the description of how a view is written. Raises what :func:`load_view` does."""
+    """Return the description of how the view ``name`` is written. Raise NotGeneratedError, a
+    ModuleNotFoundError, if the codecs were generated without target arrow; ImportError if the view
+    is not written or pyarrow is missing.
+    """
     return getattr(_load_generated(f"{name}_writer"), f"{name.upper()}_WRITER")
 
 
 def _load_generated(name: str) -> Any:
     """Import and return the generated module ``name`` of target arrow. Raise NotGeneratedError, a
-    ModuleNotFoundError, if the codecs were generated without that target.
+    ModuleNotFoundError, if the codecs were generated without that target; ImportError if there is
+    no such module, or pyarrow is missing.
     """
     if not are_generated():
         raise NotGeneratedError(

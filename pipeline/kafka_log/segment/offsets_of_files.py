@@ -14,8 +14,9 @@ MAX_RELATIVE = (1 << 31) - 1
 
 def offsets_of(path: str | os.PathLike[str], next_base: int | None = None) -> range | None:
     """Return the range of offsets that a segment may hold: from the base offset in its name to the
-    first offset of the next segment, or 2**31 offsets if that is None or farther. Return None if
-    the file does not have the name of a segment.
+    first offset of the next segment (excluded), or 2**31 offsets if that is None or farther. It is
+    empty if ``next_base`` is not above the base offset. Return None if the file does not have the
+    name of a segment.
     """
     found = _NAME.match(PurePath(path).name)
     if found is None:

@@ -138,12 +138,14 @@ class SegmentPass:
 
     def read(self, position: int, n: int) -> bytes:
         """Return ``n`` bytes of the file from the given position. Raise UnreadableError if they
-        cannot be read.
+        cannot be read, or the file ends before them.
         """
         return read_exactly(self.file, position, n)
 
     def make_filling_read(self, fill: int) -> Callable[[int, int], bytes]:
-        """Return a function that reads bytes up to the end of the file, with ``fill`` in place of unreadable bytes."""
+        """Return a function of a position and a number of bytes, which returns these bytes, fewer
+        at the end of the file, with ``fill`` in place of unreadable ones.
+        """
         file, size = self.file, self.size  # self would keep the function's own reader alive
         return lambda position, n: read_what_there_is(file, position, min(n, size - position), fill)
 
@@ -169,8 +171,10 @@ class SegmentPass:
     def _read_batches(self) -> Generator[Batch, None, str]:
         """Yield batches up to the end of the range, and return how the file ended: ``eof``,
         ``partial`` (bytes are left over) or ``zeros``. Under ``salvage`` skip damage and note what
-        is lost. Raise CodecError at damage under other policies, unless it is a normal end of an
-        active segment.
+        is lost. Under other policies raise CodecError at damage, except at the normal end of an
+        active segment. At an incomplete last entry raise TrailingError under ``strict``, in a
+        rolled segment, and if a valid entry follows it in an active one; otherwise ``kafka`` ends
+        there.
         """
         options = self.options
         salvage = options.policy is Policy.SALVAGE
@@ -242,7 +246,7 @@ class SegmentPass:
     def missing_bytes(self) -> range:
         """Return the range of byte positions that were to be read and that the file no longer has.
         It is empty if no size was listed, the file is long enough, or its last batch still reaches
-        the next segment.
+        the next segment. It is empty too if ``reaches`` is None and the segment is not rolled.
         """
         size, options = self.size, self.options
         if options.size is None or (options.reaches is None and options.tail is not Tail.ROLLED):
@@ -268,8 +272,9 @@ class SegmentPass:
 
     def next_entry_size(self) -> int | None:
         """Return the size in bytes of the entry at this position. Return None if the file ends
-        before the entry does. Raise CodecError if no entry can begin there; UnreadableError if its
-        first bytes cannot be read.
+        before the entry does, or has no byte after its first HEADER_START bytes. Raise CodecError
+        if no entry can begin there; UnreadableError, which is one too, if its first bytes cannot be
+        read.
         """
         from kafka_log.segment import framing
 
@@ -317,7 +322,8 @@ class SegmentPass:
 
     def parse(self, data: bytes) -> Batch:
         """Return the entry at this position, parsed by the reference codecs from ``data`` in place
-        of the file's bytes. Raise CodecError if it cannot be parsed.
+        of the file's bytes, with problems in the batch. Raise CodecError if its header cannot be
+        parsed, and for any problem under ``strict``.
         """
         from kafka_log.segment.reference import construct_engine
 
@@ -357,18 +363,22 @@ class SegmentPass:
             self.skip(str(error), place, offset)
             return None
         frame = salvage.read_frame(self.make_filling_read(0), self.position, self.name)
-        says = self.size + 1 if frame is None else self.position + frame.size
+        stated_end = self.size + 1 if frame is None else self.position + frame.size
         place, offset = self.next_entry() or (self.size, None)
-        if batch is not None and place < says and not batch.says_base_offset:
-            place, offset = self.next_entry_outside(batch, place, offset, says, frame, error)
-        fits = says == place or says == self.size or (place < says and self.search.is_at(says))
-        if batch is not None and says > place:
+        if batch is not None and place < stated_end and not batch.says_base_offset:
+            place, offset = self.next_entry_outside(batch, place, offset, stated_end, frame, error)
+        fits = (
+            stated_end == place
+            or stated_end == self.size
+            or (place < stated_end and self.search.is_at(stated_end))
+        )
+        if batch is not None and stated_end > place:
             cut = salvage.parse_incomplete(self.read_readable(place), frame, error, self.parse)
             whole = cut is not None and (cut.is_valid or salvage.has_all_records(cut))
             if whole or not (fits or salvage.is_filled_by_records(batch)):
                 if cut is not None:
                     salvage.copy_offsets(cut, batch)
-                batch, says = cut, place
+                batch, stated_end = cut, place
         elif batch is None and not fits:
             if (
                 frame is not None
@@ -376,8 +386,8 @@ class SegmentPass:
                 and self.is_message_of_wrapper(place, frame, error)
             ):
                 place, offset = self.size, None
-            says = min(says, place) if frame is not None else place
-        end = says
+            stated_end = min(stated_end, place) if frame is not None else place
+        end = stated_end
         following = offset if end == place else None
         # An entry inside of the batch is one of its messages.
         self.around = self.offsets.last(), offset if place >= end else None
@@ -390,7 +400,7 @@ class SegmentPass:
             batch = None
         if batch is None:
             batch = salvage.parse_incomplete(
-                self.read_readable(min(end + 1, says)), frame, error, self.parse
+                self.read_readable(min(end + 1, stated_end)), frame, error, self.parse
             )
             after = self.offsets.last()
             if batch is not None:
@@ -412,29 +422,29 @@ class SegmentPass:
         batch: Batch,
         place: int,
         offset: int | None,
-        says: int,
+        stated_end: int,
         frame: Frame | None,
         error: CodecError,
     ) -> tuple[int, int | None]:
         """Return (byte position, offset) of the first valid entry at or after ``place`` that is no
         message inside the damaged wrapper ``batch``; the end of the file and None if there is none.
         The offset is ``offset`` at ``place``; elsewhere that of a later entry, or None, if the
-        entry's own is implausible. After a bounded amount of work, entries before ``says``, the
-        wrapper's stated end, count as messages.
+        entry's own is implausible. After a bounded amount of work, entries before ``stated_end``,
+        where the wrapper's header says that it ends, count as messages.
 
         A compressor may store messages uncompressed, so that they look like valid entries. ``place`` is the first valid
-        entry after the beginning of ``batch``, whose header states that it ends at ``says``.
+        entry after the beginning of ``batch``, whose header states that it ends at ``stated_end``.
         """
         from kafka_log.segment import salvage
         from kafka_log.segment.resynchronization import WORK_PER_BYTE
 
-        budget = WORK_PER_BYTE * (says - self.position)
-        while place < says:
+        budget = WORK_PER_BYTE * (stated_end - self.position)
+        while place < stated_end:
             short = salvage.parse_incomplete(self.read_readable(place), frame, error, self.parse)
             if len(batch.records) <= (0 if short is None else len(short.records)):
                 break
             budget -= place - self.position
-            start = place + 1 if budget > 0 else says
+            start = place + 1 if budget > 0 else stated_end
             place, offset = self.search.next_from(start) or (self.size, None)
         return place, offset
 
@@ -495,7 +505,7 @@ class SegmentPass:
     def note_lost_records(self, batch: Batch, following: int | None) -> None:
         """Add a batch that could be read only in part to the lost ranges, with the offsets that may
         be missing: after its last record (if its offsets are plausible), before ``following``, the
-        first offset after the batch.
+        first offset after the batch (None: unknown).
         """
         after = self.offsets.last()
         if batch.records and self.offsets.is_between(after, batch.records, following):
@@ -563,7 +573,7 @@ class SegmentPass:
 
 def _next_base(path: Path) -> int | None:
     """Return the smallest base offset above its own among the names of the ``.log`` files in the
-    segment's directory. Return None if there is none, the directory cannot be listed, or the file
+    segment's directory. Return None if there is none, the directory cannot be listed, or ``path``
     has no segment name.
     """
     own = offsets_of(path)

@@ -26,22 +26,23 @@ def find_outside_segment(first: Any, last: Any, base: int | None, next_base: int
     return found & (last >= first)  # else the batch says what cannot be
 
 
-def find_ascending(first: Any, last: Any, out: Any) -> Any:
+def find_ascending(first: Any, last: Any, excluded: Any) -> Any:
     """Return the mask of the batches to keep so that offsets ascend and the fewest are left out.
-    Batches in the mask ``out`` and those whose last offset is below their first are never kept.
+    Batches in the mask ``excluded`` and those whose last offset is below their first are never
+    kept.
     """
-    kept = np.flatnonzero(~out)
+    kept = np.flatnonzero(~excluded)
     first, last = first[kept], last[kept]
-    found = ~out
+    found = ~excluded
     if bool((last < first).any()) or bool((first[1:] <= last[:-1]).any()):
         found[kept[_not_rising(first.tolist(), last.tolist())]] = False
     return found
 
 
-def unambiguous(first: Any, last: Any, out: Any) -> Any:
+def unambiguous(first: Any, last: Any, excluded: Any) -> Any:
     """Return the mask of :func:`find_ascending` without both of two batches that contradict only each other."""
-    from_the_end = find_ascending(-last[::-1], -first[::-1], out[::-1])[::-1]
-    return find_ascending(first, last, out) & from_the_end
+    from_the_end = find_ascending(-last[::-1], -first[::-1], excluded[::-1])[::-1]
+    return find_ascending(first, last, excluded) & from_the_end
 
 
 def _not_rising(first: list[int], last: list[int]) -> list[int]:

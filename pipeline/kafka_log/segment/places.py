@@ -47,14 +47,18 @@ def path_of_file_url(
 
 
 def has_password(path: str) -> bool:
-    """Return whether a path is a URL with a password. Messages that show the path would disclose it."""
+    """Return whether a path is a URL with a password, which messages that show the path would
+    disclose.
+    """
     found = _URL.match(path)
     host = "" if found is None else path[found.end() :].partition("/")[0]
     return ":" in host.rpartition("@")[0]
 
 
 def local_path(path: str | os.PathLike[str]) -> Path:
-    """Return ``path`` as a Path of this machine. Raises ValueError for a URL of a store: nothing is written there."""
+    """Return ``path`` as a Path of this machine. Raise ValueError for the URL of a store, as output
+    is written to local disks only, and for a ``file:`` URL of another machine or a relative path.
+    """
     if is_url(path):
         raise ValueError(f"{path}: output is written to this machine's disks only")
     return place_of(path)

@@ -47,10 +47,10 @@ class UnreadableError(CodecError, OSError):
 
 
 def open_segment(path: Path, *, is_listed: bool = False, size: int | None = None) -> FileIO:
-    """Open a segment for reading, unbuffered, and return it. With ``is_listed``, if the file is
-    gone, open it under the name that a broker gives to a file or directory that it deletes; with
-    ``size``, if the file has another size, that renamed file if it has this size. Raise
-    UnreadableError, an OSError, if none can be opened.
+    """Open a segment for reading, unbuffered, and return the file. With ``is_listed``, a file that
+    is gone is opened under the name that its broker gives to a file or directory that it deletes.
+    With ``size``, a file of another size is replaced by that renamed file if it has this size.
+    Raise UnreadableError, an OSError, if none can be opened.
 
     Args:
         path: The segment.
@@ -103,7 +103,8 @@ def _names_of_deleted(path: Path) -> Iterator[Path]:
 def listed_directory(directory: Path) -> Path:
     """Return the current path of a partition directory that was listed: the one that a broker
     renamed to delete it (``NAME.*-delete``) if the directory is gone and such a one is there, else
-    ``directory`` itself. A URL is returned as it is.
+    ``directory`` itself. A URL is returned as it is. Raise PermissionError if this user may not
+    search its parent.
     """
     if is_url(directory) or directory.exists():
         return directory
@@ -215,7 +216,7 @@ def unreadable(
     error: OSError, position: int | None, path: str | os.PathLike[str]
 ) -> UnreadableError:
     """Return, without raising it, an UnreadableError with the reason and number of ``error``, the
-    path and the position.
+    path and the position (None: unknown).
     """
     text = error.strerror or str(error)
     where = Where(position=position, file=os.fspath(path))

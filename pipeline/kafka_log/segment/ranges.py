@@ -51,8 +51,9 @@ def _integer(bound: Any) -> int:
 
 def checked_offsets(name: str, bounds: Any) -> Range:
     """Return a pair (first, end) of offsets or None as a Range; (None, None) for None. Negative
-    ones count from the end of a log. Raise ValueError, whose message names ``name``, if they are no
-    64-bit integers, or the first is above the end and both or neither are negative.
+    ones count from the end of a log. Raise ValueError, whose message names ``name``, if ``bounds``
+    is no pair of 64-bit integers or None, or if the first is above the end and both or neither are
+    negative.
 
     Negative bounds count from the end of a log, as in Python slices: (-5, None) are the last 5 offsets.
     """
@@ -69,8 +70,8 @@ def checked_offsets(name: str, bounds: Any) -> Range:
 
 def checked_plain_offsets(name: str, bounds: Any) -> Range:
     """Return a pair (first, end) of offsets or None as a Range; (None, None) for None. Raise
-    ValueError, whose message names ``name``, if they are no 64-bit integers, one is negative, or
-    the first is above the end.
+    ValueError, whose message names ``name``, if ``bounds`` is no pair of 64-bit integers or None,
+    one is negative, or the first is above the end.
     """
     found = checked_offsets(name, bounds)
     if counts_from_end(found):

@@ -129,9 +129,9 @@ class SegmentReader:
         return self.options.size if self.options.tail is Tail.ROLLED else None
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
-        """Read the entry of ``size`` bytes at byte ``position`` and return it, with its records or
-        without. Raise CodecError if its bytes cannot be read or its header cannot be parsed, and
-        for any problem under ``strict``; else problems are in the batch.
+        """Read the entry of ``size`` bytes at byte ``position`` and return it, without its records
+        if ``records`` is False. Raise CodecError if its bytes cannot be read or its header cannot
+        be parsed, and for any problem under ``strict``; else problems are in the batch.
         """
         from kafka_log.segment.reference import construct_engine  # kernels may need no codecs
 
@@ -148,7 +148,10 @@ class SegmentReader:
         )
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield all batches in file order, then set ``end``. Raises CodecError under ``strict``."""
+        """Yield all batches in file order, then set ``end``. Iterating raises CodecError for the
+        first problem under ``strict``, and FileNotFoundError for a missing file whose size was not
+        listed.
+        """
         with self.opened() as run:
             if run is not None:
                 yield from run.batches()
@@ -243,8 +246,8 @@ def _size_of(path: Path) -> int:
 
 def last_offset_at(path: Path, position: int, stated: int) -> int:
     """Return the largest offset of the records in the batch at byte ``position``, read under the
-    policy ``kafka``. Return ``stated`` if no record can be read. Raise FileNotFoundError if the
-    file does not exist.
+    policy ``kafka``. Return ``stated`` if no record can be read, also if the file cannot be opened.
+    Raise FileNotFoundError if the file does not exist.
     """
     batch = next(iter(SegmentReader(path, start=position)), None)
     records = [] if batch is None else batch.records
@@ -263,6 +266,9 @@ def damage(batch: Batch) -> list[CodecError]:
 
 
 def batch_damage(batch: Batch) -> list[CodecError]:
-    """Return the errors of :func:`damage` without wrong checksums of single messages in a wrapper."""
+    """Return the errors for which a consumer rejects a batch: its wrong checksum, and parts that
+    cannot be read; ``[]`` if there are none. Wrong checksums of single messages in a wrapper are
+    left out, which :func:`damage` includes.
+    """
     own = [] if batch.is_valid else list(filter(is_own_checksum, batch.findings))
     return own + [problem.error for problem in batch.problems]

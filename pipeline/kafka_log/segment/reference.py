@@ -46,8 +46,9 @@ def construct_engine(
     """Return the entry with the bytes ``data``, at ``position`` of ``file``, as a Batch. Without
     ``with_records`` record batches are not decompressed and have no records; legacy messages have
     theirs. ``check_rules`` adds broken rules for producers to the findings. Raise CodecError for
-    the first problem under ``strict``, else only for an unreadable header; other problems are in
-    the batch, with the records before them.
+    the first problem under ``strict``, else only if the header cannot be parsed (``kafka`` accepts
+    one that is cut off, as an invalid batch). Other problems are in the batch, with the records
+    before them.
 
     Args:
         data: All bytes of the entry.

@@ -26,7 +26,7 @@ _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 def kind_of(path: Path) -> str | None:
     """Return a description of a path that is no regular file, such as ``a FIFO``, ``a directory``
     or ``a dangling link``. Return None for a regular file, if nothing lies at the path, and if the
-    system cannot tell.
+    system cannot tell. Raise OSError for a URL whose store cannot be asked.
     """
     if is_url(path):
         return "a directory" if path.is_dir() else None
@@ -44,7 +44,10 @@ def open_regular(path: Path, buffering: Literal[0] = 0) -> FileIO: ...
 @overload
 def open_regular(path: Path, buffering: Literal[-1]) -> BinaryIO: ...
 def open_regular(path: Path, buffering: int = 0) -> Any:
-    """Open a file for reading. Raises OSError without blocking if the path is a directory, a FIFO, a socket or a device."""
+    """Open a file for reading, by default unbuffered, and return it. Raise OSError, without
+    blocking, if the path is a directory, FIFO, socket or device, does not exist, or may not be
+    read.
+    """
     if is_url(path):
         return path.open("rb", buffering=buffering)
     return open(path, "rb", buffering=buffering, opener=_open_descriptor)

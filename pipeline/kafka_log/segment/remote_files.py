@@ -76,7 +76,9 @@ class RemoteFile(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Set the position, and return it. A position before the start becomes 0."""
+        """Set the position, and return it. A position before the start becomes 0; one after the end
+        stays.
+        """
         origin = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.size}[whence]
         self._position = max(origin + offset, 0)
         return self._position

@@ -187,16 +187,23 @@ class RemotePath(os.PathLike[str]):
         return RemoteError(errno.EPROTONOSUPPORT, reason, self._url)
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """Yield the entries of the directory, by one listing."""
+        """Yield the entries of the directory, by one listing, sorted by name. Iterating raises
+        OSError if the directory does not exist or the store cannot be asked.
+        """
         for name in self._list_entries():
             yield self / name
 
     def scandir(self) -> AbstractContextManager[Iterator[RemotePath]]:
-        """Return a context manager of :meth:`iterdir`, as :func:`os.scandir` does."""
+        """Return a context manager of :meth:`iterdir`, as :func:`os.scandir` does. Iterating raises
+        OSError if the directory cannot be listed.
+        """
         return nullcontext(self.iterdir())
 
     def glob(self, pattern: str) -> Iterator[RemotePath]:
-        """Yield the entries of the directory whose names match a pattern."""
+        """Return an iterator of the entries of the directory whose names match a pattern. Raise
+        PatternError for an invalid pattern; iterating raises OSError if the directory cannot be
+        listed.
+        """
         wanted = compile_pattern(pattern)
         return (child for child in self.iterdir() if wanted.fullmatch(child.name))
 
@@ -225,16 +232,18 @@ class RemotePath(os.PathLike[str]):
     lstat = stat
 
     def exists(self) -> bool:
-        """Return whether a file or directory lies at the path."""
+        """Return whether a file or directory lies at the path. Raise OSError if the store cannot be
+        asked.
+        """
         return self._lookup() is not None
 
     def is_dir(self) -> bool:
-        """Return whether a directory lies at the path."""
+        """Return whether a directory lies at the path. Raise OSError if the store cannot be asked."""
         found = self._lookup()
         return found is not None and found.is_dir
 
     def is_file(self) -> bool:
-        """Return whether a file lies at the path."""
+        """Return whether a file lies at the path. Raise OSError if the store cannot be asked."""
         found = self._lookup()
         return found is not None and not found.is_dir
 
@@ -260,7 +269,7 @@ class RemotePath(os.PathLike[str]):
             return file.read()
 
     def _file(self) -> RemoteFile:
-        """Open the file without a buffer."""
+        """Open the file without a buffer. Raise OSError if the store refuses it."""
         return RemoteFile(self)
 
     def _is_missing(self) -> bool:
@@ -313,7 +322,7 @@ def _restore_path(url: str, options: Mapping[str, Any], info: Info | None) -> Re
 
 
 def _info(entry: Mapping[str, Any]) -> Info:
-    """Return an entry of fsspec as Info."""
+    """Return an entry of fsspec as Info; a missing size is 0."""
     is_dir = entry.get("type") == "directory"
     return Info(is_dir, int(entry.get("size") or 0), _nanoseconds(entry))
 

@@ -224,7 +224,9 @@ class Scanner:
         return by_reader + (0 if self._skipping is None else self._skipping.skipped)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """Return the rows as a stream."""
+        """Return the rows as a stream. Reading it raises what :meth:`items` raises: CodecError for
+        damage unless it is accepted, FileNotFoundError for a missing file.
+        """
         return pa.RecordBatchReader.from_batches(self.schema, iter(self))
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -236,9 +238,10 @@ class Scanner:
 
     def items(self) -> Generator[pa.RecordBatch | Unread | Flagged, None, None]:
         """Yield, in file order, record batches of selected rows, a Flagged for each batch with
-        damage or findings, and an Unread for each place without a readable record. Raise CodecError
-        for the first damage, after the rows before it, unless ``on_damage`` is ``keep`` or
-        ``drop``. Under ``kafka`` end early once the offset range is over.
+        damage or findings, and an Unread for each place without a readable record. Iterating raises
+        CodecError for the first damage, after the rows before it, unless ``on_damage`` is ``keep``
+        or ``drop``; always under ``strict``. It raises FileNotFoundError for a missing file if no
+        ``size`` was listed. Under ``kafka`` end early once the offset range is over.
         """
         pending: list[tuple[Batch, Record | None]] = []
         size = 0
@@ -362,15 +365,15 @@ class Scanner:
             return MappedHeaders(file, size)
         return ReadHeaders(file, self.chunk_bytes, getattr(self.kernels, "JIT", False))
 
-    def _unread(self, batch: Batch, wrong: Sequence[CodecError]) -> Iterator[Unread]:
+    def _unread(self, batch: Batch, errors: Sequence[CodecError]) -> Iterator[Unread]:
         """Yield one Unread for a damaged batch without any readable record. Yield nothing if damage
         is dropped, the batch has records or no damage, rows are batches, or it holds control
         records that are not selected.
         """
-        if not wrong or self.drop or not self.kind.has_records or batch.records:
+        if not errors or self.drop or not self.kind.has_records or batch.records:
             return
         if self.selection.control_records or not batch.is_control:
-            yield Unread(batch.position, batch, "; ".join(map(str, wrong)))
+            yield Unread(batch.position, batch, "; ".join(map(str, errors)))
 
     def _unread_ends(self) -> Iterator[Unread]:
         """Yield an Unread for each lost range of the file, and for its rest if an error ended the
@@ -491,7 +494,8 @@ def header_scanner(
     """Return a scanner whose rows are the batch headers of a file (columns of the view ``batches``)
     that ``selection`` (None: all) may select: nothing is decompressed, and no checksum is verified.
     ``mmap`` maps the file into memory, which is faster, but kills this process if the file is
-    truncated. Raise ValueError as Scanner does.
+    truncated. Raise ValueError for an unknown column, policy, engine, tail or ``on_damage``, or too
+    small ``chunk_bytes``. The file is opened when the scanner is iterated.
 
     If batches are large, only their headers are read, each by one call of ``pread``. With ``mmap`` the file is mapped into memory, which is
     several times as fast. But if another process truncates the mapped file, as a broker may do, the system kills this process; without
@@ -525,7 +529,8 @@ class RangeEnd:
     def is_at(self, position: int) -> bool:
         """Return whether no batch from byte ``position`` on may hold offsets below the end of the
         range, by their headers up to the end of the file or the first damage. Return True for a
-        file in a store, whose headers are not read.
+        file in a store, whose headers are not read. Raise FileNotFoundError if the file is gone and
+        no size was listed.
         """
         if getattr(self._path, "is_remote", False):
             return True
@@ -549,6 +554,7 @@ def first_batch(
     """Return (position, True) of the first batch from byte ``start`` on, where one begins, that may
     hold selected records, by the headers alone. Return (position, False) if none does before the
     headers end: at ``stop``, the end of the file, or the first damage. No checksum is verified.
+    Raise FileNotFoundError for a missing file if ``size`` is None.
     """
     masks = RowMasks(selection)
     scanner = header_scanner(

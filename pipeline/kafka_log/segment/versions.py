@@ -53,12 +53,16 @@ def are_known(magics: Any) -> Any:
 
 
 def have_field(magics: Any, column: str) -> Any:
-    """Return a mask of the magic bytes whose headers, as they are read, have a field for a column of the view ``batches``."""
+    """Return a mask of the magic bytes whose headers, as they are read, have a field for a column
+    of the view ``batches``. Raise KeyError for an unknown column.
+    """
     return _table(column)[magics]
 
 
 def checks_magic(version: int) -> bool:
-    """Return whether a checksum of an entry covers its magic byte."""
+    """Return whether a checksum of an entry covers its magic byte. Raise KeyError for an unknown
+    version.
+    """
     layout = LOG_ENTRY.cases[version]
     at = layout.fields.index(layout.by_name[LOG_ENTRY.by])
     return any(at in layout.related.covered(field) for field in layout.related.checksums)
@@ -79,7 +83,7 @@ def field_of(version: int, column: str) -> str:
 def absent_value(column: str) -> int:
     """Return the number that stands for "no value", such as -1, in the field of the newest version
     that a column of the view ``batches`` is computed from. Raise ValueError if the field always has
-    a value, or the column depends on several fields or none.
+    a value, or the column depends on several fields or none; KeyError for an unknown column.
     """
     field = LOG_ENTRY.cases[NEWEST].by_name[field_of(NEWEST, column)]
     if field.absent is None:
@@ -88,7 +92,9 @@ def absent_value(column: str) -> int:
 
 
 def columns_from(version: int, path: str) -> frozenset[str]:
-    """Return the columns of the view ``batches`` that a field, by its path, has a part in."""
+    """Return the columns of the view ``batches`` that are computed from the field with this path,
+    alone or with others; an empty set if there are none. Raise KeyError for an unknown version.
+    """
     case = _case(version)
     columns = {} if case is None else case.columns
     return frozenset(name for name, column in columns.items() if path in column.paths)
@@ -112,7 +118,7 @@ def codecs_of(version: int) -> frozenset[str]:
 def _table(column: str) -> Any:
     """Return a boolean array that tells, for each magic byte, whether the version that it is read
     as has a field for ``column``. It has 256 elements, so that a negative byte indexes from the
-    end.
+    end. Raise KeyError for an unknown column.
     """
     import numpy as np
 
@@ -122,7 +128,9 @@ def _table(column: str) -> Any:
 
 
 def _case(version: int) -> Case | None:
-    """Return the case of the view batches for a version, None if its entries are no batches."""
+    """Return the case of the view batches for a version, None if its entries are no batches. Raise
+    KeyError for an unknown version.
+    """
     layout = LOG_ENTRY.cases[version]
     return next((case for case in BATCHES.cases if case.layout is layout), None)
 

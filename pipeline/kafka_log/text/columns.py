@@ -135,7 +135,9 @@ def fill_null(texts: Any, text: str = "null") -> Any:
 
 
 def join(*parts: Any) -> Any:
-    """Return one text a row: its texts of the arrays among `parts` and the strings between them, one after the other."""
+    """Return one text a row: its texts of the arrays among `parts` and the strings between them,
+    one after the other. It is null if one of them is null.
+    """
     scalars = (pa.scalar(part, TEXT) if isinstance(part, str) else part for part in parts)
     return pc.binary_join_element_wise(*scalars, pa.scalar("", TEXT))
 

@@ -32,9 +32,9 @@ def format_json(value: Any, *, compact: bool = False) -> str:
 
 def json_converter(kind: Any) -> Callable[[Any], Any]:
     """Return the function that converts values of an Arrow type, as :func:`to_objects` returns
-    them, to JSON values, also inside lists and structs: times to ISO 8601, a fixed-size binary of
-    16 bytes to a UUID, other bytes by :func:`convert_bytes`, numbers that are not finite to text.
-    It returns None for None, and values of other types as they are.
+    them, to JSON values. Times become ISO 8601, a fixed-size binary of 16 bytes a UUID, other bytes
+    what :func:`convert_bytes` returns, and numbers that are not finite text, also inside lists and
+    structs. The function returns None for None, and values of other types as they are.
     """
     convert: Callable[[Any], Any]
     if pa.types.is_dictionary(kind):

@@ -53,8 +53,8 @@ def encode_json_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
 
 def encode_csv_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
     """Yield the rows as lines of CSV that end with CRLF, some MiB at a time. Null is an empty cell,
-    but ``""`` in a single column, whose line would be empty; empty text is ``""``; lists and
-    structs are JSON. Yield nothing without rows or columns.
+    but ``""`` in a single column, whose line would be empty; empty text is ``""``; lists, structs
+    and bytes that are no text are JSON. Yield nothing without rows or columns.
     """
     null = '""' if batch.num_columns == 1 else ""
 
@@ -76,6 +76,7 @@ def encode_text_lines(batch: pa.RecordBatch, layout: Layout) -> Iterator[memoryv
     """Yield the rows as lines for people, some MiB at a time. `layout` has a cell for each column,
     with the prefix and padding of values and the text for null, and limits the bytes that are shown
     of a binary value. An empty or null list has no cell. Yield nothing without rows or columns.
+    Iterating raises ValueError if `layout` has another number of cells.
     """
 
     def line(part: pa.RecordBatch) -> Any:

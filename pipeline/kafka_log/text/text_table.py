@@ -68,6 +68,7 @@ def lay_out(columns: Sequence[TextColumn], width: int | None = None, keys: int =
     """Return columns next to each other as lines of text, with a heading. If they exceed `width`,
     fold texts; if they still do, return several tables, each with the first `keys` columns, or (if
     `keys` is 0, or a table does not fit) each row as a paragraph. Numbers and times are not cut.
+    Raise ValueError if columns have different numbers of cells.
 
     With a `width` of 60 or more, a line is longer
     than `width` only if a number or a time does not fit.
@@ -215,9 +216,9 @@ def _is_atom(kind: Any) -> bool:
 
 
 def _cell(value: Any, item: bool = False) -> str:
-    """Return a JSON value as the text of a cell: None as ``-``, booleans as ``yes`` or ``no``,
-    lists of simple values with commas, empty or nested lists and objects as JSON, and text in
-    quotes if it could be mistaken for another value. `item`: the value is in a list.
+    """Return a JSON value as the text of a cell. None is ``-``, a boolean ``yes`` or ``no``. A list
+    of simple values has commas; an empty or nested list and an object are JSON. Text that could be
+    mistaken for another value is in quotes. `item`: the value is in a list.
     """
     if value is None:
         return "-"

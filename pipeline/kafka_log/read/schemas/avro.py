@@ -127,6 +127,7 @@ class AvroSchema:
         """Return a function that decodes the bytes of one value, resolved to the schema ``reader``
         if it is given. It raises ValueError for bytes that are no value of the schema, are followed
         by others, encode the value in another way than the encoder does, or cannot be resolved.
+        Raise ModuleNotFoundError if fastavro is not installed.
         """
         from fastavro import schemaless_reader, schemaless_writer
 
@@ -154,7 +155,8 @@ class AvroSchema:
 
     def compile(self, shape: Shape, reader: AvroSchema | None = None) -> Program | None:
         """Return the program that decodes values to columns of ``shape``, resolved to the schema
-        ``reader`` if it is given. Return None if only :meth:`decoder` decodes them. Imports numba.
+        ``reader`` if it is given. Return None if only :meth:`decoder` decodes them. It imports
+        numba if that is installed.
         """
         from kafka_log.read.schemas.avro_programs import Compiler, UnsupportedError
 

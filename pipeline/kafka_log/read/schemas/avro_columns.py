@@ -31,10 +31,10 @@ class DecodedValues:
 
 
 def run_program(program: Program, values: Any, skipped: Any) -> DecodedValues:
-    """Decode ``values`` (Arrow binary, none of them null) by a compiled Avro schema, and return
-    their column and a NumPy mask of the rejected rows, which are null in it: those in the mask
-    ``skipped``, which are not read, and values that the program cannot decode. No error is raised
-    for these.
+    """Decode ``values`` (Arrow binary, none of them null) by a compiled Avro schema. Return their
+    column and a NumPy mask of the rejected rows, which are null in it. Rejected are the rows in the
+    mask ``skipped``, which are not read, and values that the program cannot decode. No error is
+    raised for these.
 
     Args:
         program: The compiled schema of the values.
@@ -116,9 +116,9 @@ class _Run:
         )
 
     def _allocate(self, totals: list[int]) -> None:
-        """Allocate zeroed memory for the validity, numbers, lengths and bytes of all columns, and
-        write its addresses into the program. ``totals`` are the counted elements of each level of
-        lists, then the bytes of each column of texts or bytes.
+        """Allocate memory for the validity, numbers, lengths and bytes of all columns, zeroed
+        except for the bytes, and write its addresses into the program. ``totals`` are the counted
+        elements of each level of lists, then the bytes of each column of texts or bytes.
         """
         slots = self._program.slots
         self._slots = [np.zeros(totals[level] + SLACK, np.uint8) for level, _ in slots]

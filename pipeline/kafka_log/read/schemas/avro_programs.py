@@ -129,87 +129,92 @@ class Compiler:
         self._code.append(row + [0] * (kernel.FIELDS - len(row)))
         return len(self._code) - 1
 
-    def _value(self, w: Any, r: Any, own: Shape, target: Shape, at: _Place) -> Column:
-        """Append the instructions for the type ``w``, resolved to the type ``r`` (None: not
-        resolved), and return its column. ``own`` is the shape of the values, ``target`` that of the
-        column; with ``at.kept`` False values are checked and not kept. Raise UnsupportedError for
-        JSON columns, and for types or resolutions that only fastavro decodes.
+    def _value(self, schema: Any, resolved: Any, own: Shape, target: Shape, at: _Place) -> Column:
+        """Append the instructions for the type ``schema``, resolved to the type ``resolved`` (None:
+        not resolved), and return its column. ``own`` is the shape of the values, ``target`` that of
+        the column; with ``at.kept`` False values are checked and not kept. Raise UnsupportedError
+        for JSON columns, and for types or resolutions that only fastavro decodes.
         """
         if own == JSON or target == JSON:
             raise UnsupportedError("a column of JSON texts")
-        w, r = _unwrap(w, self.writer), _unwrap(r, self.reader)
-        if isinstance(w, list):
-            return self._union(w, r, own, target, at)
-        if isinstance(r, list):
-            if w["type"] == "null":
+        schema, resolved = _unwrap(schema, self.writer), _unwrap(resolved, self.reader)
+        if isinstance(schema, list):
+            return self._union(schema, resolved, own, target, at)
+        if isinstance(resolved, list):
+            if schema["type"] == "null":
                 raise UnsupportedError("null that is resolved to a union")
-            r = _unwrap(_sole_branch(r), self.reader)
-        if r is not None:
-            _check_resolution(w, r)
-        kind = w["type"]
+            resolved = _unwrap(_sole_branch(resolved), self.reader)
+        if resolved is not None:
+            _check_resolution(schema, resolved)
+        kind = schema["type"]
         if kind == "null":
             return Column(target, "null", at.level, at.slot)
         if kind in ("record", "error"):
-            return self._record(w, r, own, target, at)
+            return self._record(schema, resolved, own, target, at)
         if kind in ("array", "map"):
-            return self._list(w, r, own, target, at)
+            return self._list(schema, resolved, own, target, at)
         if kind == "enum":
-            return self._enum(w, target, at)
+            return self._enum(schema, target, at)
         if not at.kept:
-            return self._checked(w, at)
-        return self._scalar(w, r is not None, own, target, at)
+            return self._checked(schema, at)
+        return self._scalar(schema, resolved is not None, own, target, at)
 
-    def _union(self, w: list[Any], r: Any, own: Shape, target: Shape, at: _Place) -> Column:
+    def _union(
+        self, schema: list[Any], resolved: Any, own: Shape, target: Shape, at: _Place
+    ) -> Column:
         """Compile a union of null and another type, in any order, or of one type, and return the
-        other type's column. Raise UnsupportedError for several types, and if it is resolved (``r``
-        is not None) to anything but a union with null, or has one type only.
+        other type's column. Raise UnsupportedError for several types, if it is resolved to anything
+        but a union with null, or if it is resolved and has one type only (``resolved`` None: it is
+        not).
         """
-        if r is not None and (len(w) == 1 or not isinstance(r, list) or "null" not in r):
+        if resolved is not None and (
+            len(schema) == 1 or not isinstance(resolved, list) or "null" not in resolved
+        ):
             raise UnsupportedError("a union that is resolved to another type")
-        if len(w) == 1:
+        if len(schema) == 1:
             self._emit(kernel.BRANCH, at)
-            return self._value(w[0], r, own, target, at)
-        if len(w) != 2 or w.count("null") != 1:
+            return self._value(schema[0], resolved, own, target, at)
+        if len(schema) != 2 or schema.count("null") != 1:
             raise UnsupportedError("a union of several types")
-        number = self._emit(kernel.NULLABLE, at, 0, 0, w.index("null"))
+        number = self._emit(kernel.NULLABLE, at, 0, 0, schema.index("null"))
         if at.kept:
             self._slots.append((at.level, number))
             at = _Place(at.level, len(self._slots) - 1)
-        to = None if r is None else _sole_branch(r)
-        column = self._value(_sole_branch(w), to, own, target, at)
+        to = None if resolved is None else _sole_branch(resolved)
+        column = self._value(_sole_branch(schema), to, own, target, at)
         self._code[number][6] = len(self._code)
         return column
 
-    def _record(self, w: Any, r: Any, own: Shape, target: Shape, at: _Place) -> Column:
+    def _record(self, schema: Any, resolved: Any, own: Shape, target: Shape, at: _Place) -> Column:
         """Compile a record, and return its struct column: instructions in the order of the writer's
         fields, columns in that of ``target``. Fields that the reader lacks are checked and not
         kept. Columns without a field of the writer are null, or with a reader have the default of
         its field; raise UnsupportedError if that is missing or not plain.
         """
         found: dict[str, Column] = {}
-        resolved = {} if r is None else {f["name"]: f for f in r["fields"]}
+        reader_fields = {} if resolved is None else {f["name"]: f for f in resolved["fields"]}
         unseen = _Place(at.level, None, kept=False)
-        for f in w["fields"]:
+        for f in schema["fields"]:
             name = f["name"]
-            if not at.kept or (r is not None and name not in resolved):
+            if not at.kept or (resolved is not None and name not in reader_fields):
                 self._value(f["type"], None, NULL, NULL, unseen)
                 continue
-            to = None if r is None else resolved[name]["type"]
+            to = None if resolved is None else reader_fields[name]["type"]
             found[name] = self._value(f["type"], to, own.members[name], target.members[name], at)
         for name, shape in target.members.items():
-            if name not in found and r is None:
+            if name not in found and resolved is None:
                 found[name] = Column(shape, "null", at.level, at.slot)
             elif name not in found:
-                found[name] = _default_column(resolved[name], shape, at)
+                found[name] = _default_column(reader_fields[name], shape, at)
         parts = tuple(found[name] for name in target.members)
         return Column(target, "struct", at.level, at.slot, parts=parts)
 
-    def _list(self, w: Any, r: Any, own: Shape, target: Shape, at: _Place) -> Column:
+    def _list(self, schema: Any, resolved: Any, own: Shape, target: Shape, at: _Place) -> Column:
         """Compile an array or a map, with its items or keys and values, and return its list column.
-        ``r`` is the type to which it is resolved, None if it is not. Raise UnsupportedError if it
+        ``resolved`` is the type to which it is resolved, None if it is not. Raise UnsupportedError if it
         lies inside too many other lists, or the items cannot be compiled.
         """
-        is_map = w["type"] == "map"
+        is_map = schema["type"] == "map"
         name = "values" if is_map else "items"
         number = self._emit(kernel.LIST, at)
         inner = _Place(self._levels, None, at.kept)
@@ -218,18 +223,18 @@ class Compiler:
         if self._depth > kernel.MAX_LISTS:
             raise UnsupportedError("lists in many others")
         parts = [self._bytes(kernel.KEY, Shape(pa.string()), inner)] if is_map else []
-        to = None if r is None else r[name]
-        parts.append(self._value(w[name], to, own.item or NULL, target.item or NULL, inner))
+        to = None if resolved is None else resolved[name]
+        parts.append(self._value(schema[name], to, own.item or NULL, target.item or NULL, inner))
         self._emit(kernel.NEXT, inner)
         self._depth -= 1
         self._code[number][6] = len(self._code)
         return Column(target, "list", at.level, at.slot, number, "<i4", None, tuple(parts))
 
-    def _enum(self, w: Any, target: Shape, at: _Place) -> Column:
+    def _enum(self, schema: Any, target: Shape, at: _Place) -> Column:
         """Compile an enum, and return its column of symbols, which the kernel reads as their
         numbers. Raise UnsupportedError if the values are kept and a symbol is too long.
         """
-        symbols = tuple(w["symbols"])
+        symbols = tuple(schema["symbols"])
         if at.kept and not all(map(_is_short, symbols)):
             raise UnsupportedError("an enum with long symbols")
         number = self._emit(kernel.INTEGER, at, 0, len(symbols) - 1, 4)
@@ -245,33 +250,35 @@ class Compiler:
             self._counted.append(number)
         return Column(target, "bytes", at.level, at.slot, number, "<i4")
 
-    def _checked(self, w: Any, at: _Place) -> Column:
+    def _checked(self, schema: Any, at: _Place) -> Column:
         """Append the instruction that checks and skips values of a primitive or fixed type that are
         not kept, and return a column of nulls, which nobody uses.
         """
-        kind = w["type"]
+        kind = schema["type"]
         if kind in _RANGES:
             self._emit(kernel.INTEGER, at, *_RANGES[kind])
         else:
-            self._emit(_CODES[kind], at, 0, 0, int(w.get("size", 0)))
+            self._emit(_CODES[kind], at, 0, 0, int(schema.get("size", 0)))
         return Column(NULL, "null", at.level, at.slot)
 
-    def _scalar(self, w: Any, is_resolved: bool, own: Shape, target: Shape, at: _Place) -> Column:
+    def _scalar(
+        self, schema: Any, is_resolved: bool, own: Shape, target: Shape, at: _Place
+    ) -> Column:
         """Compile a primitive or fixed type, and return its column. ``own`` is the shape of the
         values; ``is_resolved`` says that a reader's schema is given. Raise UnsupportedError if the
         column's type (``target``) cannot hold them as they are, except that numbers may be widened.
         """
-        kind, to = w["type"], target.type
+        kind, to = schema["type"], target.type
         if own.type != to and own.type not in _NUMBERS:
             raise UnsupportedError(f"{own.type} in a column of {to}")
         if pa.types.is_decimal(to):
-            return self._decimal(w, target, at)
+            return self._decimal(schema, target, at)
         if kind in _RANGES:
             return self._integer(kind, is_resolved, target, at)
         if to not in _COLUMNS[kind]:
             raise UnsupportedError(f"{kind} in a column of {to}")
         if kind in ("bytes", "string", "fixed"):
-            return self._bytes(_CODES[kind], target, at, int(w.get("size", 0)))
+            return self._bytes(_CODES[kind], target, at, int(schema.get("size", 0)))
         number = self._emit(_CODES[kind], at)
         return Column(target, "number", at.level, at.slot, number, _DTYPES[kind])
 
@@ -296,14 +303,14 @@ class Compiler:
         number = self._emit(kernel.INTEGER, at, least, most, width)
         return Column(target, "number", at.level, at.slot, number, f"<i{width}")
 
-    def _decimal(self, w: Any, target: Shape, at: _Place) -> Column:
+    def _decimal(self, schema: Any, target: Shape, at: _Place) -> Column:
         """Compile bytes or a fixed type with a decimal, and return its column. The kernel rejects
         numbers with more digits than the column's precision. Raise UnsupportedError for a precision
         of more than 38 digits.
         """
         if not pa.types.is_decimal128(target.type):
             raise UnsupportedError("a decimal of more than 38 digits")
-        number = self._emit(kernel.DECIMAL, at, 0, 0, int(w.get("size", -1)))
+        number = self._emit(kernel.DECIMAL, at, 0, 0, int(schema.get("size", -1)))
         end = 10**target.type.precision
         self._limits[number] = (*_words(end), *_words(-end))
         return Column(target, "number", at.level, at.slot, number, "V16")
@@ -364,16 +371,20 @@ def _sole_branch(union: list[Any]) -> Any:
     return others[0]
 
 
-def _check_resolution(w: Any, r: Any) -> None:
-    """Raise UnsupportedError unless values of the type ``w`` become values of ``r`` as they are, or
-    as wider numbers. Parts of the types are not compared.
+def _check_resolution(schema: Any, resolved: Any) -> None:
+    """Raise UnsupportedError unless values of the type ``schema`` become values of ``resolved`` as
+    they are, or as wider numbers. Parts of the types are not compared. Return nothing otherwise.
     """
-    kind = w["type"]
-    if r["type"] not in _PROMOTED.get(kind, (kind,)):
-        raise UnsupportedError(f"{kind} that is resolved to {r['type']}")
+    kind = schema["type"]
+    if resolved["type"] not in _PROMOTED.get(kind, (kind,)):
+        raise UnsupportedError(f"{kind} that is resolved to {resolved['type']}")
     if kind in ("record", "error", "enum", "fixed"):
-        is_same = all(w.get(name) == r.get(name) for name in ("name", "size", "symbols"))
-        has_aliases = r.get("aliases") or any(f.get("aliases") for f in r.get("fields", ()))
+        is_same = all(
+            schema.get(name) == resolved.get(name) for name in ("name", "size", "symbols")
+        )
+        has_aliases = resolved.get("aliases") or any(
+            f.get("aliases") for f in resolved.get("fields", ())
+        )
         if not is_same or has_aliases:
             raise UnsupportedError("types with other names, symbols or sizes")
 

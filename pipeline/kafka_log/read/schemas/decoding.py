@@ -151,7 +151,7 @@ class PartDecoder:
 
     def _compile(self, version: SchemaVersion) -> ProtobufSchema:
         """Return a compiled schema of Protobuf; each version is compiled once. Raise SchemaError if
-        it is invalid, also at later calls.
+        it is invalid, also at later calls; ModuleNotFoundError if the compiler is not installed.
         """
         found = self._compiled.get(version)
         if found is None:
@@ -214,7 +214,8 @@ class PartDecoder:
         """Return the decoder of a version. ``indexes`` is the path of the message in a Protobuf
         schema; if it is empty, each value begins with one. Raise SchemaError if the type is not
         decoded, the schema is invalid, values are to be resolved to a version and it is not Avro,
-        or ``indexes`` is given and it is not Protobuf.
+        or ``indexes`` is given and it is not Protobuf. Raise ModuleNotFoundError if the package for
+        its type is not installed.
         """
         if version.type not in self._types:
             raise SchemaError(
@@ -475,7 +476,8 @@ class TopicDecoder:
         schemas that ``decoding`` selects. A part (key or value) whose subject has no version in
         ``registry`` gets the schemas of the ids in the first records. Avro values are resolved to
         ``schema_version`` (None: not). Raise ValueError if the partitions are of several topics or
-        none, or there is nothing to decode.
+        none, there is nothing to decode, a subject lacks that version, or its schemas have too many
+        fields together; ModuleNotFoundError if a package for a type of schemas is not installed.
         """
         topics = sorted({partition.topic for partition in partitions})
         if len(topics) > 1:

@@ -169,9 +169,9 @@ class ProtobufSchema:
         return {name: convert(message) for name, convert in found}
 
     def _converter(self, field: Any) -> Convert:
-        """Return a function that returns the value of a field from a message: a dict with texts as
-        keys for a map, a list for a repeated field, None for a field that is not set if Protobuf
-        tells that, else the converted value.
+        """Return a function that returns the value of a field from a message. A map becomes a dict
+        with texts as keys, a repeated field a list, any other field the converted value. A field
+        that is not set is None if Protobuf tells that from its default.
         """
         name = field.name
         if _is_map(field):

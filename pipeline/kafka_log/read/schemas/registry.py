@@ -162,7 +162,8 @@ class SchemaRegistry:
     def resolve_references(self, version: SchemaVersion) -> tuple[tuple[str, SchemaVersion], ...]:
         """Return the schemas that a schema refers to, directly and through others, as pairs of name
         and version. Each comes after the schemas that it needs itself. Raise SchemaError for a
-        missing schema, a cycle, one name for two schemas, or more than :data:`MAX_REFERENCES`.
+        schema that is missing or has several texts, a cycle, one name for two schemas, or more than
+        :data:`MAX_REFERENCES`.
         """
         found: dict[str, SchemaVersion] = {}
         pending: list[tuple[str, SchemaVersion, Iterator[SchemaReference]]] = [
@@ -234,7 +235,7 @@ class RegistryBuilder:
 
     def add_version(self, version: SchemaVersion) -> None:
         """Add a version, which replaces one with the same subject and number. If the replaced one
-        has another content, it is kept with the state ``removed``.
+        has another id, it is kept with the state ``removed``.
         """
         key = version.subject, version.version
         self._remove(key)

@@ -140,8 +140,8 @@ def _check_time(end: int, value: Any) -> Any:
 
 
 def check_name(name: Any) -> None:
-    """Raise SchemaError if a name cannot be that of a column: it has a zero character, or is no
-    UTF-8.
+    """Raise SchemaError if a name cannot be that of a column: it is no text, has a zero character,
+    or is no UTF-8. Return nothing otherwise.
     """
     try:
         is_valid = isinstance(name, str) and b"\0" not in name.encode()
@@ -163,9 +163,9 @@ def _to_decimal(value: Any, scale: int) -> Decimal:
 
 
 def merge(shapes: Sequence[Shape]) -> Shape | None:
-    """Return the shape that holds values of all shapes: structs have the fields of each, in the
-    order in which they come first; numbers are widened; JSON texts hold what differs otherwise.
-    Return None if it has more than :data:`MAX_FIELDS`.
+    """Return the shape that holds values of all ``shapes`` (at least one): structs have the fields
+    of each, in the order in which they come first; numbers are widened; JSON texts hold what
+    differs otherwise. Return None if several shapes together have more than :data:`MAX_FIELDS`.
     """
     merged = shapes[0]
     for shape in shapes[1:]:
@@ -176,9 +176,9 @@ def merge(shapes: Sequence[Shape]) -> Shape | None:
 
 
 def _merge_two(a: Shape, b: Shape) -> Shape:
-    """Return the shape that holds values of both: of two equal ones either, the other one if one is
-    null, structs with the fields of both, two lists or two maps with merged items, int64 for two
-    types of integers, float64 for other numbers; JSON text for all else.
+    """Return the shape that holds values of both. If they are equal, or one is null, it is the
+    other one. Two structs have the fields of both, two lists or two maps merged items. Two types of
+    integers become int64, other numbers float64. All else becomes JSON text.
     """
     if a == b or b == NULL:
         return a

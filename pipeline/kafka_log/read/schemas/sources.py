@@ -53,8 +53,9 @@ def read_registry(
 ) -> SchemaRegistry:
     """Return the schemas of ``source``: the URL of a registry, an export file, a directory of
     schema files, or logs of a registry's topic. None: the topic ``_schemas`` among ``partitions``,
-    else beside them; no schemas if there is none. Raise DirectoryError if a directory or segment
-    has no schemas; SchemaError if the source is invalid; OSError if it cannot be read.
+    else beside them; no schemas if there is none. Raise DirectoryError if a path does not exist, or
+    a directory or segment has no schemas; SchemaError if the source is invalid; OSError if it
+    cannot be read.
 
     Args:
         partitions: Partitions of the logs that are read.

@@ -50,7 +50,9 @@ class RowCondition:
         self.columns: Sequence[str] = [name for name in schema.names if name in self._needed]
 
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of a batch for which the expression is true, with all columns. Raise ConditionError if it cannot be computed."""
+        """Return the rows of a batch for which the expression is true, in order, with all columns.
+        Raise ConditionError if it cannot be computed for a row.
+        """
         self._batch = batch
         return batch.take(self._find_matching_rows()) if batch.num_rows else batch
 

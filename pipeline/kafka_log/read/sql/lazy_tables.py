@@ -46,7 +46,9 @@ class LazyTable(ds.Dataset):  # type: ignore[misc]
     def scanner(
         self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any
     ) -> _Scan:
-        """Return a scan of ``columns`` (None: all) with the rows for which ``filter`` is true (None: all rows)."""
+        """Return a scan of ``columns`` (None: all) with the rows for which ``filter`` is true
+        (None: all rows). Nothing is read yet. Raise KeyError for an unknown column.
+        """
         names = self._columns.names if columns is None else list(columns)
         return _Scan(self._columns, self._read, self._on_error, names, filter)
 
@@ -120,7 +122,9 @@ def connect(
 
 
 def stream_result(relation: duckdb.DuckDBPyRelation, rows: int = 1 << 13) -> pa.RecordBatchReader:
-    """Run a query, and return its result as a stream of batches of at most ``rows`` rows. Reading raises duckdb.Error."""
+    """Run a query, and return its result as a stream of batches of at most ``rows`` rows. Reading
+    the stream raises duckdb.Error if the query fails.
+    """
     # to_arrow_reader is the name since DuckDB 1.5.
     stream = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
     return stream(rows)

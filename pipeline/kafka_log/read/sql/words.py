@@ -22,7 +22,7 @@ def quote_columns(query: str, *, everywhere: bool = False) -> str:
     """Return a query with each unquoted ``offset`` and ``group`` that stands for a column in double
     quotes, as DuckDB reserves both. ``group`` stays before BY, and ``offset`` where it follows an
     operand, as the clause does; with ``everywhere``, as for an expression without clauses, each
-    ``offset`` is quoted.
+    ``offset`` is quoted. Raise UnicodeEncodeError for a lone surrogate.
 
     Args:
         query: Text of SQL.

@@ -110,9 +110,9 @@ class Neighbors:
     before: int | None = None
 
     def admit(self, batch: Batch) -> bool:
-        """Return whether a batch fits between the neighbors: its first offset is not negative,
-        above ``after`` and not above its last one, which is below ``before``; None for either of
-        the two is no bound.
+        """Return whether a batch fits between the neighbors: its first offset is at least 0, above
+        ``after``, and at most its last one, which is below ``before``. None for ``after`` or
+        ``before`` is no bound.
         """
         first, last = offsets_of_batch(batch)
         fits = (self.after is None or self.after < first) and (
@@ -312,8 +312,8 @@ def _list_errors(seal: SealedEntry, data: bytes, syndrome: int) -> Iterator[Flip
 
 def _level_of(flips: Flips) -> int:
     """Return the index in _LEVELS of the kind of damage that an error of one or two bytes belongs
-    to: 0 for one bit, 1 for two bits, 2 for more bits of one byte, 3 for bits of two bytes within a
-    span of at most 8 bits; _UNREPAIRED for a longer one.
+    to. It is 0 for one bit, 1 for two bits and 2 for more bits of one byte, 3 for bits of two bytes
+    within a span of at most 8 bits. Return _UNREPAIRED for a longer span.
     """
     if len(flips) == 1:
         return min(flips[0][1].bit_count() - 1, 2)

@@ -40,7 +40,8 @@ class Window:
 
 def find_windows(crc: Crc, syndrome: int, length: int) -> list[Window]:
     """Return all errors within two adjacent bytes of a message of ``length`` bytes that have a
-    syndrome, the last ones first. A CRC of 16 bits or less has one at most positions.
+    syndrome, the last ones first; ``[]`` if there are none, also for a syndrome of 0. A CRC of 16
+    bits or less has one at most positions.
     """
     found: list[Window] = []
     if not length or not syndrome:

@@ -89,8 +89,9 @@ class SealedEntry:
 
 def find_seal(layout: Layout, size: int) -> SealedEntry:
     """Return the checksum of an entry of ``layout`` with ``size`` bytes. Raise NoRepairError if the
-    layout has not exactly one, it is no CRC or is changed before it is stored, or its place or what
-    it covers is not known before the entry is decoded.
+    layout has not exactly one checksum, or it is no CRC or is changed before it is stored. Raise it
+    too if its place or what it covers is not known before the entry is decoded, or the entry is too
+    short for it.
     """
     fields = layout.related.checksums
     if len(fields) != 1:

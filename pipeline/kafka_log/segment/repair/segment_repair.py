@@ -94,8 +94,10 @@ def repair_headers(
     read: Read, headers: Headers, base: int | None, next_base: int | None, file: str
 ) -> Iterator[Repair]:
     """Yield the repairs of batches with a valid checksum whose version is unknown, or whose offsets
-    or leader epoch contradict those of the batches around, if these leave one value. ``base`` and
-    ``next_base`` are the base offsets of the segment and the next one (None: no bound).
+    or leader epoch contradict those of the batches around, if these leave one value with which the
+    batch decodes. ``base`` and ``next_base`` are the base offsets of the segment and the next one
+    (None: no bound). At most MAX_DOUBTFUL versions are tried, and no offsets or epochs if more are
+    doubtful.
 
     Args:
         read: Returns bytes of the file.
@@ -135,8 +137,9 @@ def _choose(candidates: dict[int, Shifts]) -> Iterator[tuple[int, int, bool]]:
 
 
 def _repair_version(read: Read, headers: Headers, i: int, file: str) -> Iterator[Repair]:
-    """Yield the repair of the version byte of the batch with index ``i`` if the batch is valid in
-    the version that it is read as.
+    """Yield the repair of the version byte of the batch with index ``i``, to the version that it is
+    read as, if one byte changes then and the batch decodes whole under ``strict``. Else yield
+    nothing.
     """
     position, size = int(headers.position[i]), int(headers.size[i])
     data = read(position, size)
@@ -339,9 +342,11 @@ class _Places:
         )
 
     def find_epoch_shifts(self, read: Read, i: int) -> Shifts:
-        """Return what may be added to the leader epoch of a batch so that it fits. It is certain if
-        both neighbors have one epoch, else it flips one bit; in the first and last batch of a file,
-        one that gives the epoch of the neighbor.
+        """Return what may be added to the leader epoch of a batch so that it fits, and whether that
+        is certain. If both neighbors have one epoch, it is certain: the number that gives this
+        epoch, none if the batch has it. Else the numbers flip one bit and give an epoch between
+        those of the neighbors; if only one neighbor has an epoch, that epoch. There is no number if
+        neither has one.
         """
         low, high = self._epochs_around(i)
         epoch = int(self._headers.leader_epoch[i])
