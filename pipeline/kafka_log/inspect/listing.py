@@ -163,7 +163,8 @@ def partition_table(partitions: Sequence[Partition]) -> pa.Table:
 
 def segment_table(partitions: Sequence[Partition]) -> pa.Table:
     """Return one row per segment, in the columns of :data:`SEGMENTS`. A segment that is gone since
-    it was listed has a row too, with ``modified`` null.
+    it was listed has a row too, with ``modified`` null. Raise OSError if the system cannot tell the
+    time of another one.
     """
     rows = [
         {

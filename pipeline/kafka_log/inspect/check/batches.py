@@ -41,9 +41,9 @@ class BatchCheck(Check):
 
     def _check_lost_range(self, scanned: ScannedSegment, run: Lost) -> Iterator[Finding]:
         """Yield ``batch_checksum`` for each batch that the length fields delimit from the start of
-        the lost range ``run``, then ``unreadable_bytes`` or ``zeroed_bytes`` for the bytes after
-        them, if any. Offsets and records are None if neither the header nor the batches around give
-        them. Raise OSError if the segment cannot be opened.
+        the lost range ``run``; then ``unreadable_bytes`` or ``zeroed_bytes`` for the bytes after
+        them, if any. Offsets and records are None if neither the header nor the batches around it
+        give them. Raise OSError if the segment cannot be opened or read.
         """
         after, before = run.after_offset, run.before_offset
         if after is None and scanned.segment.has_canonical_name:
@@ -72,9 +72,10 @@ class BatchCheck(Check):
         self, scanned: ScannedSegment, run: Lost, position: int, after: int | None, repair: str
     ) -> Finding:
         """Return a finding about the bytes of a lost range from ``position`` to its end:
-        ``zeroed_bytes`` if all are 0, else ``unreadable_bytes``. It has the offsets between
-        ``after`` and the batch behind the range; only the first if that batch is unknown; none if
-        ``after`` is None or nothing lies between. It ends with ``repair``. Raise OSError if the segment cannot be opened.
+        ``zeroed_bytes`` if all are 0, else ``unreadable_bytes``. Its offsets are those between
+        ``after`` and the batch behind the range: only the first one if that batch is unknown, none
+        if ``after`` is None or nothing lies between. The sentence ``repair`` is appended to the
+        meaning. Raise OSError if the segment cannot be opened or read.
         """
         size = run.end - position
         zeros = _range_is_zero(scanned, position, run.end)
@@ -171,8 +172,9 @@ class BatchCheck(Check):
 
     def _check_magic(self, scanned: ScannedSegment) -> Iterator[Finding]:
         """Yield a ``batch_magic`` error for each batch whose magic byte is none of 0, 1 and 2, at
-        most MAX_BATCHES. If the checksum does not cover the byte, the remedy names it and the version
-        to set it to.
+        most MAX_BATCHES. If the checksum does not cover the byte, the remedy names its position and
+        the version to set it to. Raise OSError if there is such a batch and the segment cannot be
+        opened.
         """
         headers = scanned.headers
         unknown = (~are_known(headers.magic)).nonzero()[0].tolist()[:MAX_BATCHES]
@@ -197,9 +199,9 @@ class BatchCheck(Check):
 
 def find_framed_batches(scanned: ScannedSegment, run: Lost) -> Iterator[tuple[Entry, Any, Any]]:
     """Yield each batch of a lost range that its length field delimits, with its first offset (None
-    if the header has none) and last offset. Checksums are not verified. Stop after MAX_BATCHES, at
-    an invalid header, and at a length that leads neither to another header nor to the end of the
-    range. Raise OSError if the file cannot be opened.
+    if the header has none) and its last offset. Checksums are not verified. Stop after MAX_BATCHES,
+    at an invalid header, and at a batch after which neither another batch nor the end of the range
+    follows. Raise OSError if the file cannot be opened or read.
     """
     name = str(scanned.segment.path)
     columns = HeaderColumns(("base_offset", "last_offset"), name)
@@ -223,7 +225,7 @@ def find_framed_batches(scanned: ScannedSegment, run: Lost) -> Iterator[tuple[En
 def _entry_at(file: Any, position: int, end: int, name: str) -> Entry | None:
     """Return the batch at byte ``position``, with its header but without verifying its checksum.
     Return None if the header is incomplete before ``end`` or invalid, its format version is
-    unknown, or the batch reaches beyond ``end``.
+    unknown, or the batch reaches beyond ``end``. Raise OSError if ``file`` cannot be read.
     """
     file.seek(position)
     data = file.read(min(HEADER_BYTES, end - position))
@@ -241,10 +243,10 @@ def _entry_at(file: Any, position: int, end: int, name: str) -> Entry | None:
 def _damaged_offsets(
     first: int | None, last: int, after: int | None, before: int | None
 ) -> tuple[int, int] | None:
-    """Return the first and last offset of a damaged batch: those of its header if they are not
-    negative, do not descend, and lie between ``after`` and ``before`` (both exclusive; None is no
-    limit). Else return all offsets between ``after`` and ``before``, or None if one of the two is
-    None or none lies between. If ``first`` is None, ``last`` replaces it.
+    """Return the first and last offset of a damaged batch. These are ``first`` (None: ``last``) and
+    ``last`` if they are not negative, do not descend, and lie between ``after`` and ``before``
+    (both exclusive; None is no limit). Else they are all offsets between ``after`` and ``before``;
+    None if one of the two is None or none lies between.
     """
     start = last if first is None else first
     fits = 0 <= start <= last
@@ -257,6 +259,8 @@ def _damaged_offsets(
 
 
 def _range_is_zero(scanned: ScannedSegment, start: int, end: int) -> bool:
-    """Return whether the bytes of the segment from ``start`` to before ``end`` are all 0."""
+    """Return whether the bytes of the segment from ``start`` to before ``end`` are all 0. Raise
+    OSError if the file cannot be read.
+    """
     with scanned.segment.path.open("rb") as file:
         return is_zeros(file, start, end)

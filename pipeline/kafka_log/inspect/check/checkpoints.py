@@ -111,16 +111,19 @@ class CheckpointCheck(EndCheck):
                 records=None if name == CLEANER else end - first,
             )
 
-    def _repair_value(self, name: str) -> str | None:
-        """Return the remedy for a negative offset in the checkpoint file ``name``; None for that of
-        the catalog.
+    def _repair_value(self, name: str) -> str:
+        """Return the remedy for a negative offset in the checkpoint file ``name``. For the log
+        start offsets: write that of another replica, or the first offset of the log here. For all
+        others: remove the line. The partition must have a segment.
         """
         if name == LOG_START:
             return f"Stop the broker, and write the log start offset of another replica into the line, or {self.context.bases[0]}, the first offset of the log here: deleted records then may appear again."
         return f"Stop the broker, remove the line, and subtract 1 from the number in the second line of the file: {_WITHOUT_LINE[name]}."
 
     def _repair_log_start(self, offset: int) -> str:
-        """Return the remedy for a log start offset beyond the end of the log."""
+        """Return the remedy for a log start offset beyond the end of the log, which is ``offset``.
+        The partition must have a segment.
+        """
         topic, partition = self.context.key
         return (
             f"Stop the broker and keep a copy of the partition directory. If {offset} is right, copy the partition from another replica. If it is wrong, correct the offset"
@@ -153,7 +156,9 @@ class CheckpointCheck(EndCheck):
 
 
 def _offset_range(broker: BrokerFiles, key: tuple[str, int]) -> tuple[int, int]:
-    """Return the log start offset and the end offset (excluded) of a log by the checkpoints; 0 if unknown."""
+    """Return the log start offset, and the end offset (excluded): the higher one of recovery point
+    and high watermark. Each is 0 if the checkpoints do not have it, or have a negative one.
+    """
     start, *ends = (max(broker.offset(name, key) or 0, 0) for name in (LOG_START, *REACHED))
     return start, max(ends)
 
@@ -229,10 +234,10 @@ def _missing_partitions(broker: BrokerFiles, cluster: Cluster) -> dict[tuple[str
 def check_recovery(
     directory: Path, broker: BrokerFiles, partitions: Sequence[Partition]
 ) -> Iterable[Finding]:
-    """Yield one ``not_stopped`` note that counts the segments and bytes that the broker rereads
-    when it starts, if it was killed: the marker of a clean shutdown is missing. Yield nothing if
-    there are no such segments, the directory has no meta.properties, or a process on this machine
-    holds its lock.
+    """Yield one ``not_stopped`` note that counts the segments and bytes that the broker reads again
+    when it starts, if it was killed: the marker of a clean shutdown is missing. Only partitions
+    directly in ``directory`` count. Yield nothing if they have no such segments, the directory has
+    no meta.properties, or a process on this machine holds its lock.
     """
     if (
         broker.was_clean_shutdown
@@ -256,9 +261,10 @@ def check_recovery(
 
 
 def recovered_segments(partition: Partition, broker: BrokerFiles) -> list[Segment]:
-    """Return the segments that a broker rereads when it starts after a crash: the live ones from
-    the segment that contains the recovery point, or all without a recovery point. Return ``[]`` if
-    the partition is not live, and for the metadata log, which is recovered at each start.
+    """Return the segments that a broker reads again when it starts after a crash: the live ones
+    from the segment that contains the recovery point; all without a recovery point. Segments whose
+    name is not their base offset are left out. Return ``[]`` if the partition is not live, and for
+    the metadata log, which is recovered at each start.
     """
     if partition.state != "live" or partition.topic == CLUSTER_METADATA:
         return []

@@ -128,8 +128,8 @@ class GapCheck(Check):
     def _find_gap_before(self, scanned: ScannedSegment) -> None:
         """Record the gap between the last batch of the segment before and the first batch of this
         one, if offsets are missing between them. Record nothing if damage, misplaced batches or
-        segments that are not checked make either end unknown, or if this segment has no batch or
-        its name is not its base offset.
+        segments that are not checked make either end unknown, if this segment has no batch, or if
+        its first batch is below the base offset in its name.
         """
         headers, base = scanned.headers, scanned.segment.base_offset
         before, self.base_before = self.base_before, base
@@ -161,9 +161,9 @@ class GapCheck(Check):
         return next((index for end in _INDEXES if (index := path.with_suffix(end)).exists()), None)
 
     def _add_gap(self, gap: Gap) -> None:
-        """Count a gap. Keep it in ``gaps`` unless it ends below the checkpoint of the log cleaner.
-        If MAX_GAPS are kept, only add it to the sums. A gap with a remaining index file is always
-        kept.
+        """Count a gap, and append it to ``gaps``. A gap that ends below the checkpoint of the log
+        cleaner is only counted; one beyond MAX_GAPS kept gaps is only added to the sums. A gap with
+        a remaining index file is always appended.
         """
         self.count += 1
         if gap.last < (self.cleaned or 0) and gap.index is None:
@@ -316,11 +316,11 @@ class GapCheck(Check):
         return self.context.cluster.is_never_compacted(topic)
 
     def _impossible_reason(self, gap: Gap) -> str | None:
-        """Return why compaction cannot have removed the offsets of a gap: it is the metadata log,
-        an index of the missing segment remains, records without keys surround it, the metadata
-        never had a cleanup policy, or the log cleaner has no checkpoint of it and all gaps are
-        whole segments. Return None otherwise, also below the log start offset. Raise
-        FileNotFoundError if a neighbor segment is gone.
+        """Return why compaction cannot have removed the offsets of a gap, as a clause. The reasons:
+        it is the metadata log; an index of the missing segment remains; records without keys
+        surround it; the metadata never had a cleanup policy; or the log cleaner has checkpoints,
+        but none of this partition, and all gaps are whole segments. Return None otherwise, also
+        below the log start offset. Raise FileNotFoundError if a neighbor segment is gone.
         """
         topic, _ = self.context.key
         if topic == CLUSTER_METADATA:
@@ -354,8 +354,8 @@ def _previous_base(bases: tuple[int, ...], base: int) -> tuple[int, ...]:
 
 
 def _lacks_keys(path: Path, position: int) -> bool:
-    """Return whether the batch at byte ``position`` has a readable record without a key. Return
-    False for a control batch, and if no batch begins there or it cannot be read. Raise
+    """Return whether the batch at byte ``position`` of a segment has a readable record without a
+    key. Return False for a control batch, and if no batch begins there or it cannot be read. Raise
     FileNotFoundError if the file is gone.
     """
     reader = SegmentReader(path, policy=Policy.SALVAGE, start=position, stop=position + 1)

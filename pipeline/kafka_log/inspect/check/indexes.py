@@ -95,16 +95,18 @@ class IndexCheck(Check):
         yield from self.check_entries(scanned, path, found)
 
     def count_zero_entries(self, scanned: ScannedSegment, found: IndexFile) -> IndexFile:
-        """Return the index with the zeros that are entries counted as entries."""
+        """Return the index with zeros that are entries counted as entries. The base class returns
+        ``found``.
+        """
         return found
 
     def check_entries(
         self, scanned: ScannedSegment, path: Path, found: IndexFile
     ) -> Iterator[Finding]:
         """Yield the findings of :meth:`compare_with_batches`; only if there are none, that of
-        :meth:`check_order`. Yield nothing without entries or comparable batches. If a broker may
-        append to the segment, ignore the entries after the last one that points to bytes or offsets
-        that were read.
+        :meth:`check_order`. Yield nothing if there are no entries, or no batches to compare them
+        with. If a broker may append to the segment, the entries after the last one that points to
+        bytes or offsets that were read are ignored.
         """
         entries, base = found.entries, scanned.segment.base_offset
         if self.context.may_grow(scanned):
@@ -123,7 +125,7 @@ class IndexCheck(Check):
 
     def find_unread(self, scanned: ScannedSegment, entries: Any) -> Any:
         """Return a mask of the index entries that point after the last byte or offset that was read
-        of the segment. Subclasses implement it.
+        of the segment. Raise NotImplementedError: subclasses implement it.
         """
         raise NotImplementedError
 
@@ -473,9 +475,10 @@ class IndexFile:
 
 
 def read_index(path: Path, kind: Any, most: int) -> IndexFile | None:
-    """Read at most ``most`` entries of an index file, whose NumPy type is ``kind``, and return them
-    without the zeros after the last nonzero one. ``is_long`` says that nonzero bytes follow. Return
-    None if the file does not exist. Raise OSError if it cannot be read.
+    """Return at most ``most`` entries of an index file, whose NumPy type is ``kind``, without the
+    zeros after the last nonzero one. ``is_long`` of the result says that nonzero bytes follow these
+    entries. Return None if the file does not exist. Raise OSError if it cannot be read, or is no
+    regular file.
     """
     try:
         with open_regular(path, -1) as file:

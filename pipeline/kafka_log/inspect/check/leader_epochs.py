@@ -156,7 +156,9 @@ class LeaderEpochCheck(EndCheck):
         return f"set {where} to {data}, the epoch {right} that {NAME} has for offset {offset}: no checksum covers the epoch"
 
     def _find_epoch(self, offset: int) -> int | None:
-        """Return the leader epoch that the file has for an offset; None if it has none."""
+        """Return the leader epoch that the file has for an offset; None if it has none or is
+        unordered.
+        """
         found = [epoch for epoch, start in self.epochs or () if start <= offset]
         return found[-1] if found and self.is_sorted else None
 

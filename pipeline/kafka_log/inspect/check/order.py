@@ -44,9 +44,10 @@ class OrderCheck(Check):
 
     def _check_outside(self, scanned: ScannedSegment, outside: Any) -> Iterator[Finding]:
         """Yield findings for the batches of the mask ``outside``, whose offsets belong to other
-        segments: one ``first_offset_below_name`` for those at the start, one ``segments_overlap``
+        segments: one ``first_offset_below_name`` for those at the start; one ``segments_overlap``
         or ``offset_too_far`` for ascending ones at the end (none if the next segment has a wrong
-        name), and ``batch_in_wrong_segment`` for each other one, at most MAX_BATCHES.
+        name); and ``batch_in_wrong_segment`` for each other one, at most MAX_BATCHES. Raise
+        FileNotFoundError if the next segment is gone.
         """
         headers = scanned.headers
         low = outside & (headers.first < scanned.segment.base_offset)
@@ -82,9 +83,10 @@ class OrderCheck(Check):
         )
 
     def _repair_base_offset(self, scanned: ScannedSegment, i: int) -> str | None:
-        """Return the remedy of the catalog with one more step if the offsets that are missing between
-        the batches before and after the batch ``i`` are as many as it has: the bytes that set its
-        base offset to the first of them. Return None (the remedy of the catalog) otherwise.
+        """Return a remedy with the bytes that set the base offset of the batch ``i`` right. Return
+        None (the remedy of the catalog) unless as many offsets are missing between the batches
+        before and after it as it has itself; its base offset must then be the first of these.
+        Return None for legacy messages too.
         """
         headers, placed = scanned.headers, np.flatnonzero(scanned.placed)
         version = version_of(int(headers.magic[i]))
@@ -120,7 +122,8 @@ class OrderCheck(Check):
 
     def _read_first_offset(self, base: int) -> int | None:
         """Return the first offset of the first batch of the segment named by the base offset
-        ``base``; None if it has no readable batch. Raise FileNotFoundError if the file is gone.
+        ``base``: 0 if its header has none, None if the file has no readable batch. Raise
+        FileNotFoundError if the file is gone.
         """
         path = self.context.partition.directory / f"{base:020d}.log"
         reader = SegmentReader(path, policy=Policy.SALVAGE, records=False, rescue=False)
@@ -156,8 +159,9 @@ class OrderCheck(Check):
 
     def _overlap_finding(self, scanned: ScannedSegment, high: range) -> Finding:
         """Return the ``segments_overlap`` error about the last batches (indexes ``high``), whose
-        offsets reach into the next segment; ``offset_too_far`` if there is no next segment, or
-        their first offset is more than MAX_RELATIVE above the base offset.
+        offsets reach into the next segment. Return ``offset_too_far`` instead if there is no next
+        segment, or their first offset is more than MAX_RELATIVE above the base offset. Raise
+        FileNotFoundError if the next segment is gone.
         """
         headers = scanned.headers
         first, last = int(headers.first[high[0]]), int(headers.last[high[-1]])
@@ -304,6 +308,8 @@ def _ascends(headers: Any, start: int) -> bool:
 
 
 def _sum_records(headers: Any, those: Iterable[int]) -> int | None:
-    """Return the sum of the record counts of the batches ``those``; None if one of them is unknown."""
+    """Return the sum of the record counts of the batches ``those``; None if one of them is unknown,
+    or there are none.
+    """
     counts = [int(headers.count[i]) for i in those]
     return None if min(counts, default=-1) < 0 else sum(counts)

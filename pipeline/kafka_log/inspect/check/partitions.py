@@ -114,8 +114,9 @@ def check_exchanged(
     partitions: Iterable[Partition], clusters: Clusters, engine: Engine
 ) -> Iterator[Finding]:
     """Yield a ``partitions_exchanged`` warning for each partition whose sampled keys all belong to
-    one other partition here, whose keys belong elsewhere too. Skip internal topics (``__``), topics
-    with one partition here, and partitions with fewer than MIN_KEYS different readable keys.
+    one other partition here, whose keys belong elsewhere too. Only live partitions are compared,
+    without internal topics (``__``), topics with one partition here, and partitions with fewer than
+    MIN_KEYS different readable keys. Unreadable files are skipped.
 
     The default partitioner of Kafka's producers decides where a key belongs. The files in exchanged directories
     agree with each other, so only keys show the exchange.

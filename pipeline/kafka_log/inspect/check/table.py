@@ -139,7 +139,8 @@ def check_partitions(
 ) -> Iterator[Finding]:
     """Yield the findings that ``wanted`` selects: about log directories first, then about duplicate
     directories and topic ids, then partition by partition, and about exchanged directories last.
-    The arguments are those of :func:`check_table`.
+    The arguments are those of :func:`check_table`. A file that cannot be read becomes a finding,
+    and does not raise.
     """
     clusters: Clusters = cache(Cluster)  # reads the metadata of a directory once
     included = frozenset(segment.state for p in partitions for segment in p.segments)

@@ -117,8 +117,8 @@ class Side:
 
     def load(self) -> None:
         """Append the headers of the next valid batches of the log to ``headers``; set ``done`` if
-        there are no more. A segment that cannot be read is added to ``damage`` and does not raise.
-        Raise OSError if a segment disappears while it is read.
+        there are no more. A segment that cannot be read, or is gone, is added to ``damage`` and
+        does not raise.
         """
         rows = next(self._parts, None)
         if rows is None:
@@ -316,9 +316,10 @@ def adjacent_batches(rows: Any) -> Iterator[Any]:
 
 
 def join_logs(partitions: Iterable[Partition]) -> list[Partition]:
-    """Return one Partition for each topic and number. Its segments are those of its log in the
-    first directory in the first state (live before others), lowest first; before them come the
-    segments of other directories and states that begin below. Metadata snapshots are left out.
+    """Return one Partition for each topic and number, with the segments of all its copies so that
+    no offset comes twice. They are those of the first directory in the first state (live before
+    others), lowest first; before them come the segments of other directories and states that begin
+    below. Metadata snapshots are left out.
 
     Live segments count first. Segments of other states, in the order of STATES, only add offsets
     before these, so that no offset comes twice.

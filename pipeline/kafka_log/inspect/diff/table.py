@@ -315,7 +315,7 @@ Pair = tuple[Partition | None, Partition | None]
 def diff_table(pairs: Sequence[Pair], advance: Advance = lambda _: None) -> pa.Table:
     """Compare pairs of partitions and return a row for each, in the columns of :data:`DIFFERENCES`.
     A pair with None gets the verdict ``only_in``. Damage and unreadable files are findings. Raise
-    OSError if a segment disappears while it is read.
+    UnreadableError if retention deletes a segment while transactions are read.
     """
     rows = []
     for a, b in pairs:
@@ -330,8 +330,8 @@ def pair_partitions(
     a: Sequence[Partition], b: Sequence[Partition], *, whatever_their_names: bool
 ) -> list[Pair]:
     """Return pairs of partitions with the same topic and number, sorted by them; None stands for a
-    side that lacks the partition. If ``whatever_their_names`` and each side has one partition,
-    return these two as a pair.
+    side that lacks the partition. If ``whatever_their_names`` and each side has exactly one
+    partition, return these two as the only pair.
 
     Args:
         a: Partitions of the first directory.

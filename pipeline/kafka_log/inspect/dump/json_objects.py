@@ -36,7 +36,8 @@ def segment_objects(
     """Yield the JSON objects of one segment: one for the file, then one for each batch followed by
     its records (unless ``records`` is False), then one for the end. ``decode`` adds decoded records
     of an internal topic. A CodecError of the reader is not raised: the end object has it, also that
-    of a file that cannot be read.
+    of a listed file that cannot be read. Raise FileNotFoundError if the file does not exist and the
+    reader has no listed size.
 
     Args:
         reader: Reader of the segment.

@@ -64,11 +64,11 @@ _POLL_S, _MAX_POLL_S, _POLL_FACTOR = 0.2, 10.0, 4
 
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
     """Print one row per selected record in ``--format``, with damage between the rows of text or
-    else on stderr, and failures to decode on stderr. With ``--follow`` go on with records that are
-    appended, until Ctrl-C, SIGTERM or ``-n``. Return 1 if a consumer would reject a batch,
-    bytes are lost, or a file or directory cannot be read; else 0, also after failures to decode.
-    Raise ValueError for an unknown column or decoding format, and for options that exclude each
-    other.
+    else on stderr, and failures to decode on stderr. With ``--follow`` go on with appended records,
+    until Ctrl-C, SIGTERM or ``-n``. Return 1 if a consumer would reject a batch, bytes are lost, or
+    a file or directory cannot be read; else 0, also after failures to decode. Raise ValueError for
+    an unknown column or decoding format, an invalid ``--grep`` or ``--where``, and options that
+    exclude each other; ImportError if DuckDB (``--where``) or ``--engine arrow`` is not installed.
     """
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)
     _reject_combinations(options, selection)
@@ -252,7 +252,9 @@ class _RecordPrinter:
         return [name for each in self._filters for name in each.columns]
 
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of a scan of one partition that all filters select."""
+        """Return the rows of a scan of one partition that all filters select. Raise ConditionError
+        (a ValueError) if DuckDB cannot compute the condition of ``--where`` for a row.
+        """
         for each in self._filters:
             batch = each.filter(batch)
         return batch
@@ -341,9 +343,10 @@ def _follow(
     limits: Limits,
 ) -> None:
     """Print the selected records of partitions (with ``--last`` only their last ones), then those
-    that are appended and all of new partitions, until ``stop`` or ``-n``. Damage, and partitions
-    that cannot be read, go to ``reporter``, the latter once. Raise DirectoryError or NotFoundError
-    if all partitions are gone.
+    that are appended and all of new partitions. End after ``-n`` records or a signal; one during a
+    wait raises Interrupted, which ``stop`` catches. Damage, and partitions that cannot be read, go
+    to ``reporter``, the latter once. Raise DirectoryError or NotFoundError if all partitions are
+    gone.
     """
     followers: dict[Path | tuple[str, int], PartitionFollower] = {}
     unreadable: set[Path] = set()

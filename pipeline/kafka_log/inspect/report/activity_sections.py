@@ -391,8 +391,9 @@ def build_traffic(contents: Contents, origin: Origin) -> Section:
 
 
 def _choose_window(times: Any, weights: Any) -> tuple[int, int]:
-    """Return the first and last time of a chart: all times, or without a few that are so far from the
-    others that bars would be a spot.
+    """Return the first and last of ``times`` that a chart shows. Times far outside of the middle 98
+    percent of ``weights`` are left out if a chart with them would be more than four times as long;
+    else all are shown. ``times`` (in milliseconds) must not be empty.
     """
     order = np.argsort(times)
     ordered, reached = times[order], np.cumsum(weights[order] + 1)
@@ -409,8 +410,9 @@ def _choose_window(times: Any, weights: Any) -> tuple[int, int]:
 
 
 def _choose_step(span: int, period: int) -> int:
-    """Return the length of time of a bar: the shortest of _STEPS, a multiple of ``period``, with which
-    MAX_BARS cover ``span``; longer than these for a very long span.
+    """Return the milliseconds that a bar stands for: the shortest of _STEPS that is a multiple of
+    ``period`` and with which MAX_BARS bars cover ``span``; for a longer span as many whole days as
+    needed.
     """
     for step in _STEPS:
         if step % period == 0 and span <= step * (MAX_BARS - 1):

@@ -69,7 +69,8 @@ def draw_strip(
 
 def draw_bars(bars: Sequence[Bar], description: str) -> Element:
     """Return a chart of bars beside each other, each with its series on top of each other, in the
-    colors ``s0``, ``s1`` ... of the style sheet. The highest bar fills the height.
+    colors ``s0``, ``s1`` ... of the style sheet. The highest bar fills the height. A value of 0 or
+    less is not drawn; every other one is drawn at least 0.6 percent high.
     """
     highest = max((sum(bar.values) for bar in bars), default=0) or 1
     drawing = _make_drawing(_BAR_HEIGHT, description, "bars")

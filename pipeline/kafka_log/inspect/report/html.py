@@ -67,10 +67,11 @@ def make_table(
     kinds: str = "",
     caption: str | None = None,
 ) -> Element:
-    """Return a table in a box that scrolls sideways on a narrow screen. ``kinds`` has a letter for each
-    column: ``n`` a number, aligned to the right; ``k`` a short text, kept on one line; ``w`` a long
-    text, which gets room; ``.`` (also for columns after the last letter) anything else. ``caption``
-    is a label for screen readers.
+    """Return a table in a box that scrolls sideways on a narrow screen. ``kinds`` has a letter for
+    each column: ``n`` a number, aligned to the right; ``k`` a short text, kept on one line; ``w`` a
+    long text, which gets room; ``.`` (also for columns after the last letter) anything else.
+    ``caption`` is a label for screen readers. Raise ValueError if a row has more or fewer cells
+    than ``headings``.
     """
     letters = kinds.ljust(len(headings), ".")[: len(headings)]
     classes = [None if letter == "." else letter for letter in letters]

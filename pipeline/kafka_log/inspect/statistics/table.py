@@ -255,8 +255,9 @@ def stat_table(
 ) -> pa.Table:
     """Return the totals of partitions by ``by``, one row per combination of keys; with ``top`` only
     this number of rows with the most bytes. ``asked`` selects batches and says how to read (None:
-    all batches, by headers alone). Damage and unreadable files go to its ``on_problem``, not
-    raised. Raise ValueError for an unknown key.
+    all batches, by headers alone). Damage and unreadable files go to its ``on_problem``, and are
+    not raised. Warn if records that consumers do not get are counted, or records are counted twice.
+    Raise ValueError for an unknown key.
     """
     wanted = parse_by(by)
     return Stat(partitions, wanted, asked=asked or Asked()).table(top)
