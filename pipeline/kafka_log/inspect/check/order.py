@@ -183,9 +183,10 @@ class OrderCheck(Check):
         self, scanned: ScannedSegment, next_base: int, high: range
     ) -> tuple[str, str | None]:
         """Return meaning and remedy (None: that of the catalog) of the overlap with the next
-        segment, which has the base offset ``next_base``: the name of the next segment is wrong, this
-        file is a copy or has a wrong name, or only its last batches (indexes ``high``) are too high.
-        Raise FileNotFoundError if the next segment is gone.
+        segment, which has the base offset ``next_base``. The name of that segment is wrong if its
+        first batch begins after the last offset of this one. Else this file is a copy or has a
+        wrong name if all of its batches are in ``high`` (their indexes), or only these last batches
+        are too high. Raise FileNotFoundError if the next segment is gone.
         """
         headers = scanned.headers
         first, last = int(headers.first[high[0]]), int(headers.last[high[-1]])

@@ -92,9 +92,9 @@ class MetadataLog:
 
 
 def find_last_offset(partition: Partition) -> int:
-    """Return the last offset of a replica's segments and snapshots; ``MAX_OFFSET - 1`` if damage
-    hides the end of the log. Raise DirectoryError if the directory has neither a segment nor a
-    snapshot; UnreadableError if it cannot be listed.
+    """Return the last offset of a replica's segments and snapshots: -1 if they are empty,
+    ``MAX_OFFSET - 1`` if damage hides the end of the log. Raise DirectoryError if the directory has
+    neither a segment nor a snapshot; UnreadableError if it cannot be listed.
     """
     segments = _segments(partition)
     end = read_log_end(segments)
