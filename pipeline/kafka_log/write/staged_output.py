@@ -125,7 +125,8 @@ class OutputDirectory:
     ) -> list[dict[str, Any]] | None:
         """Return the report rows of a partition that an earlier run wrote from the same source with
         the same options. Return None if the manifest or the directory lacks it. Raise OutputError
-        if it was made of another source or with other options.
+        if it was made of another source or with other options; OSError if the manifest cannot be
+        read.
 
         Args:
             name: The name of the partition directory.
@@ -152,11 +153,11 @@ class OutputDirectory:
         rows: list[dict[str, Any]],
         log_start: int | None = None,
     ) -> Iterator[Path]:
-        """Yield an empty temporary directory for a partition; at the end of the ``with`` block sync
-        it, add it with its source ``made_of`` and the report ``rows`` to the manifest, and rename
-        it to ``name``. If the block raises, remove it. Write ``log_start`` (None: none) to a
-        checkpoint of log start offsets if it lies inside the written log. Raise OSError if a file
-        cannot be written.
+        """Give an empty temporary directory for a partition to the ``with`` block. At its end sync
+        the directory, add it with its source ``made_of`` and the report ``rows`` to the manifest,
+        and rename it to ``name``; if the block raises, remove it. Write ``log_start`` (None: none)
+        to a checkpoint of log start offsets if it lies inside the written log. Raise OSError if a
+        file cannot be written.
 
         The block may add to `rows`.
 

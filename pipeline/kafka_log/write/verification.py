@@ -105,9 +105,9 @@ def compare_rows(
     columns: Sequence[str],
     what: str = "record",
 ) -> None:
-    """Raise WrittenError for the first row of ``found`` that differs from ``expected`` in
-    ``columns``, or is missing on one side; its text calls a row ``what`` and names the file
-    ``source`` (None: none). Do nothing if all are equal. Raise other CodecErrors if rows cannot be
+    """Compare rows that were written (``found``) with ``expected`` ones in ``columns``. Raise
+    WrittenError for the first row that differs, or is missing on one side; its text calls a row
+    ``what`` and names the file ``source`` (None: none). Raise other CodecErrors if rows cannot be
     read.
 
     Args:
@@ -135,7 +135,9 @@ def compare_rows(
 
 
 def compare_written(rows: pa.RecordBatch, written: Sequence[Written]) -> None:
-    """Raise WrittenError if records that were written do not read as the rows that they were made of."""
+    """Raise WrittenError if records that were written do not read as the rows that they were made
+    of, another CodecError if they cannot be read.
+    """
     names = rows.schema.names
     found = records_written(written, names)
     compare_rows(_as_read(rows), None, found, names)

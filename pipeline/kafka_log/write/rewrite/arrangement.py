@@ -153,10 +153,10 @@ class Arrangement:
         return at, (lower < first) & (first <= last) & (last < upper)
 
     def _fill(self, k: int, contents: ContentsCache, *, is_single: bool) -> bool:
-        """Add intact batches of segment ``k`` that are not added yet and overlap no added one.
-        Without ``is_single`` these are batches that ascend with one before or after them in the
-        file; with it, those that continue an added batch, or lie where they have no room, or any if
-        none is added yet. Return whether there are any.
+        """Add intact batches of segment ``k`` that are not added yet and overlap no added one, and
+        return whether there are any. Without ``is_single`` these are batches that ascend with one
+        before or after them in the file. With it, they are those that continue an added batch, or
+        have no room between the added ones around them in the file, or any if none is added yet.
         """
         found = contents.read(k)
         headers, there = found.headers, self.mark_taken(k, len(found.headers))

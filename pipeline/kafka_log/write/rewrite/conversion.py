@@ -224,8 +224,9 @@ def convert_messages(
     """Yield the legacy messages from byte ``start`` to ``stop`` (excluded) of a file as the bytes
     of record batches of version ``magic``, in pieces of whole batches. A compressed message becomes
     one batch; uncompressed ones share batches. Without ``codec`` (None) batches keep the codec of
-    their messages; ``level`` None is the codec's default. Raise CodecError for damage, and for rows
-    that no batch can hold.
+    their messages; ``level`` None is the codec's default. Raise at once ValueError for an unknown
+    version or codec; while iterating CodecError for damage, an unreadable file, and rows that no
+    batch can hold.
     """
     scanner = Scanner(path, _COLUMNS, start=start, stop=stop)
     rows = (_group_rows(batch) for batch in scanner)
@@ -334,11 +335,11 @@ class Converted:
 def write_converted(
     partition: Partition, out: Path, target: Target, advance: Advance = lambda _: None
 ) -> list[Converted]:
-    """Convert a partition's segments, except metadata snapshots, to the codec, level and version of
-    ``target``, into the empty directory ``out``. Write a broker's files beside them, verify, and
-    return a report row for each. Leave out incomplete tails. Raise CodecError for damage, offsets
-    out of order, a version unknown or newer than the target's, and output unlike its source;
-    OSError if writing fails.
+    """Convert a partition's segments to the codec, level and version of ``target`` into the empty
+    directory ``out``. Return a report row for each segment; metadata snapshots are no segments, and
+    incomplete tails are left out. The files that a broker keeps beside segments are written too,
+    and the result is read again. Raise CodecError for damage, offsets out of order, a version
+    unknown or newer than the target's, and output unlike its source; OSError if writing fails.
 
     What was written is read again, and has to say the same as what was there. Memory holds the
     batch headers of one segment, and one batch or a chunk.

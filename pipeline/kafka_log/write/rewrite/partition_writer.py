@@ -51,8 +51,8 @@ def write_partition(
 ) -> list[ReportRow]:
     """Write the selected batches of a partition, and the files that a broker keeps beside segments,
     into an empty directory. Return report rows of what was kept, left out and lost, of segments
-    that are no files, and of open transactions; damage is reported, not raised. Raise OSError if writing fails; CodecError if what
-    was written does not read as its source.
+    that are no files, and of open transactions; damage is reported, not raised. Raise OSError if
+    writing fails; CodecError if what was written does not read as its source.
 
     Offsets ascend in what is written. If segments have wrong names or overlap, or batches change
     places, the log is read again and written by offset (:class:`Arrangement`).
@@ -122,11 +122,11 @@ def finish(
     *,
     producers: bool = True,
 ) -> list[Segment]:
-    """Write the files that a broker keeps beside the segments ``written`` (paths and base offsets):
-    indexes, producer snapshots, leader epochs up to offset ``end``, topic id (without segments only
-    that). Return the segments. Without ``producers`` the first producer snapshot of ``source`` is
-    not copied. Raise OSError if a file cannot be written, or a segment read again; CodecError if an
-    index is wrong.
+    """Write the files that a broker keeps beside the segments ``written`` (paths and base offsets),
+    and return the segments. The files are indexes, producer snapshots, leader epochs up to offset
+    ``end`` and the topic id; without segments only the topic id. Without ``producers`` the first
+    producer snapshot of ``source`` is not copied. Raise OSError if a file cannot be written, or a
+    segment cannot be read again; CodecError if an index is wrong.
     """
     segments = _list_written(source, written)
     if segments:

@@ -126,7 +126,8 @@ class RewriteReport:
         """Return all rows, sorted by file name. Intact batches that were not taken are ``twice`` if
         the same bytes with the same offsets were kept, else ``lost``. Lost ranges and damaged
         batches are ``twice`` if batches with their offsets were kept, a single batch out of order
-        only if one of these has the same bytes.
+        only if one of these has the same bytes. Raise UnreadableError if a segment cannot be opened
+        to compare bytes.
 
         Base offsets are in no checksum: that of a batch that does not continue the batch before it may be wrong.
         """
@@ -199,10 +200,10 @@ class RewriteReport:
 
     def note_untaken(self, name: str, found: SegmentContents, which: Any, *, is_main: bool) -> None:
         """Note selected batches (mask ``which``) that were not taken; :meth:`rows` decides later
-        whether they are lost. Ignore those with problems and no records. With ``is_main`` (segment
-        in the log's own state) intact ones are kept elsewhere only if their bytes are. For others
-        offsets suffice, unless a single batch is first in its file or does not continue the one
-        before.
+        whether they are lost. Batches with problems and without records are ignored. If ``is_main``
+        (the segment has the log's own state), intact ones are kept elsewhere only if the same bytes
+        are. Else the same offsets suffice, except for a single batch that is first in its file or
+        does not continue the one before.
         """
         good = np.flatnonzero(which & found.is_good)
         if is_main and len(good):
@@ -295,7 +296,8 @@ class _KeptBatches:
 
     def has_copy(self, place: _Place, first: int) -> bool:
         """Return whether a kept batch has ``first`` as its first offset and the same bytes as
-        ``place`` (file, position, size).
+        ``place`` (file, position, size). Raise UnreadableError if one of the files cannot be
+        opened.
         """
         at = int(np.searchsorted(self._first, first))
         if at == len(self._first) or self._first[at] != first or self._size[at] != place[2]:
@@ -318,7 +320,7 @@ def _describe_untaken(
 ) -> Iterator[ReportRow]:
     """Yield report rows for intact batches of one file that were not taken, one for adjacent ones
     of the same kind: ``twice`` if the same bytes are kept; ``lost`` if other batches with their
-    offsets are kept, or none.
+    offsets are kept, or none. Raise UnreadableError if a file cannot be opened to compare bytes.
     """
     before, run, reason = ("lost", ""), list[int](), MISPLACED
 
@@ -367,7 +369,9 @@ def _split_adjacent(rows: Any) -> list[Any]:
 
 
 def _read_place(place: _Place) -> bytes:
-    """Return the bytes at a place, as far as they can be read."""
+    """Return the bytes at a place, with zeros for those that cannot be read. Raise UnreadableError
+    if the file cannot be opened.
+    """
     path, position, size = place
     with open_segment(path) as file:
         return read_what_there_is(file, position, size, 0)

@@ -237,7 +237,8 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
     """Make the segments that the tasks of a job wrote (``staged``, by task) part of the logs,
     lowest task first; drop them if the micro-batch ``micro`` was committed before. Raise SinkError
     for offsets that do not ascend; FormatError for another topic id; DirectoryError for logs that
-    cannot be appended to, and while a broker runs; OSError. Call :func:`abort` after an error.
+    cannot be appended to, and while a broker runs; CodecError for a segment that cannot get its
+    offsets; OSError. Call :func:`abort` after an error.
     """
     target = Path(job.target)
     place = job_directory(job)
@@ -317,7 +318,8 @@ class _Commit:
         """Return the moves that make staged segments part of the logs, after building their files
         in the job's directory. With ``overwrite`` existing partitions of the written topics are
         moved away. Raise SinkError for offsets that do not follow, FormatError for another topic
-        id, DirectoryError for a log that cannot be appended to, OSError.
+        id, DirectoryError for a log that cannot be appended to, CodecError for a segment that
+        cannot get its offsets, OSError if a file cannot be read or written.
         """
         by_partition = {
             key: sorted(found, key=_by_offset)
@@ -376,7 +378,8 @@ class _Commit:
         """Build the directory of a partition that is new or replaces another one, with an empty
         segment if nothing is staged, and return its move in a list. Raise SinkError if given
         offsets do not ascend; DirectoryError if a staged file is missing; FormatError for another
-        topic id; OSError if a file cannot be written.
+        topic id; CodecError if a segment cannot get its offsets; OSError if a file cannot be
+        written.
         """
         directory = self._place / "new" / f"{topic}-{number}"
         directory.mkdir(parents=True)
@@ -402,7 +405,8 @@ class _Commit:
         """Build segments that follow those of the partition directory ``old``, and return a move
         for each file; ``[]`` if nothing is staged. Raise DirectoryError if the log does not end
         with a complete batch, or a staged file is missing; SinkError if given offsets do not follow
-        it; FormatError for another topic id; OSError.
+        it; FormatError for another topic id; CodecError if a segment cannot get its offsets;
+        OSError if a file cannot be read or written.
         """
         if not staged:
             return []

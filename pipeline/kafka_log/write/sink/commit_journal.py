@@ -61,7 +61,8 @@ class Move(NamedTuple):
 def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Create a log directory if needed, and hold the lock that its broker would take during the
     ``with`` block. Wait while another job commits. Raise DirectoryError if a broker runs in the
-    directory, or if the lock is not free after ``patience_s`` seconds.
+    directory, or if the lock is not free after ``patience_s`` seconds; OSError if the directory or
+    the lock file cannot be created.
     """
     target.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + patience_s
