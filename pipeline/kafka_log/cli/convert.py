@@ -50,9 +50,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Convert the selected partitions into ``--out`` and print the report. Return 0; 1 if anything
-    was lost or refused; 2 if writing failed, or (printed) if an option has an impossible value or no
-    topic or partition matches. Raise OutputError if ``--out`` must not be written to,
-    DirectoryError if no log matches the paths.
+    was lost or refused; 2 if writing failed, or (printed) if an option has an impossible value or
+    no topic or partition matches. Raise OutputError if ``--out`` must not be written to;
+    DirectoryError if a path holds no log, or two directories hold one partition and ``--replicas``
+    is not given.
     """
     try:
         return run_writing(

@@ -19,7 +19,8 @@ def run_with_damage(
 ) -> int:
     """Run ``run`` and return its exit code, or 1 if there are ``messages`` about damage, which are
     printed afterwards. If it raises CodecError, print the error, run ``salvage`` for an answer from
-    what is readable, and return 1. If ``salvage`` is None, the error names the option for it.
+    what is readable, and return 1; if ``salvage`` is None, the error names the option for it. Raise
+    all other errors of ``run``, and those of ``salvage``.
 
     Args:
         run: Prints the answer and returns the exit code. If it raises CodecError, the error is
@@ -95,7 +96,7 @@ class DamageReporter:
         self.found = GOOD
 
     def unreadable(self, error: CodecError) -> None:
-        """Report an error that ended the reading of a segment."""
+        """Write a line about a file or directory that cannot be read, and set ``found`` to 1."""
         self.found = PROBLEMS
         self.say(error_line(error))
 

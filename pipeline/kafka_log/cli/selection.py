@@ -79,10 +79,10 @@ def add_selection(
     but: Mapping[str, str] | None = None,
     types: Mapping[str, Callable[[str], Any]] | None = None,
 ) -> Group:
-    """Add the selection options ``names`` to a parser, in the group "selection" of its help, with
-    other help texts (``but``) or parsers (``types``) for some; ``offsets`` with another help text
-    does not count from the end of the log. Set ``filters`` of the parsed options to ``names``.
-    Return the group, for further options. Raise KeyError for an unknown name.
+    """Add the selection options ``names`` to a parser, in the group "selection" of its help, and
+    return the group, for further options. ``but`` has other help texts and ``types`` other parsers
+    for some; ``offsets`` with another help text does not count from the end of the log. ``filters``
+    of the parsed options is set to ``names``. Raise KeyError for an unknown name.
 
     Args:
         command: Parser of the command.

@@ -95,10 +95,10 @@ def show(
     filtered: Sequence[str] | None = (),
 ) -> int:
     """Print the table that ``answer`` computes, and return exit code 0. As text, ``text`` renders
-    it, or ``empty`` replaces it if it has no rows. Show a progress bar unless ``has_bar``: then
-    ``answer`` shows its own. Without rows, name the given filters and the flags ``filtered`` (None:
-    neither). Raise what ``answer`` raises; DirectoryError without logs; NotFoundError for a missing
-    topic or partition.
+    it, or ``empty`` replaces it if it has no rows. A progress bar is shown unless ``has_bar``: then
+    ``answer`` shows its own. Skipped segments and paths are named on stderr; without rows also the
+    given filters and the flags ``filtered`` (None: neither). Raise what ``answer`` raises;
+    DirectoryError without logs; NotFoundError for a missing topic or partition.
 
     Args:
         options: Arguments of the command: paths, selection and ``--format``.
