@@ -59,8 +59,11 @@ MAX_INDEX_INTERVAL = (1 << 31) - 1
 
 
 class LogDirectory:
-    """Partitions below one or several paths. Each method answers one question with an Arrow table
-    and reads the files anew.
+    """Partitions below one or several paths. Each method answers one question with an Arrow table,
+    reads the files anew, and raises DirectoryError if a path holds no log. Methods that read the
+    selected partitions also raise NotFoundError (a ValueError) if a selected topic or partition
+    does not exist, and DirectoryError if two directories hold one partition and ``replicas`` is
+    ``error``.
 
     A path is a segment, a partition directory, a broker's log directory, a directory above log directories, or a URL of one of these.
     Times are milliseconds since 1970, datetimes, or texts as on the command line (``2026-11-22T10:15``, ``-2h``). A range is a pair:
@@ -114,8 +117,9 @@ class LogDirectory:
     @property
     def partitions(self) -> list[Partition]:
         """Selected partitions, by topic and number. Raise UnreadableError (an OSError) if the
-        directory of a partition cannot be read; DirectoryError if a path holds no log;
-        NotFoundError if a selected topic or partition does not exist.
+        directory of a partition cannot be read; DirectoryError if a path holds no log, or two
+        directories hold one partition and ``replicas`` is ``error``; NotFoundError if a selected
+        topic or partition does not exist.
         """
         _report_unreadable(self.all_partitions, None)
         return self.all_partitions
@@ -203,9 +207,10 @@ class LogDirectory:
     ) -> pa.Table:
         """Count batches, records and bytes: one row per partition, or per value of ``by``
         (:data:`kafka_log.inspect.statistics.columns.STAT`), at most the ``top`` rows with the most
-        bytes. Damage and unreadable files do not raise. Raise ValueError if an argument is not one
-        of the documented values; DirectoryError if rows are not by partition, several directories
-        hold one, and ``replicas`` is None.
+        bytes. Damage and unreadable files do not raise. Warn if records that consumers do not get
+        are counted, or records are counted twice. Raise ValueError if an argument is not one of the
+        documented values; DirectoryError if rows are not by partition, several directories hold
+        one, and ``replicas`` is None.
 
         Columns that have no meaning for several partitions are left out unless rows are by partition.
 
@@ -347,9 +352,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Compare the replicas of this log directory (A) with those of another one (B): one row per
-        partition; damage does not raise. Raise DirectoryError if several directories of a side hold
-        the same partition and ``replicas`` is None; UnreadableError (an OSError) if the directory
-        of a partition cannot be read and ``on_damage`` is None.
+        partition; damage does not raise. Raise DirectoryError if ``other`` holds no log, or several
+        directories of a side hold the same partition and ``replicas`` is None; UnreadableError (an
+        OSError) if the directory of a partition cannot be read and ``on_damage`` is None, or
+        retention deletes a segment meanwhile.
 
         :data:`kafka_log.inspect.diff.table.DIFFERENCES` lists the columns. ``verdict`` is the worst of ``findings``. Differences are
         ``parted`` (other records at the same offsets), ``missing`` (records that no cleaner removes) and ``damaged``. The other
@@ -402,7 +408,8 @@ class LogDirectory:
         (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`), that have one of ``states`` and
         ``producers`` and overlap the ranges. Without ``now`` none hangs by its age alone. Damage
         and unreadable files are skipped and reported to ``on_damage``; if it is None, raise
-        CodecError. Raise ValueError if a state does not exist.
+        CodecError. Raise ValueError if a state does not exist or an argument is invalid;
+        UnreadableError (a CodecError) if the file of a transaction marker disappears meanwhile.
 
         ``state`` is open, committed or aborted. ``hanging`` is true for an open transaction that no producer or coordinator will end,
         and ``reason`` explains it (docs/tool/txn.md has the rule). ``transactional_id`` and ``coordinator_state`` come from the topic
@@ -471,7 +478,8 @@ class LogDirectory:
         """List idempotent and transactional producers: one row per partition, producer id and
         producer epoch, of those with a batch in the ranges; without ranges also of those that only
         a producer snapshot has. ``producers`` selects ids. Damage and unreadable files are skipped
-        and reported to ``on_damage``; if it is None, raise CodecError.
+        and reported to ``on_damage``; if it is None, raise CodecError. Raise ValueError for an
+        invalid argument.
 
         :data:`kafka_log.inspect.producers.table.PRODUCERS` lists the columns. Sequence numbers, offsets and timestamps are the first and
         last ones of existing batches. ``gaps`` counts sequence numbers missing between batches, ``duplicates`` batches whose first
@@ -738,8 +746,9 @@ class LogDirectory:
         """List the schemas of ``source`` (None: of the topic ``_schemas`` in the paths): one row
         per version of a subject (with selected topics only of those in use), and one per id that
         the first ``records`` of a partition have and that is not registered. Raise DirectoryError
-        if a path or ``source`` holds no log or schemas; OSError if ``source`` cannot be read;
-        ValueError if it is invalid, and for problems of records if ``on_problem`` is None.
+        if a path or ``source`` holds no log or schemas, or several directories hold one partition
+        and ``replicas`` is None; OSError if ``source`` cannot be read; ValueError if it is invalid,
+        and for problems of records if ``on_problem`` is None.
 
         :data:`kafka_log.inspect.schemas.table.SCHEMAS` lists the columns. The schemas come from the topic ``_schemas`` below the
         paths, also if ``topics`` does not select it. With selected topics, only schemas that they use are listed. Keys and values
@@ -787,7 +796,7 @@ class LogDirectory:
         selection: Selection | None = None,
         **filters: Unpack[OtherFilters],
     ) -> pa.Table:
-        """Return all records with a key: one row per record
+        """Return all records with one of ``keys`` (None: records without a key): one row per record
         (:data:`kafka_log.inspect.keys.table.RECORDS_OF_KEY`). Raise CodecError if a batch is
         damaged or a file cannot be read, and ``on_problem`` is None; DirectoryError if several
         directories hold one partition and ``replicas`` is None; ValueError for an invalid
