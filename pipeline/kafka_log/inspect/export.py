@@ -330,7 +330,8 @@ WrittenBatches = Generator[pa.RecordBatch, None, None]
 
 def _write_parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
     """Write batches as a Parquet file, and yield each after it was written. The footer follows the
-    last one; after an error, or if the generator is closed early, there is none.
+    last one; after an error, or if the generator is closed early, there is none. Raise OSError if
+    ``file`` cannot be written, and what reading ``batches`` raises.
     """
     from kafka_log.read.parquet import GroupedWriter
 
@@ -347,7 +348,8 @@ def _write_parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatc
 
 def _write_arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
     """Write batches as an Arrow IPC file, and yield each after it was written. The footer follows
-    the last one; after an error, or if the generator is closed early, there is none.
+    the last one; after an error, or if the generator is closed early, there is none. Raise OSError
+    if ``file`` cannot be written, and what reading ``batches`` raises.
     """
     writer = pa.ipc.new_file(file, batches.schema)
     for batch in batches:

@@ -39,9 +39,9 @@ class Context:
     missing: list[range] = field(default_factory=list)
 
     def may_grow(self, scanned: ScannedSegment) -> bool:
-        """Return whether a broker may have appended to the segment after it was read: it is the
-        active segment (the last one, not rolled), and the log directory has no marker of a clean
-        shutdown.
+        """Return whether a broker may have appended to the segment after it was read. It may if the
+        segment is the active one (the last one, not rolled), and the log directory has no marker of
+        a clean shutdown.
         """
         return scanned.is_active and not self.broker.was_clean_shutdown
 

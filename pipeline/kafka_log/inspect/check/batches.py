@@ -40,10 +40,11 @@ class BatchCheck(Check):
         yield from self._check_magic(scanned)
 
     def _check_lost_range(self, scanned: ScannedSegment, run: Lost) -> Iterator[Finding]:
-        """Yield ``batch_checksum`` for each batch that the length fields delimit from the start of
-        the lost range ``run``; then ``unreadable_bytes`` or ``zeroed_bytes`` for the bytes after
-        them, if any. Offsets and records are None if neither the header nor the batches around it
-        give them. Raise OSError if the segment cannot be opened or read.
+        """Yield the findings about the lost range ``run``. These are ``batch_checksum`` for each
+        batch that the length fields delimit from its start, then ``unreadable_bytes`` or
+        ``zeroed_bytes`` for the bytes after them, if any. Offsets and records are None if neither
+        the header nor the batches around it give them. Raise OSError if the segment cannot be
+        opened or read.
         """
         after, before = run.after_offset, run.before_offset
         if after is None and scanned.segment.has_canonical_name:
@@ -122,10 +123,10 @@ class BatchCheck(Check):
             )
 
     def _check_records(self, scanned: ScannedSegment, but: Container[int]) -> Iterator[Finding]:
-        """Yield ``record_checksum`` for each batch of ``scanned.refused`` with a legacy message
-        whose own checksum is wrong, and ``batch_records`` for each one with records that cannot be
-        decoded; both are errors. Skip batches at the byte positions ``but`` and batches that only
-        break rules. ``records`` is the number of records that were not read.
+        """Yield an error for each batch of ``scanned.refused`` whose records are damaged:
+        ``record_checksum`` if the checksum of a legacy message in it is wrong, else
+        ``batch_records``. Skip batches at the byte positions ``but`` and batches that only break
+        rules. ``records`` is the number of records that were not read.
         """
         for batch in scanned.refused:
             if batch.position in but or batch.problem.at == RULES:

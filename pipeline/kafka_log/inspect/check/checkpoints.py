@@ -164,11 +164,11 @@ def _offset_range(broker: BrokerFiles, key: tuple[str, int]) -> tuple[int, int]:
 
 
 def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding]:
-    """Yield ``checkpoint_damaged`` for each checkpoint file of ``broker`` that cannot be read,
-    ``checkpoint_unknown_partition`` for each entry without a directory here, and
-    ``partition_missing`` for each partition with records that should have one (after a clean
-    shutdown, or by the metadata of ``cluster``); its entries are not reported as unknown. Raise
-    OSError if the log directory cannot be listed.
+    """Yield the findings about the checkpoint files of ``broker``. These are ``checkpoint_damaged``
+    for each file that cannot be read, ``checkpoint_unknown_partition`` for each entry without a
+    directory here, and ``partition_missing`` for each partition with records that should have one,
+    by a clean shutdown or the metadata of ``cluster``. Entries of missing partitions are not
+    reported as unknown. Raise OSError if the log directory cannot be listed.
     """
     for name, error in broker.errors.items():
         reason = error.reason if isinstance(error, CodecError) else error
@@ -208,10 +208,10 @@ def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding
 
 
 def _missing_partitions(broker: BrokerFiles, cluster: Cluster) -> dict[tuple[str, int], str]:
-    """Return the partitions that have a recovery point and, by the checkpoints, records, but no
-    directory here in any state, with the reason why they should have one: the broker was shut down
-    cleanly and other partitions are here, or the cluster metadata assigns them to this directory.
-    Raise OSError if the directory cannot be listed.
+    """Return the partitions that should have a directory here and have none in any state, with the
+    reason. They have a recovery point and, by the checkpoints, records; and the broker was shut
+    down cleanly and other partitions are here, or the cluster metadata assigns them to this
+    directory. Raise OSError if the directory cannot be listed.
 
     A broker writes the recovery points of its partitions once a minute and in a clean shutdown. Brokers before
     3.0 write none in a shutdown without partitions.

@@ -149,9 +149,9 @@ class GapCheck(Check):
             self._add_gap(Gap(last + 1, first - 1, place, here, between, index))
 
     def _remaining_index(self, base: int) -> Path | None:
-        """Return the first existing one of .index, .timeindex and .txnindex of the missing segment
-        with the base offset ``base``; None if there is none, or if the segment file exists, also as
-        .deleted, .swap or .cleaned.
+        """Return the first index file that is left of the missing segment with the base offset
+        ``base``, in the order .index, .timeindex, .txnindex. Return None if there is none, or if
+        the segment file exists, also as .deleted, .swap or .cleaned.
 
         A broker that deletes or replaces a segment renames the segment before its indexes.
         """
@@ -282,9 +282,9 @@ class GapCheck(Check):
         return self._has_traces() or gap.last < (self.cleaned or 0)
 
     def _has_traces(self) -> bool:
-        """Return whether the partition shows that it is compacted: a data batch has fewer records
-        than offsets, the topic is one of a coordinator (always compacted), or there are legacy
-        messages and more than FEW gaps.
+        """Return whether the partition shows that it is compacted. It does if a data batch has
+        fewer records than offsets, if the topic is one of a coordinator (always compacted), or if
+        there are legacy messages and more than FEW gaps.
 
         Messages of the legacy formats stand alone: many gaps between them are the only trace.
         """
@@ -306,9 +306,10 @@ class GapCheck(Check):
         return any(map(self.context.cluster.is_never_compacted, names))
 
     def _is_never_compacted(self) -> bool:
-        """Return whether the cluster metadata has the topic but no cleanup policy for it or for all
-        topics, at any time, and nothing contradicts that: no checkpoint of the log cleaner, no
-        trace of compaction, no compaction by server.properties.
+        """Return whether the cluster metadata says that the topic was never compacted, and nothing
+        contradicts it. The metadata must have the topic, and never a cleanup policy for it or for
+        all topics. A checkpoint of the log cleaner, a trace of compaction, or compaction by
+        server.properties contradicts it.
         """
         topic, _ = self.context.key
         if self.cleaned is not None or self._has_traces() or self._is_compacted_by_default():

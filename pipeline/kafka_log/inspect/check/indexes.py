@@ -144,8 +144,9 @@ class IndexCheck(Check):
 
     def _missing_index(self, scanned: ScannedSegment, path: Path) -> Finding:
         """Return the finding about a segment without this index, which the caller has found
-        missing: a note; for the offset index of a segment with damage (not only an incomplete
-        tail), which a broker truncates when it builds the index, an error.
+        missing. It is an error for the offset index of a segment with damage (not only an
+        incomplete tail), because a broker truncates the segment when it builds the index. Else it
+        is a note.
         """
         code, meaning = f"{self.suffix[1:]}_missing", f"The segment has no {self.suffix} file"
         damage = [run for run in scanned.lost if scanned.tail_kind_of(run) is None]
@@ -185,10 +186,10 @@ class IndexCheck(Check):
         )
 
     def check_order(self, path: Path, offsets: Any, values: Any) -> Iterator[Finding]:
-        """Yield one ``index_order`` or ``timeindex_order`` finding if the positions or timestamps
-        of the entries do not rise strictly, or else if their offsets do not (with ``may_repeat``
-        offsets may repeat). It lies at the first entry that has to be left out so that the others
-        rise. Yield nothing if all rise.
+        """Yield one ``index_order`` or ``timeindex_order`` finding if entries are out of order.
+        Their positions or timestamps must rise strictly, and their offsets too (with ``may_repeat``
+        offsets may repeat). The finding lies at the first entry that has to be left out so that the
+        others rise. Yield nothing if all rise.
         """
         none = np.zeros(len(values), np.bool_)
         kept = find_ascending(values, values, none)
@@ -304,9 +305,9 @@ class OffsetIndexCheck(IndexCheck):
         yield from self.report_first(other & judged, "index_offset", *args, describe_other, finds)
 
     def _find_cuts(self, scanned: ScannedSegment, offsets: Any, positions: Any) -> list[Cut]:
-        """Return where batches were cut out of the segment, if that explains all wrong entries
-        (``offsets`` and ``positions``) of its offset index; else ``[]``, also if no entry is wrong,
-        or the segment has lost ranges, batches out of order or legacy messages.
+        """Return where batches were cut out of the segment, if that explains all wrong entries of
+        its offset index, given by ``offsets`` and ``positions``. Return ``[]`` otherwise, also if
+        no entry is wrong, or the segment has lost ranges, batches out of order or legacy messages.
         """
         headers = scanned.headers
         is_sound = not scanned.lost and bool(scanned.placed.all())
@@ -370,9 +371,9 @@ class TimeIndexCheck(IndexCheck):
     may_repeat = True
 
     def explain_missing(self, path: Path) -> str:
-        """Return the end of a sentence that says that the time index ``path`` is missing: that the
-        offset index exists, and what a broker did then; or that it is missing too, so that a broker
-        builds both when it starts.
+        """Return the end of a sentence that says that the time index ``path`` is missing. If the
+        offset index exists, it says what a broker did then; if not, that a broker builds both when
+        it starts.
         """
         if path.with_suffix(".index").exists():
             return ", but an .index. A broker that was shut down cleanly begins an empty .timeindex: lookups by time begin earlier than they must"
@@ -387,9 +388,9 @@ class TimeIndexCheck(IndexCheck):
         return CATALOG["index_missing"].remedy
 
     def count_zero_entries(self, scanned: ScannedSegment, found: IndexFile) -> IndexFile:
-        """Return ``found`` with its first zeros counted as an entry, if it has no entry and these
-        zeros are the entry of the first batch, which contains the base offset and has the largest
-        timestamp 0. Else return ``found`` unchanged.
+        """Return ``found`` with its first zeros counted as an entry, if they are the entry of the
+        first batch. They are if the index has no other entry, and that batch contains the base
+        offset and has the largest timestamp 0. Else return ``found`` unchanged.
         """
         headers, base = scanned.headers, scanned.segment.base_offset
         if len(found.entries) or found.zeros < self.kind.itemsize or not len(headers):
@@ -443,8 +444,8 @@ class TimeIndexCheck(IndexCheck):
 
 def _is_named_after_first(scanned: ScannedSegment) -> bool:
     """Return whether index entries, whose offsets are relative to the base offset in the name, can
-    describe the segment: its first offset is not below the base offset (or it has no batch), and
-    the base offset plus MAX_RELATIVE is not above MAX_OFFSET.
+    describe the segment. They can if its first offset is not below the base offset (or it has no
+    batch), and the base offset plus MAX_RELATIVE is not above MAX_OFFSET.
     """
     headers, base = scanned.headers, scanned.segment.base_offset
     return base <= MAX_OFFSET - MAX_RELATIVE and (

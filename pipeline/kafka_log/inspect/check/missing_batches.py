@@ -105,9 +105,9 @@ class _Entries:
 
     def fit(self, rows: slice | Any, shift: Any) -> Any:
         """Return a mask of the entries ``rows`` that are right if their batches moved forward in
-        the file by ``shift`` bytes: a batch begins at their position less ``shift``, and their
-        offset is its first one or the last one of it or of a later batch. For one index and several
-        shifts it has one element per shift. All are False if there is no batch.
+        the file by ``shift`` bytes. For these a batch begins at their position less ``shift``, and
+        their offset is its first one or the last one of it or of a later batch. For one index and
+        several shifts the mask has one element per shift. All are False if there is no batch.
         """
         first, position = self._headers.first, self._headers.position
         offsets, positions = self._offsets[rows], self._positions[rows] - shift

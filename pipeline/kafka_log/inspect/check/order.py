@@ -44,9 +44,9 @@ class OrderCheck(Check):
 
     def _check_outside(self, scanned: ScannedSegment, outside: Any) -> Iterator[Finding]:
         """Yield findings for the batches of the mask ``outside``, whose offsets belong to other
-        segments: one ``first_offset_below_name`` for those at the start; one ``segments_overlap``
-        or ``offset_too_far`` for ascending ones at the end (none if the next segment has a wrong
-        name); and ``batch_in_wrong_segment`` for each other one, at most MAX_BATCHES. Raise
+        segments. Those at the start have one ``first_offset_below_name``. Ascending ones at the end
+        have one ``segments_overlap`` or ``offset_too_far``, none if the next segment has a wrong
+        name. Each other one has ``batch_in_wrong_segment``, at most MAX_BATCHES. Raise
         FileNotFoundError if the next segment is gone.
         """
         headers = scanned.headers
@@ -223,10 +223,10 @@ class OrderCheck(Check):
         )
 
     def _check_order(self, scanned: ScannedSegment) -> Iterator[Finding]:
-        """Yield an error for each batch that is not in offset order, at most MAX_BATCHES:
+        """Yield an error for each batch that is not in offset order, at most MAX_BATCHES. It is
         ``offsets_reversed`` if its last offset is below its first, ``batch_twice`` if an ordered
-        batch has the same offsets and size, else ``offsets_not_rising``. Skip batches whose offsets
-        belong to other segments.
+        batch has the same offsets and size, else ``offsets_not_rising``. Batches whose offsets
+        belong to other segments are skipped.
         """
         headers, placed = scanned.headers, scanned.placed
         odd = np.flatnonzero(~placed & ~scanned.outside).tolist()
@@ -251,9 +251,9 @@ class OrderCheck(Check):
             )
 
     def _describe_reversed(self, scanned: ScannedSegment, i: int) -> str:
-        """Return two sentences about the batch with the index ``i``, whose last offset is below its
-        first: both offsets; then that its checksum is valid, and its number of records (left out if
-        unknown).
+        """Return the sentences about the batch with the index ``i``, whose last offset is below its
+        first. They name both offsets, that its checksum is valid, and its number of records unless
+        that is unknown.
         """
         headers = scanned.headers
         count = int(headers.count[i])
@@ -288,8 +288,8 @@ class OrderCheck(Check):
 
 def _describe_name(count: int, is_misnamed: bool) -> str:
     """Return the sentence about a segment whose first ``count`` batches have offsets below the base
-    offset in its name: that the name is wrong if ``is_misnamed``, else that these batches are
-    misplaced or have a wrong base offset in their headers.
+    offset in its name. It says that the name is wrong if ``is_misnamed``, else that these batches
+    are misplaced or have a wrong base offset in their headers.
     """
     if is_misnamed:
         return "The offsets of its batches follow each other, so the name is probably wrong."

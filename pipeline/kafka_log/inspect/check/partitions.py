@@ -30,10 +30,11 @@ Claim = tuple[str, bytes]
 def check_duplicates_and_ids(
     partitions: Iterable[Partition], clusters: Clusters
 ) -> Iterator[Finding]:
-    """Yield, for each log directory, ``partition_twice`` for further directories of one partition,
-    and ``topic_id`` for topic ids in partition.metadata that partitions of the topic contradict or
-    that two topics share. Only live partitions whose directory name matches are compared, and ids
-    only of topics that the metadata (``clusters`` returns it for a directory) does not know.
+    """Yield ``partition_twice`` for further directories of one partition, and ``topic_id`` for
+    topic ids that other partitions contradict, for each log directory. Ids contradict each other if
+    one topic has two, or two topics share one. Only live partitions whose directory name matches
+    are compared, and ids only of topics that the metadata (``clusters`` returns it for a directory)
+    does not know.
 
     Topics whose id is in the cluster metadata are left to :class:`~kafka_log.inspect.check.names.NameCheck`.
     """

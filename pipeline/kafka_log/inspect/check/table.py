@@ -137,10 +137,10 @@ def check_partitions(
     advance: Count = ignore,
     judged: Count = ignore,
 ) -> Iterator[Finding]:
-    """Yield the findings that ``wanted`` selects: about log directories first, then about duplicate
-    directories and topic ids, then partition by partition, and about exchanged directories last.
-    The arguments are those of :func:`check_table`. A file that cannot be read becomes a finding,
-    and does not raise.
+    """Yield the findings that ``wanted`` selects; the arguments are those of :func:`check_table`.
+    Findings about log directories come first, then those about duplicate directories and topic ids,
+    then partition by partition, and about exchanged directories last. A file that cannot be read
+    becomes a finding, and does not raise.
     """
     clusters: Clusters = cache(Cluster)  # reads the metadata of a directory once
     included = frozenset(segment.state for p in partitions for segment in p.segments)
@@ -304,9 +304,10 @@ def _check_segment_again(
 
 
 def _keep_repeated(found: Sequence[Finding], again: Sequence[Finding]) -> list[Finding]:
-    """Return the findings of ``found`` that ``again`` has with the same severity, id, path, byte
-    and first offset; then those of ``again`` about unreadable files that ``found`` does not have.
-    Findings of ``found`` about unreadable files are always kept.
+    """Return the findings of ``found`` that a second pass (``again``) confirms. These are the ones
+    that ``again`` has with the same severity, id, path, byte and first offset, and all about
+    unreadable files. The findings of ``again`` about unreadable files that ``found`` does not have
+    follow.
     """
     places = {_identity(finding) for finding in again}
     return [

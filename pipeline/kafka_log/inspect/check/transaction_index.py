@@ -130,10 +130,10 @@ class TransactionIndexCheck(Check):
                     self.open_at_start[producer] = one.first_offset
 
     def _read_entries(self, path: Path) -> Iterator[Entry | Finding]:
-        """Yield the entries of the index, with findings among them: ``txnindex_order`` before an
-        entry whose last offset does not ascend, ``txnindex_length`` about an incomplete entry at
-        the end, and ``txnindex_entry`` about one that cannot be parsed, which ends the reading.
-        Raise OSError if the file cannot be read.
+        """Yield the entries of the index, with findings among them. These are ``txnindex_order``
+        before an entry whose last offset does not ascend, ``txnindex_length`` about an incomplete
+        entry at the end, and ``txnindex_entry`` about one that cannot be parsed, which ends the
+        reading. Raise OSError if the file cannot be read.
         """
         position, before = 0, -1
         with open_regular(path, -1) as file:

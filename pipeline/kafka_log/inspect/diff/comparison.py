@@ -133,9 +133,10 @@ class _Comparer:
         self, low: int, high: int | None
     ) -> Iterator[tuple[Any, Any, int, int | None, Any]]:
         """Yield the unequal batches with offsets from ``low`` to ``high`` (excluded; None: open),
-        for each range of offsets between runs of equal ones: batches of A and of B, first and end
-        offset, and positions of equal batches among those of A. The records of the runs are counted
-        as equal. A run of at most SHORT bytes is yielded too, unless it begins or ends both sides.
+        one item for each range of offsets between runs of equal ones. An item has batches of A and
+        of B, first and end offset, and positions of equal batches among those of A. The records of
+        the runs are counted as equal. A run of at most SHORT bytes is yielded too, unless it begins
+        or ends both sides.
         """
         a, b = self.a.headers, self.b.headers
         if high is not None:
@@ -192,10 +193,10 @@ class _Comparer:
                 found.joins |= found.last is not None and one.last_same > found.last
 
     def _drop_outside(self, batches: Any, low: int, other: Side, counts: Counts) -> Any:
-        """Return the batches without those that lie before the start of the other log, or after its
-        end once it was read to the end, and count the records of the dropped ones as trimmed or
-        behind. Return all of them if different records were found before or the other log is
-        damaged. A batch that begins before ``low`` is kept.
+        """Return the batches that may lie inside the other log, and count the records of the
+        dropped ones. A batch before the start of that log counts as trimmed, one after its end
+        (once it was read to the end) as behind. Return all of them if different records were found
+        before or the other log is damaged. A batch that begins before ``low`` is kept.
         """
         if not len(batches) or self.found.first is not None or other.damage:
             return batches
@@ -208,10 +209,10 @@ class _Comparer:
 
     def _count_lacking(self, rows: Any, other: Side, counts: Counts, name: str) -> None:
         """Add the records ``rows``, which the side ``other`` lacks, to its ``counts`` by the first
-        reason that applies: parted (after the first different record), damaged, trimmed (before the
-        start of ``other``) or behind (after its end, once it was read to the end). Keep the rest to
-        judge as cleaned or missing at the end. ``name`` is the letter of ``other``, ``"a"`` or
-        ``"b"``.
+        reason that applies. The reasons are parted (after the first different record), damaged,
+        trimmed (before the start of ``other``) and behind (after its end, once it was read to the
+        end). The rest is kept to judge as cleaned or missing at the end. ``name`` is the letter of
+        ``other``, ``"a"`` or ``"b"``.
         """
         if not rows.num_rows:
             return

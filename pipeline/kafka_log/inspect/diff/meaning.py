@@ -96,8 +96,8 @@ def _describe_parted(row: Row, comparison: Comparison, _: str, __: str) -> Expla
 
 def _copy_partition(row: Row, here: str, other: str) -> str:
     """Return the steps by which the broker of the side ``here`` (``"A"`` or ``"B"``) copies the
-    partition from that of ``other`` (the other letter), which has to lead it: stop the broker, move
-    its directory in ``row`` away, and start it.
+    partition from that of ``other`` (the other letter). The other broker has to lead the partition;
+    this one is stopped, its directory in ``row`` moved away, and it is started again.
     """
     directory = row[f"directory_{here.lower()}"]
     return (

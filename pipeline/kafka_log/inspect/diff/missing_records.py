@@ -214,9 +214,9 @@ class MissingRecords:
     # ------------------------------------------------------------ markers
 
     def _settle_markers(self, markers: Any) -> None:
-        """Count each marker (producer id, offset) as missing if the last transactional batch of its
-        producer before it, on the side that lacks it, has data; else (a marker, or no batch) as
-        uncertain.
+        """Count each marker (producer id, offset) as missing or uncertain. It is missing if the
+        last transactional batch of its producer before it, on the side that lacks it, has data. It
+        is uncertain if that batch is a marker, or there is none.
         """
         found = self._find_transactions(np.unique(markers[:, 0]))
         for producer, offset in markers.tolist():
@@ -228,9 +228,10 @@ class MissingRecords:
                 self._count_doubtful(1, offset)
 
     def _find_transactions(self, producers: Any) -> dict[int, tuple[Any, Any]]:
-        """Return, for each of ``producers``, the first offsets of its transactional batches with
-        records on the side that lacks the markers, and a mask that is True for data and False for
-        markers. Both are empty for a producer without such batches. Damage is skipped.
+        """Return the transactional batches with records of each of ``producers`` on the side that
+        lacks the markers. They are given as their first offsets, and a mask that is True for data
+        and False for markers; both are empty for a producer without such batches. Damage is
+        skipped.
         """
         side = Side(self.lacks.partition, lambda _: None)
         parts = []

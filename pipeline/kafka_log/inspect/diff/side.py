@@ -279,7 +279,7 @@ def _array(values: list[Any]) -> Any:
 
 
 def _ascending_mask(rows: Any, start: int | None, bound: int | None) -> Any:
-    """Return a mask of the batches to keep: their own offsets do not descend, begin at ``start`` or
+    """Return a mask of the batches to keep. Their own offsets do not descend, begin at ``start`` or
     above (None: 0), end before ``bound`` (None: no limit) and below MAX_OFFSET, and do not overlap.
     Of two that overlap, drop the later one if it also overlaps the kept one before both, else the
     earlier one.
@@ -331,9 +331,9 @@ def join_logs(partitions: Iterable[Partition]) -> list[Partition]:
 
 
 def _join_log(those: list[Partition]) -> Partition:
-    """Return the first of the copies ``those`` of a partition, with segments of all: the live ones
-    of the first directory, before them those of the next directories and states that have lower
-    base offsets.
+    """Return the first of the copies ``those`` of a partition, with segments of all of them. The
+    live ones of the first directory come last; before them come those of the next directories and
+    states that have lower base offsets.
     """
     segments: tuple[Segment, ...] = ()
     for group in _groups(those):

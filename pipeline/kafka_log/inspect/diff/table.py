@@ -199,10 +199,9 @@ def _strip_side(finding: str) -> str:
 
 
 def _findings(comparison: Comparison) -> list[str]:
-    """Return the names of what was found, the worst first: ``parted``; then ``missing``,
-    ``damaged``, ``behind``, ``trimmed`` and ``cleaned``, each with ``_a`` or ``_b`` for the side;
-    ``batches`` (unless records were cleaned) and ``segments``. Return ``[]`` if the logs are the
-    same.
+    """Return the names of what was found, the worst first; ``[]`` if the logs are the same. They
+    are ``parted``; then ``missing``, ``damaged``, ``behind``, ``trimmed`` and ``cleaned``, each
+    with ``_a`` or ``_b`` for the side; ``batches`` (unless records were cleaned) and ``segments``.
     """
     found = ["parted"] if comparison.first is not None else []
     sides: tuple[tuple[str, Side, Counts], ...] = (
@@ -235,9 +234,9 @@ def _bounds(side: Side, other: Side) -> set[int]:
 
 
 def _first_offset(comparison: Comparison, verdict: str) -> int | None:
-    """Return the offset that the verdict is about: the first different record (``parted``), the
-    first missing one (``missing``), the first that damage may have lost (``damaged``), or the
-    lowest end of a side that is behind. Return None for other verdicts.
+    """Return the offset that the verdict is about, None for verdicts without one. It is the first
+    different record for ``parted``, the first missing one for ``missing``, the first that damage
+    may have lost for ``damaged``, and the lowest end of a side that is behind for ``behind``.
     """
     sides = ((comparison.side_a, comparison.a), (comparison.side_b, comparison.b))
     if verdict == "parted":

@@ -227,9 +227,9 @@ class _RecordPrinter:
             self._text.say(line)
 
     def begin(self, partition: Partition) -> Sequence[str]:
-        """Prepare for the rows of a partition, in text with a heading if there are several
-        partitions, and return the names of the columns of a scan that the output and the filters
-        need, each once.
+        """Prepare for the rows of a partition, and return the names of the columns of a scan that
+        the output and the filters need, each once. Text gets a heading before these rows if there
+        are several partitions.
         """
         is_text = self._text is not None
         if self._text is not None and self._is_headed:
@@ -302,9 +302,10 @@ class _RecordPrinter:
 
 
 def _reject_combinations(options: argparse.Namespace, selection: Selection) -> None:
-    """Raise ValueError for ``--last`` with ``--offsets``, ``--ignore-case`` without ``--grep``,
-    ``--last 0`` without ``--follow``, and for ``--follow`` with a format other than ``text`` and
-    ``jsonl``, URLs, ``--include``, ``--isolation read_committed`` or an end of ``--offsets``.
+    """Raise ValueError for options that exclude each other. These are ``--last`` with
+    ``--offsets``, ``--ignore-case`` without ``--grep``, ``--last 0`` without ``--follow``, and
+    ``--follow`` with a format other than ``text`` and ``jsonl``, URLs, ``--include``, ``--isolation
+    read_committed`` or an end of ``--offsets``.
     """
     if options.last is not None and selection.offsets != EVERYTHING:
         raise ValueError("--last counts from the end of the log: leave out --offsets")
@@ -392,8 +393,8 @@ def _select_last(
     limits: Limits,
 ) -> Selection:
     """Return the selection from the ``count``-th last record of a partition on that it and the
-    filters select, or from the first such record if there are fewer; ``selection`` itself if there
-    is none. If ``count`` is 0, begin at the end of the log. Damage is not reported.
+    filters select. It begins at the first such record if there are fewer, and at the end of the log
+    if ``count`` is 0; if there is none, return ``selection`` itself. Damage is not reported.
     """
     if count == 0:
         end = read_end_offset(partition.segments)
@@ -418,8 +419,9 @@ def _select_last(
 
 
 def _read_schemas(options: argparse.Namespace, *, is_quiet: bool = False) -> SchemaRegistry:
-    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source unless ``is_quiet``. Raise
-    ValueError if the source is invalid; OSError if it cannot be read.
+    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source
+    unless ``is_quiet``. Raise ValueError if the source is invalid, DirectoryError if it has no
+    schemas, OSError if it cannot be read.
     """
     there = survey(options.paths, (), unreadable_raises=False).partitions
     registry = read_registry(there, options.schemas)

@@ -145,8 +145,9 @@ def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
 
 def newest_commits(found: Sequence[Partition], wanted: Groups) -> pa.Table:
     """Return the rows of the view ``offsets`` that are in force: the last one of each group, topic
-    and partition, unless it is a deletion, if its committed offset and commit time are in the
-    selected ranges (end excluded). Raise CodecError for damage, unless ``wanted.salvage``.
+    and partition, unless it is a deletion. Rows whose committed offset or commit time is outside of
+    the selected ranges (end excluded) are left out. Raise CodecError for damage, unless
+    ``wanted.salvage``.
     """
     columns = ("group", "topic", "partition", *_READ)
     newest = last_rows(found, "offsets", columns, KEYS, wanted)
@@ -217,8 +218,8 @@ def _empty_table(view: str, names: list[str]) -> pa.Table:
 
 
 def _select_rows(batch: pa.RecordBatch, wanted: Groups, late: Any) -> pa.RecordBatch:
-    """Return the rows of a batch with selected group, topic and partition (as far as it has these
-    columns), without those whose record offset lies in one of the ranges ``late`` (first, last,
+    """Return the rows of a batch with selected group, topic and partition, as far as it has these
+    columns. Rows whose record offset lies in one of the ranges ``late`` are left out (first, last,
     both included; sorted; None: no ranges).
     """
     for column, values in (

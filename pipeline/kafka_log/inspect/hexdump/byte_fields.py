@@ -56,10 +56,10 @@ def read_streams(
     note: Note,
     first_element: int = 0,
 ) -> tuple[list[Stream], CodecError | None]:
-    """Return the bytes of one layout as a stream, followed by a stream of the decompressed bytes of
-    each compressed array, and the CodecError that ended the reading (not raised; None if all was
-    read). Bytes that were not read are pieces without a field. Of an array ``max_elements`` from
-    ``first_element`` on are shown; ``note`` adds words to values.
+    """Return the streams of one layout, and the CodecError that ended the reading (not raised; None
+    if all was read). The first stream has the bytes; a stream of the decompressed bytes of each
+    compressed array follows. Bytes that were not read are pieces without a field. Of an array
+    ``max_elements`` from ``first_element`` on are shown; ``note`` adds words to values.
 
     Args:
         layout: Layout of the bytes. Each array with compression has a length, or reaches to the end.
@@ -115,8 +115,8 @@ def read_elements(
 
 
 def fill_gaps(pieces: Sequence[Piece], first: int, last: int, gap_value: str) -> tuple[Piece, ...]:
-    """Return ``pieces``, which are sorted by start, with a piece of value ``gap_value`` and no path
-    for each range from ``first`` (included) to ``last`` (excluded) that none of them covers.
+    """Return ``pieces``, which are sorted by start, with a piece for each gap between ``first``
+    (included) and ``last`` (excluded). Such a piece has the value ``gap_value`` and no path.
     """
     out: list[Piece] = []
     at = first
@@ -435,9 +435,9 @@ def type_name(codec: Any) -> str:
 
 
 def format_value(value: Any) -> str:
-    """Return a value as text: None as ``null``, strings and printable UTF-8 bytes in quotes and cut
-    at MAX_TEXT characters, other bytes as ``N bytes``, enums as number and label, all else by
-    ``str``.
+    """Return a value as text. None is ``null``; strings and printable UTF-8 bytes are in quotes,
+    cut at MAX_TEXT characters; other bytes are ``N bytes``; enums have number and label; all else
+    is converted by ``str``.
     """
     if value is None:
         return "null"

@@ -266,9 +266,9 @@ def _dump_damage(read: Any, place: EntryRange, records: int, limits: Limits) -> 
 
 
 def _delta_note(layout: Layout) -> Note:
-    """Return a function that returns the absolute offset (``offset N``) or time as text for the
-    fields ``offset_delta`` and ``timestamp_delta`` of records; None for other fields, and if the
-    batch header was not read.
+    """Return a function that returns a text for the fields ``offset_delta`` and ``timestamp_delta``
+    of records: the absolute offset (``offset N``) or time. It returns None for other fields, and if
+    the batch header was not read.
     """
 
     def note(name: str, values: Any, entry: Any) -> str | None:

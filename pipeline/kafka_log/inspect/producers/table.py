@@ -182,9 +182,9 @@ def producer_table(
     wanted: Selection,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Return one row per partition, producer id and epoch, in the columns of :data:`PRODUCERS`;
-    also for producers that only the newest producer snapshot has, unless ``wanted`` has a range of
-    offsets or timestamps. Damage, unreadable files and partition directories that are gone are
+    """Return one row per partition, producer id and epoch, in the columns of :data:`PRODUCERS`.
+    Producers that only the newest producer snapshot has are included unless ``wanted`` has a range
+    of offsets or timestamps. Damage, unreadable files and partition directories that are gone are
     skipped and reported to ``on_damage``.
 
     Rows are in the order of ``partitions``, then by id and epoch. Memory holds the rows.

@@ -114,9 +114,9 @@ def build_transactions(contents: Contents, origin: Origin) -> Section:
 def _make_timeline(
     contents: Contents, open_rows: Sequence[Row], ended_rows: Sequence[Row]
 ) -> list[Child]:
-    """Return the elements of a timeline with a strip for each transaction that has timestamps: at
-    most MAX_STRIPS open ones first, drawn up to the newest record, then all of ``ended_rows``;
-    hanging ones have their own color. Return ``[]`` if none has timestamps.
+    """Return the elements of a timeline with a strip for each transaction that has timestamps;
+    ``[]`` if none has. At most MAX_STRIPS open ones come first, drawn up to the newest record, then
+    all of ``ended_rows``; hanging ones have their own color.
     """
     rows = [
         row
@@ -171,10 +171,9 @@ def _make_timeline(
 
 
 def _make_transaction_table(contents: Contents, rows: Sequence[Row]) -> Element:
-    """Return a table of transactions, which are all open or all ended, by the first of ``rows`` (at
-    least one): open ones with the number of offsets that they hide and the reason why they hang or
-    not, ended ones with their duration. Several copies of a partition add a column for the
-    directory.
+    """Return a table of transactions, which are all open or all ended, as the first of ``rows`` (at
+    least one) is. Open ones have the number of offsets that they hide and the reason why they hang
+    or not, ended ones their duration. Several copies of a partition add a column for the directory.
     """
     are_open = rows[0]["state"] == "open"
     own = ["hidden offsets", "reason"] if are_open else ["duration"]

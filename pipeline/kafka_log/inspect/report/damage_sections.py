@@ -53,9 +53,9 @@ def build_findings(contents: Contents, origin: Origin) -> Section:
 
 
 def _make_group(group: FindingGroup, origin: Origin) -> Element:
-    """Return the article on the findings of one kind: what the kind means in general, the remedy
-    (at each place if they differ), the first places (at most ``MAX_OF_KIND`` of the severity), and
-    how many more there are.
+    """Return the article on the findings of one kind. It has what the kind means in general, the
+    remedy (at each place if they differ), the first places (at most ``MAX_OF_KIND`` of the
+    severity), and how many more there are.
     """
     kind = CATALOG[group.code]
     most = MAX_OF_KIND[group.severity]
@@ -125,9 +125,9 @@ def build_maps(contents: Contents, origin: Origin) -> Section:
 
 
 def _make_map(one: SegmentMap, origin: Origin) -> Element:
-    """Return the article on one damaged segment: its name, a strip of the file with lost ranges and
-    places of findings, and a table of the first MAX_RANGES lost ranges; without ranges a sentence
-    instead. If the file cannot be read, only the error.
+    """Return the article on one damaged segment. It has the name, a strip of the file with lost
+    ranges and places of findings, and a table of the first MAX_RANGES lost ranges, or without
+    ranges a sentence. If the file cannot be read, it has only name and error.
     """
     name = element("h3", f"{shorten(one.topic, 200)}-{one.partition}")
     path = element("p", shorten(one.path), class_="where")
@@ -184,9 +184,9 @@ def _describe_offsets(one: SegmentMap) -> str:
 
 
 def _describe_missing(lost: LostRange) -> str:
-    """Return the offsets that a range has lost as words for a table cell: ``N``, ``N to M``, ``from
-    N on, if any`` or ``up to M`` if one end is unknown, ``none, or unknown`` if both are; for a
-    refused batch that its records cannot be decoded.
+    """Return the offsets that a range has lost as words for a table cell: ``N`` or ``N to M``. If
+    one end is unknown, it is ``from N on, if any`` or ``up to M``; if both are, ``none, or
+    unknown``. For a refused batch it says that its records cannot be decoded.
     """
     first, last = lost.first_offset, lost.last_offset
     if lost.kind == "refused":

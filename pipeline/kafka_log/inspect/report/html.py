@@ -52,8 +52,8 @@ def append_child(parent: Element, child: Child) -> None:
 
 
 def shorten(text: str, most: int = MAX_CHARACTERS) -> str:
-    """Return a text of at most ``most`` characters; a longer one is cut, and its full length
-    follows.
+    """Return the text if it has at most ``most`` characters. Else return its first ``most``
+    characters, followed by ``...`` and its full length.
     """
     if len(text) <= most:
         return text

@@ -175,7 +175,7 @@ def list_open_transactions(contents: Contents) -> tuple[list[Row], list[Row]]:
 
 def find_stable_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Return the last stable offset by partition directory: the first offset of the earliest of the
-    open transactions ``rows``.
+    open transactions ``rows``. A transaction without a known first offset counts as 0.
     """
     found: dict[str, int] = {}
     for row in rows:
@@ -246,8 +246,9 @@ def _describe_transaction(
     row: Mapping[str, Any],
     stable: Mapping[str, int],
 ) -> Problem:
-    """Return the problem that an open transaction is, with the commands that save its records and end
-    it if it hangs. ``stable`` has the last stable offsets by directory.
+    """Return the problem that an open transaction is. If it hangs, the problem is an error with the
+    commands that save its records and end it; else it is a note. ``stable`` has the last stable
+    offsets by directory.
     """
     place = f"{row['topic']}-{row['partition']}"
     name = (

@@ -110,9 +110,9 @@ class Stat:
             self.asked.advance(piece.done)
 
     def _report_piece(self, place: _Place, piece: Piece) -> None:
-        """Report the problems of the batches of a piece; for the last piece of a file also its lost
-        ranges, its end and the OSError that stopped reading, and add the lost and trailing bytes to
-        the totals.
+        """Report the problems of the batches of a piece. For the last piece of a file report also
+        its lost ranges, its end and the OSError that stopped reading, and add the lost and trailing
+        bytes to the totals.
         """
         file = os.fspath(piece.segment.path)
         for line in piece.noted:
@@ -128,9 +128,9 @@ class Stat:
         return sum(place.problems for place in self.places)
 
     def table(self, top: int | None = None) -> pa.Table:
-        """Return one row per combination of keys, in the columns of
-        :func:`~kafka_log.inspect.statistics.columns.stat_schema`, sorted by the keys; with ``top``
-        only this number of rows with the most bytes, largest first.
+        """Return one row per combination of keys, sorted by the keys, in the columns of
+        :func:`~kafka_log.inspect.statistics.columns.stat_schema`. With ``top`` return only this
+        number of rows with the most bytes, largest first.
         """
         found = self._make_table(self.sums.table(), self.by)
         if top is None:

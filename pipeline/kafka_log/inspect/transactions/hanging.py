@@ -78,7 +78,7 @@ def _has_marker_to_write(state: IdState, one: ObservedTransaction, place: tuple[
 
 
 def _without_coordinator(known: Coordinators, clock: Clock, limit: int, *, is_old: bool) -> Verdict:
-    """Return the verdict about a transaction whose producer is not in ``__transaction_state``: it
+    """Return the verdict about a transaction whose producer is not in ``__transaction_state``. It
     hangs only if the clock is given and its last batch is too old (``is_old``); else that is
     unknown. ``limit``, in milliseconds, and whether ``known`` was read are only for the reason.
     """
@@ -104,9 +104,9 @@ def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:
 def _no_marker_reason(
     state: IdState | None, one: ObservedTransaction, place: tuple[str, int]
 ) -> str:
-    """Return the reason why the coordinator will not write a marker for the transaction: no or a
-    forgotten id (``state`` or its status is None), another producer, a transaction without this
-    partition, or none ongoing. ``place`` is not used.
+    """Return the reason why the coordinator will not write a marker for the transaction. It has no
+    id or a forgotten one (``state`` or its status is None), another producer, a transaction without
+    this partition, or none ongoing. ``place`` is not used.
     """
     if state is None:
         return "no transactional id uses the producer"
