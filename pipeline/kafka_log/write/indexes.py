@@ -175,8 +175,8 @@ class _Batches:
 
     def are_of_aborted(self, entries: Any) -> Any:
         """Return a mask of the transaction index entries (producer, first and last offset) that are
-        right: the segment has a marker of the producer at the last offset, and its data at the
-        first offset, unless that lies before the segment.
+        right. For these the segment has a marker of the producer at the last offset, and its data
+        at the first offset, unless that lies before the segment.
         """
         start = self._first.min(initial=self._base)
         known = self._of_producers

@@ -230,9 +230,10 @@ def describe_source(
     log_start: int | None,
     snapshots: Sequence[Segment] = (),
 ) -> dict[str, Any]:
-    """Return the facts that the output for a partition depends on, as JSON values: directory,
-    identity of the log, names, sizes and digests of segments and ``snapshots``, options that are
-    not None, and the log start offset unless it is None.
+    """Return the facts that the output for a partition depends on, as JSON values. They are its
+    directory, the identity of the log, names, sizes and digests of segments and ``snapshots``, the
+    options that are not None, and the log start offset unless it is None. The digest of a file that
+    cannot be read is None.
     """
     said: dict[str, Any] = {
         "directory": resolve_directory(partition.directory),
@@ -256,8 +257,8 @@ def is_same_source(before: Any, now: Mapping[str, Any]) -> bool:
 
 
 def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
-    """Return in words how the source of a written partition differs from the present one: the first
-    difference of log, segments, snapshots, options and log start; "its origin is unknown" if
+    """Return in words how the source of a written partition differs from the present one. It is the
+    first difference of log, segments, snapshots, options and log start; "its origin is unknown" if
     ``before`` is not such a description.
     """
     if not (isinstance(before, dict) and before.keys() >= {"directory", "log", "segments"}):

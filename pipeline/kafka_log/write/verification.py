@@ -45,8 +45,8 @@ class Written(NamedTuple):
 
 def columns_of(view: RowView, magics: Iterable[int]) -> list[str]:
     """Return the columns of a view whose values must stay the same when batches or messages of the
-    versions ``magics`` are written in another way: without those that always may change, and those
-    for which one of these versions has no value.
+    versions ``magics`` are written in another way. Columns that always may change, and those for
+    which one of these versions has no value, are left out.
 
     A column for which a version has no value may get one.
     """
@@ -70,7 +70,7 @@ def read_records(
     path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
 ) -> Scanner:
     """Return a scanner of the records of a file from byte ``start`` to ``stop`` (excluded, None:
-    the end), where batches begin, with ``columns``, their offsets and the positions of their
+    the end), where batches begin. It gives ``columns``, their offsets and the positions of their
     batches. Raise OSError if ``stop`` is None and the file is missing. Iterating the scanner raises
     CodecError for damage.
     """
@@ -273,7 +273,7 @@ def _other_bytes(
     at: int,
 ) -> WrittenError:
     """Return, not raise, the WrittenError for bytes ``after`` that differ from ``before``, those of
-    the source from ``position`` on; it names the first batch that differs, and the place in the
+    the source from ``position`` on. It names the first batch that differs, and the place in the
     file ``written`` (from byte ``at`` on) unless that is None.
     """
     same = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after)))  # fmt: skip

@@ -179,7 +179,7 @@ class Arrangement:
         return bool(which.any())
 
     def _mark_continuing(self, found: SegmentContents, at: Any) -> Any:
-        """Return a mask of the batches of a segment that adjoin an added one: their first offset is
+        """Return a mask of the batches of a segment that adjoin an added one. Their first offset is
         the next after the last one of the added batch below, or their last offset is the one before
         the first of the added batch above. ``at`` has, for each, the number of added batches below.
         """
@@ -187,9 +187,10 @@ class Arrangement:
         return (found.headers.first == below + 1) | (found.headers.last + 1 == above)
 
     def _add_damaged(self, k: int, contents: ContentsCache, keep_damaged: bool) -> None:
-        """Add the damaged batches of segment ``k`` that have records to write (with
-        ``keep_damaged`` also ones with a wrong checksum), fit between their neighbors in the file,
-        overlap no other batch, and either belong to the segment or continue a neighbor.
+        """Add the damaged batches of segment ``k`` that have records to write; with
+        ``keep_damaged`` records with a wrong checksum count too. They must fit between their
+        neighbors in the file, overlap no other batch, and either belong to the segment or continue
+        a neighbor.
         """
         found = contents.read(k)
         if not found.troubles:
@@ -242,8 +243,8 @@ def _mark_ascending(found: SegmentContents, which: Any) -> Any:
 
 def _has_room(found: SegmentContents, taken: Any, next_base: int | None) -> Any:
     """Return a mask of the batches that would fit, with other offsets, between the batches of the
-    mask ``taken`` before and after them in the file; at its ends the base offset in its name and
-    ``next_base`` (None: no limit) bound them.
+    mask ``taken`` before and after them in the file. At the ends of the file the base offset in its
+    name and ``next_base`` (None: no limit) bound them.
     """
     headers, base = found.headers, get_named_base_offset(found.segment)
     low = np.maximum.accumulate(np.where(taken, headers.last, -1 if base is None else base - 1))

@@ -535,10 +535,10 @@ def _refuse_versions(segment: Segment, headers: Headers, target: Target) -> None
 
 
 def _verify(segment: Segment, headers: Headers, kinds: Any, written: Sequence[Written]) -> None:
-    """Raise WrittenError if the batches written for a segment differ from their source: byte by
-    byte if all were copied (by their codes in ``kinds``), else by records, and by headers except
-    those of legacy messages. Columns that the version changes are not compared. Raise other
-    CodecErrors if they cannot be read.
+    """Raise WrittenError if the batches written for a segment differ from their source. They are
+    compared byte by byte if all were copied (by their codes in ``kinds``), else by records, and by
+    headers except those of legacy messages. Columns that the version changes are not compared.
+    Raise other CodecErrors if they cannot be read.
     """
     stop = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
     if (kinds == _COPY).all() and stop == int(headers.size.sum()):

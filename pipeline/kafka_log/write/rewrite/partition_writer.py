@@ -80,8 +80,8 @@ def write_partition(
 
 def list_unread(partition: Partition, wanted: RewriteSelection) -> list[ReportRow]:
     """Return a report row ``lost`` for each path that has the name of a live segment and is no
-    file, such as a link to a disk that is not mounted, unless its base offset is at or above the
-    end (excluded) of the selected offsets.
+    file, such as a link to a disk that is not mounted. Paths whose base offset is at or above the
+    end (excluded) of the selected offsets are left out.
     """
     end = wanted.offsets[1]
     named = ((one, parse_segment_name(one.path.name)) for one in partition.skipped_paths)
@@ -99,8 +99,8 @@ def list_unread(partition: Partition, wanted: RewriteSelection) -> list[ReportRo
 
 def _find_uncommitted_by_offset(partition: Partition, out: Path) -> Aborted:
     """Return the offset ranges, by producer id, of uncommitted records of a log whose batches do
-    not lie in the order of their offsets: transactions are followed in a copy below ``out`` in
-    which they do, and which is removed. Raise OSError if the copy cannot be written.
+    not lie in the order of their offsets. Transactions are followed in an ordered copy below
+    ``out``, which is removed. Raise OSError if the copy cannot be written.
     """
     copy = out / ".by-offset"
     copy.mkdir()
@@ -308,10 +308,10 @@ class _Job:
         return _Masks(there, taken, rewritten, emptied)
 
     def _begin_empty(self, log: LogWriter, found: SegmentContents) -> None:
-        """For a segment without batches and with a base offset in its name: let the log end there
-        at least, and begin a segment of that name if the whole log is selected, the segment has no
-        lost ranges, and all that is written lies before. Do nothing for other segments. Raise
-        OSError if the file cannot be written.
+        """Let the log end at least at the base offset of a segment without batches; do nothing for
+        other segments, and without a base offset in its name. Begin a segment of that name if the
+        whole log is selected, the segment has no lost ranges, and all that is written lies before.
+        Raise OSError if the file cannot be written.
         """
         base = get_named_base_offset(found.segment)
         if base is None or len(found.headers):

@@ -154,9 +154,9 @@ class RewriteReport:
     def add_taken(
         self, name: str, found: SegmentContents, taken: Any, rewritten: Any, moved: Any
     ) -> None:
-        """Add rows for the batches without problems in the mask ``taken``: ``kept`` for those not
-        in ``rewritten`` (also if there are none at all), one more for those ``moved``, and
-        ``rewritten`` for those that lose their producer.
+        """Add rows for the batches without problems in the mask ``taken``. Those not in
+        ``rewritten`` have one row ``kept`` (also if there are none at all), and one more for those
+        that are ``moved``. Those that lose their producer have one row ``rewritten``.
         """
         headers = found.headers
         good = taken & found.is_good
@@ -182,10 +182,10 @@ class RewriteReport:
             self.entries.append(one)
 
     def add_rewritten(self, name: str, found: SegmentContents, one: RewrittenBatch) -> None:
-        """Add rows for a batch with problems that was encoded again, in the file ``name``:
-        ``rewritten`` for records that were written, and ``lost`` (``unfinished`` in an incomplete
-        tail) for records that were left out, with the error if there was one. Either is omitted if
-        there are none.
+        """Add rows for a batch with problems that was encoded again, in the file ``name``. Records
+        that were written have a row ``rewritten``; records that were left out one ``lost``
+        (``unfinished`` in an incomplete tail), with the error if there was one. Either is omitted
+        if there are none.
         """
         row = _describe_batch(name, "rewritten", found, one.index)
         if one.written:
@@ -319,8 +319,9 @@ def _describe_untaken(
     name: str, path: Path, headers: Headers, rows: Any, index: Any, kept: _KeptBatches
 ) -> Iterator[ReportRow]:
     """Yield report rows for intact batches of one file that were not taken, one for adjacent ones
-    of the same kind: ``twice`` if the same bytes are kept; ``lost`` if other batches with their
-    offsets are kept, or none. Raise UnreadableError if a file cannot be opened to compare bytes.
+    of the same kind. They are ``twice`` if the same bytes are kept, ``lost`` if other batches with
+    their offsets are kept, or none. Raise UnreadableError if a file cannot be opened to compare
+    bytes.
     """
     before, run, reason = ("lost", ""), list[int](), MISPLACED
 

@@ -128,9 +128,9 @@ REVERSED = "its header has a last offset before its first one"
 
 
 def _read_ends(segment: Segment, headers: Headers, those: list[int]) -> list[tuple[int, int]]:
-    """Return the last offset and the number of records, by its readable records, of each of the
-    batches ``those``, whose headers state a last offset before the first one; the last offset of
-    the header and 0 for a batch without readable records.
+    """Return the last offset and the number of the readable records of each of the batches
+    ``those``. The headers of these batches state a last offset before the first one. A batch
+    without readable records has the last offset of its header and 0.
     """
     positions = headers.position[those]
     scanner = Scanner(

@@ -70,10 +70,11 @@ class AppendPosition:
 
 
 def find_append_position(directory: Path, start: int) -> AppendPosition:
-    """Return the next offset of the log in a partition directory, at least ``start``, its last
-    leader epoch (None: unknown), and the bytes of the producer snapshot at the end (None: no valid
-    one, or ``start`` is beyond the end). Without live segments the log continues at ``start``.
-    Raise DirectoryError if it does not end with a complete batch; OSError if it cannot be read.
+    """Return where a log continues: its next offset, at least ``start``, its last leader epoch
+    (None: unknown), and the bytes of the producer snapshot at its end. The snapshot is None if
+    there is no valid one, or ``start`` is beyond the end. Without live segments the log continues
+    at ``start``. Raise DirectoryError if it does not end with a complete batch; OSError if it
+    cannot be read.
     """
     (partition,) = discover(directory)
     if partition.error is not None:
@@ -361,8 +362,8 @@ class _Commit:
         self, topic: str, written: Iterable[tuple[str, int]], there: Iterable[tuple[str, int]]
     ) -> list[int]:
         """Return the numbers of the partitions of a topic that the commit creates or changes,
-        ascending: those with rows, and all of the setting ``partitions``, or of the old topic if it
-        is overwritten; ``[0]`` for a new topic without either.
+        ascending. These are those with rows, and all of the setting ``partitions``, or of the old
+        topic if it is overwritten. Return ``[0]`` for a new topic without either.
         """
         wanted = {number for of, number in written if of == topic}
         old = {number for of, number in there if of == topic}
