@@ -65,9 +65,9 @@ def batch_lines(batch: Batch) -> Iterator[str]:
 
 
 def end_lines(end: End, path: Path) -> Iterator[str]:
-    """Yield the lines about a file that was read: each lost range, the error that stopped the
-    reading or an incomplete end (``!!``), or a note about the end (``--``); nothing if it ended at
-    its last byte without loss.
+    """Yield the lines about a file that was read; nothing if it ended at its last byte without
+    loss. They name each lost range, the error that stopped the reading or an incomplete end
+    (``!!``), or are a note about the end (``--``).
     """
     for lost in end.lost:
         around = ""

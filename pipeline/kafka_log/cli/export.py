@@ -282,9 +282,10 @@ def _export_files(options: argparse.Namespace) -> int:
 
 
 def _read_schemas(options: argparse.Namespace) -> SchemaRegistry | None:
-    """Return the schemas that ``--decode`` uses, and print problems of their source; None without
-    ``--decode``. Raise ValueError for ``--schemas`` or ``--schema-version`` without ``--decode``,
-    and if the source is invalid; OSError if it cannot be read.
+    """Return the schemas that ``--decode`` uses, and print problems of their source. Return None
+    without ``--decode``. Raise ValueError for ``--schemas`` or ``--schema-version`` without
+    ``--decode``, and if the source is invalid; DirectoryError if the source has no schemas; OSError
+    if it cannot be read.
     """
     if options.decode is None:
         if options.schemas is not None or options.schema_version is not None:
@@ -381,11 +382,10 @@ class _ExportRequest:
 
 
 def _export_by_spark(options: argparse.Namespace) -> int:
-    """Export with Spark and return the exit code: that of the export (1 for losses or damage, 2 if
-    it failed), or 2 if ``--view``, ``--overwrite``, ``--show-secrets``, ``--decode``,
-    ``--schemas``, ``--schema-version`` or the format does not go with ``--spark``. Raise
-    ModuleNotFoundError if the Spark package is missing; NotFoundError or DirectoryError if no log
-    matches.
+    """Export with Spark and return its exit code: 1 for losses or damage, 2 if it failed. Return 2
+    with a message if ``--view``, ``--overwrite``, ``--show-secrets``, ``--decode``, ``--schemas``,
+    ``--schema-version`` or the format does not go with ``--spark``. Raise ModuleNotFoundError if
+    the Spark package is missing; NotFoundError or DirectoryError if no log matches.
     """
     wrong = {
         f"--format {options.format}": options.format not in ("parquet", *TABLES),

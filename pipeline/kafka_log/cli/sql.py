@@ -129,7 +129,8 @@ def _split_query(words: Sequence[str], query: str | None) -> tuple[list[str], st
 
 def _read_schemas(paths: Sequence[str], options: argparse.Namespace) -> SchemaRegistry:
     """Return the schemas of ``--schemas`` or of the paths, and print problems of their source.
-    Raise ValueError if the source is invalid, OSError if it cannot be read.
+    Raise ValueError if the source is invalid, DirectoryError if it has no schemas, OSError if it
+    cannot be read.
     """
     from kafka_log.logs.discovery import survey
     from kafka_log.read.schemas.sources import read_registry
@@ -202,7 +203,7 @@ class _Session:
 
     def run_shell(self, is_terminal: bool) -> int:
         """Run statements from a terminal (``is_terminal``), with a prompt and line editing, or from
-        the standard input, until its end or ``quit``; errors are printed, and the next statement is
+        the standard input, until its end or ``quit``. Errors are printed, and the next statement is
         run. Return the exit code: 2 if a statement from the standard input failed, else 1 if damage
         was met, else 0. Raise KeyboardInterrupt if the standard input is interrupted.
         """

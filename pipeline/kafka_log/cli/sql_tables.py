@@ -125,7 +125,7 @@ class LogTables:
 
     def _read_batches(self, names: Sequence[str]) -> pa.RecordBatchReader:
         """Return a reader of the batches with the columns ``names`` that may hold selected records
-        by offsets, timestamps and producers; filters that only records can answer (keys, headers,
+        by offsets, timestamps and producers. Filters that only records can answer (keys, headers,
         isolation, control records) do not count. Lost ranges are noted. Raise DirectoryError if two
         directories hold one partition.
         """

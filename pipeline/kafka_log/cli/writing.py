@@ -29,9 +29,9 @@ def add_writing_arguments(
     *,
     needs_out: bool = True,
 ) -> Group:
-    """Add the arguments of :func:`~kafka_log.cli.tables.add_table_arguments` (the selection options
-    ``choose``, with the help texts of ``but`` for some) and ``--out``, which is required if
-    ``needs_out``. Return the group of ``--out``, for further options.
+    """Add ``--out``, which is required if ``needs_out``, and the arguments of
+    :func:`~kafka_log.cli.tables.add_table_arguments`. ``choose`` and ``but`` are the selection
+    options and the help texts of some. Return the group of ``--out``, for further options.
     """
     output = add_table_arguments(command, choose, but)
     output.add_argument(
