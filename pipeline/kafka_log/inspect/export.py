@@ -302,9 +302,9 @@ def _write_rows(
 
 
 def _count_reasons(part: str, problems: Any, undecoded: Counter[str]) -> None:
-    """Add the number of rows with each of ``problems`` (an array of texts; null is no problem) to
-    ``undecoded``, under ``PART: PROBLEM``; ``part`` is ``key`` or ``value``. If ``undecoded`` has
-    MAX_REASONS entries, new problems are counted under ``other reasons``.
+    """Add the number of rows with each of ``problems`` to ``undecoded``, under ``PART: PROBLEM``.
+    ``problems`` is an array of texts (null is no problem), ``part`` is ``key`` or ``value``. If
+    ``undecoded`` has MAX_REASONS entries, new problems are counted under ``other reasons``.
     """
     if problems.null_count == len(problems):
         return

@@ -142,8 +142,8 @@ def append_total(topics: pa.Table) -> pa.Table:
 
 
 def partition_table(partitions: Sequence[Partition]) -> pa.Table:
-    """Return one row per partition and state of its segments, in the columns of :data:`PARTITIONS`;
-    for a partition without segments one row, with ``base_offset`` null.
+    """Return one row per partition and state of its segments, in the columns of :data:`PARTITIONS`.
+    A partition without segments has one row, with ``base_offset`` null.
     """
     rows = []
     for partition, state, segments in group_by_state(partitions):

@@ -105,8 +105,8 @@ class BatchCheck(Check):
 
     def _check_counts(self, scanned: ScannedSegment, is_negative: Any) -> Iterator[Finding]:
         """Yield a ``batch_count`` error for each batch of the mask ``is_negative``, at most
-        MAX_BATCHES: its record count is negative although its checksum is valid. ``records`` is the
-        number of offsets in its header, 0 if the last is below the first.
+        MAX_BATCHES. The record count of these batches is negative although their checksum is valid.
+        ``records`` is the number of offsets in the header, 0 if the last is below the first.
         """
         headers = scanned.headers
         for i in is_negative.nonzero()[0].tolist()[:MAX_BATCHES]:

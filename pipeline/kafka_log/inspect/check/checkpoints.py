@@ -133,7 +133,7 @@ class CheckpointCheck(EndCheck):
 
     def _find_missing_segments(self) -> Iterator[Finding]:
         """Yield a ``segment_missing`` error if the partition's recovery point or high watermark is
-        above its log start offset (each 0 if unknown): brokers never delete the last segment. Yield
+        above its log start offset (each 0 if unknown). Brokers never delete the last segment. Yield
         nothing if the directory is not a live partition by its state and name. Call it only for a
         partition without segments: this is not checked.
         """
@@ -234,10 +234,10 @@ def _missing_partitions(broker: BrokerFiles, cluster: Cluster) -> dict[tuple[str
 def check_recovery(
     directory: Path, broker: BrokerFiles, partitions: Sequence[Partition]
 ) -> Iterable[Finding]:
-    """Yield one ``not_stopped`` note that counts the segments and bytes that the broker reads again
-    when it starts, if it was killed: the marker of a clean shutdown is missing. Only partitions
-    directly in ``directory`` count. Yield nothing if they have no such segments, the directory has
-    no meta.properties, or a process on this machine holds its lock.
+    """Yield one ``not_stopped`` note that counts the segments and bytes that a killed broker reads
+    again when it starts. It was killed if the marker of a clean shutdown is missing. Only
+    partitions directly in ``directory`` count. Yield nothing if they have no such segments, the
+    directory has no meta.properties, or a process on this machine holds its lock.
     """
     if (
         broker.was_clean_shutdown
@@ -261,10 +261,10 @@ def check_recovery(
 
 
 def recovered_segments(partition: Partition, broker: BrokerFiles) -> list[Segment]:
-    """Return the segments that a broker reads again when it starts after a crash: the live ones
-    from the segment that contains the recovery point; all without a recovery point. Segments whose
-    name is not their base offset are left out. Return ``[]`` if the partition is not live, and for
-    the metadata log, which is recovered at each start.
+    """Return the segments that a broker reads again when it starts after a crash. These are the
+    live ones from the segment that contains the recovery point on; all without a recovery point.
+    Segments whose name is not their base offset are left out. Return ``[]`` if the partition is not
+    live, and for the metadata log, which is recovered at each start.
     """
     if partition.state != "live" or partition.topic == CLUSTER_METADATA:
         return []

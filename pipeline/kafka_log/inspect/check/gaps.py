@@ -238,9 +238,9 @@ class GapCheck(Check):
         return self._finding("note", gap, f"Offsets are missing: {_PERHAPS}.", _ASK, gap.offsets)
 
     def _sum_finding(self, gaps: list[Gap], more: Gap | None) -> Finding:
-        """Return one ``offsets_missing`` note with the numbers of gaps and of missing offsets:
-        those of ``gaps`` and, if ``more`` is not None, those summed up in it. It lies at the batch
-        after the first gap; its offsets reach from the first to the last missing one.
+        """Return one ``offsets_missing`` note with the numbers of gaps and of missing offsets. It
+        counts ``gaps`` and, if ``more`` is not None, the gaps that are summed up in it. It lies at
+        the batch after the first gap; its offsets reach from the first to the last missing one.
         """
         every = [*gaps, *([] if more is None else [more])]
         number, offsets = len(gaps), sum(gap.offsets for gap in gaps)
@@ -255,9 +255,9 @@ class GapCheck(Check):
         self, severity: Severity, gap: Gap, meaning: str, remedy: str | None, records: int
     ) -> Finding:
         """Return a finding at the batch after a gap, with the missing offsets, ``severity`` and the
-        sentence ``meaning``: ``segment_missing`` if a whole segment is missing between two others,
-        else ``offsets_missing``. ``remedy`` None: that of the catalog. ``records`` is the number at
-        risk.
+        sentence ``meaning``. It is ``segment_missing`` if a whole segment is missing between two
+        others, else ``offsets_missing``. ``remedy`` None is that of the catalog. ``records`` is the
+        number at risk.
         """
         return self.context.finding(
             "segment_missing" if gap.between else "offsets_missing",
@@ -272,9 +272,9 @@ class GapCheck(Check):
         )
 
     def _is_explained(self, gap: Gap) -> bool:
-        """Return whether compaction explains the gap: it ends below the checkpoint of the log
-        cleaner, or the partition has traces of compaction (:meth:`_has_traces`). Always False for
-        the metadata log, which is not compacted.
+        """Return whether compaction explains the gap. It does if the gap ends below the checkpoint
+        of the log cleaner, or the partition has traces of compaction (:meth:`_has_traces`). Always
+        False for the metadata log, which is not compacted.
         """
         topic, _ = self.context.key
         if topic == CLUSTER_METADATA:

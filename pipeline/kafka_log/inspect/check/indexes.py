@@ -318,7 +318,7 @@ class OffsetIndexCheck(IndexCheck):
 
     def _cut_finding(self, scanned: ScannedSegment, cut: Cut) -> Finding:
         """Return the ``offsets_missing`` error about batches that were cut out, at the byte of the
-        cut, and add their offsets to ``context.missing``, so that other checks do not report them
+        cut. Add their offsets to ``context.missing``, so that other checks do not report them
         again.
         """
         self.context.missing.append(range(cut.first, cut.last + 1))

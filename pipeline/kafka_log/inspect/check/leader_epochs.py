@@ -29,7 +29,7 @@ MAX_EPOCHS = 100
 
 def _describe_disorder(epochs: list[tuple[int, int]], lines: int) -> str:
     """Return the sentences about the first of ``epochs`` (epoch, start offset) that is out of
-    order, with its line number: ``epochs`` are the last lines of a file of ``lines`` lines. Raise
+    order, with its line number. ``epochs`` are the last lines of a file of ``lines`` lines. Raise
     StopIteration if all are in order.
     """
     i = next(

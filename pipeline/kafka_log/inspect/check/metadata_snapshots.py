@@ -81,7 +81,7 @@ class MetadataSnapshotCheck(Check):
         self, path: Path, what: str, byte: int, is_newest: bool, records: int | None = None
     ) -> Finding:
         """Return the ``metadata_snapshot_damaged`` finding about a damaged batch or unreadable
-        bytes, which the sentence ``what`` describes: an error for the newest snapshot, else a
+        bytes, which the sentence ``what`` describes. It is an error for the newest snapshot, else a
         warning. ``records`` is the number of records at risk, None if unknown.
         """
         return self._finding(

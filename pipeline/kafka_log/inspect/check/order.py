@@ -106,10 +106,10 @@ class OrderCheck(Check):
         )
 
     def _is_misnamed(self, base: int | None) -> bool:
-        """Return whether the segment named by the base offset ``base`` has a wrong name: its first
-        batch begins at or after the base offset of the segment that follows it. Return False if
-        ``base`` is None, no segment follows, or the segment ``base`` has no readable batch. Raise
-        FileNotFoundError if the file of the segment ``base`` is gone.
+        """Return whether the segment named by the base offset ``base`` has a wrong name. It has if
+        its first batch begins at or after the base offset of the segment that follows it. Return
+        False if ``base`` is None, no segment follows, or the segment ``base`` has no readable
+        batch. Raise FileNotFoundError if the file of the segment ``base`` is gone.
 
         That segment has a finding of its own.
         """
@@ -208,7 +208,7 @@ class OrderCheck(Check):
         )
 
     def _far_finding(self, scanned: ScannedSegment, high: range, first: int, last: int) -> Finding:
-        """Return the ``offset_too_far`` error about the last batches (indexes ``high``), whose
+        """Return the ``offset_too_far`` error about the last batches (indexes ``high``). Their
         offsets ``first`` to ``last`` (included) are too far above the base offset for the four
         bytes of an index entry.
         """

@@ -191,10 +191,10 @@ def is_active(segment: Segment, next_base: int | None) -> bool:
 
 
 def find_tail_kind(segment: Segment, run: Lost, may_grow: bool) -> str | None:
-    """Return the kind of an incomplete end, the lost range ``run``: ``zero_tail`` if all of it is
-    zeros; ``torn_tail`` if it has less than a batch header, or its batch ends after it. If
-    ``may_grow`` (a broker appends to the segment), a batch that ends in zeros up to the end of the
-    range is torn too. Return None for other damage. Raise OSError if the file cannot be opened or
+    """Return the kind of an incomplete end, the lost range ``run``; None for other damage. It is
+    ``zero_tail`` if all of it is zeros, ``torn_tail`` if it has less than a batch header or its
+    batch ends after it. If ``may_grow`` (a broker appends to the segment), a batch that ends in
+    zeros up to the end of the range is torn too. Raise OSError if the file cannot be opened or
     read.
     """
     with segment.path.open("rb") as file:
@@ -217,9 +217,9 @@ def find_tail_kind(segment: Segment, run: Lost, may_grow: bool) -> str | None:
 
 
 def _find_refused(batch: Batch) -> list[RefusedBatch]:
-    """Return a list with one RefusedBatch: for a message of the batch with a wrong checksum, else
-    for the last problem of decoding, else for the first rule of brokers that it breaks. Return
-    ``[]`` if none applies.
+    """Return a list with one RefusedBatch, ``[]`` if the batch has no problem. The problem is a
+    message of the batch with a wrong checksum, else the last problem of decoding, else the first
+    rule of brokers that it breaks.
     """
     problems = list(batch.problems)
     problems += [Problem("crc", r.crc_error) for r in batch.records if r.crc_error is not None][:1]

@@ -337,7 +337,7 @@ def _report_unreadable(
 def _io_error(
     path: Path, error: OSError, topic: str | None = None, partition: int | None = None
 ) -> Finding:
-    """Return the finding about a file that could not be read: the note ``file_gone`` for
+    """Return the finding about a file that could not be read. It is the note ``file_gone`` for
     FileNotFoundError, else the error ``io_error`` with the message of the operating system.
     ``topic`` and ``partition`` are None for a file of no partition.
     """
@@ -363,10 +363,10 @@ def is_selected(finding: Finding, wanted: Selection) -> bool:
 
 
 def is_selected_in_segment(finding: Finding, wanted: Selection, scanned: ScannedSegment) -> bool:
-    """Return whether a finding about a segment is selected by its offsets and producer, and a batch
-    with its offsets may have a record of the selected timestamps and producers. Return True if its
-    first offset is unknown, or no batch with its offsets was read. A contradictory batch header
-    excludes nothing.
+    """Return whether a finding about a segment is selected. Its offsets and producer must be, and a
+    batch with its offsets may have a record of the selected timestamps and producers. Return True
+    for these if its first offset is unknown, or no batch with its offsets was read. A contradictory
+    batch header excludes nothing.
     """
     headers = scanned.headers
     concerned = np.zeros(len(headers), np.bool_)

@@ -171,10 +171,11 @@ class TransactionIndexCheck(Check):
     def _compare_entries(
         self, scanned: ScannedSegment, path: Path, entries: list[Entry], markers: Markers
     ) -> Iterator[Finding]:
-        """Yield a ``txnindex_entry`` error for each entry whose last offset is not in the segment,
-        whose offsets are negative or descend, or that :meth:`_describe_mismatch` describes. Skip
-        entries for batches that other findings report as missing or misplaced, and entries after
-        what was read if a broker may append to the segment.
+        """Yield a ``txnindex_entry`` error for each entry that does not fit the batches. It does
+        not fit if its last offset is not in the segment, its offsets are negative or descend, or
+        :meth:`_describe_mismatch` describes it. Entries for batches that other findings report as
+        missing or misplaced are skipped, and entries after what was read if a broker may append to
+        the segment.
         """
         base = scanned.segment.base_offset
         elsewhere = {*scanned.headers.last[scanned.outside].tolist()}

@@ -108,9 +108,9 @@ def _copy_partition(row: Row, here: str, other: str) -> str:
 
 def _describe_missing(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return meaning and remedy for records that the side ``here`` (``"A"`` or ``"B"``) lacks
-    inside its log, although no compaction removes them: their number and first offset. Remedy: let
-    the broker of ``here`` copy the partition from that of ``other`` (the other letter), after its
-    directory, which ``row`` names, was moved away.
+    inside its log, although no compaction removes them. The meaning has their number and first
+    offset. Remedy: let the broker of ``here`` copy the partition from that of ``other`` (the other
+    letter), after its directory, which ``row`` names, was moved away.
     """
     lacks = comparison.a if here == "A" else comparison.b
     return (
@@ -141,8 +141,9 @@ def _describe_damaged(row: Row, comparison: Comparison, here: str, other: str) -
 
 def _describe_behind(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return meaning and remedy for the side ``here`` (``"A"`` or ``"B"``), whose log ends before
-    that of ``other`` (the other letter): the number of records it lacks and both end offsets.
-    Remedy: nothing if it is a follower, which fetches them. ``comparison`` is not used.
+    that of ``other`` (the other letter). The meaning has the number of records it lacks and both
+    end offsets. Remedy: nothing if it is a follower, which fetches them. ``comparison`` is not
+    used.
     """
     ends = row[f"end_{here.lower()}"], row[f"end_{other.lower()}"]
     count = row[f"behind_{here.lower()}"]

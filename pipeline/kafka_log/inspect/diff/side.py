@@ -230,7 +230,7 @@ class Side:
         self, segment: Segment, reader: BlockReader, known: int, at: int, bound: int | None
     ) -> None:
         """Append the lost ranges from byte ``at`` to the end of a segment to ``damage``, except an
-        incomplete tail that a broker truncates; ``bound`` is the next base offset (None: unknown).
+        incomplete tail that a broker truncates. ``bound`` is the next base offset (None: unknown).
         Add reasons to the damage of the segment (from index ``known`` on) that has none.
         """
         end = reader.end
@@ -248,8 +248,8 @@ class Side:
 
 def _header_rows(part: Block | Batch, segment: int) -> Any:
     """Return the headers of a block or a single batch as an array of HEADER, with ``segment`` as
-    the index of the file; an empty array for a batch without a base offset. A last offset that is
-    too large becomes MAX_OFFSET.
+    the index of the file. The array is empty for a batch without a base offset. A last offset that
+    is too large becomes MAX_OFFSET.
     """
     if isinstance(part, Batch):
         if part.base_offset is None:

@@ -287,7 +287,7 @@ def read_epochs(directory: Path) -> Epochs | None:
 
 def find_last_common(a: Epochs, end_a: int, b: Epochs, end_b: int) -> CommonEpoch | None:
     """Return the largest leader epoch in both ``a`` and ``b``, with the lower of its two end
-    offsets: a follower with one log truncates it there if the leader has the other. Return None if
+    offsets. A follower with one log truncates it there if the leader has the other. Return None if
     they have no epoch in common. ``end_a`` and ``end_b`` are the end offsets of the logs.
 
     The follower asks for the end of its last epoch, the leader answers with the largest epoch that

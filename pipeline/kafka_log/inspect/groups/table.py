@@ -250,10 +250,10 @@ def _keep_last_rows(parts: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
 
 
 def _find_open_ranges(partition: Partition, at: int, salvage: bool) -> Any:
-    """Return the offset ranges (first and last, both included) of batches whose transaction ended
-    after ``at`` (milliseconds since 1970), sorted: it was still open then. Transactions without a
-    marker are left out. Raise CodecError for damage or an unreadable file; with ``salvage`` skip
-    the rest of that segment.
+    """Return the sorted offset ranges (first and last, both included) of batches whose transaction
+    was open at ``at`` (milliseconds since 1970): it ended later. Transactions without a marker are
+    left out. Raise CodecError for damage or an unreadable file; with ``salvage`` skip the rest of
+    that segment.
     """
     columns = ("last_offset", "base_offset", "producer_id", "is_control", "is_transactional", "max_timestamp")  # fmt: skip
     open_ranges: dict[int, list[tuple[int, int]]] = {}

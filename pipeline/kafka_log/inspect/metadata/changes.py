@@ -92,8 +92,8 @@ def change_table(
 
 
 def list_changed_columns(changes: pa.Table) -> pa.Table:
-    """Return a table of changes for text output: one row per changed column, and one per added or
-    removed object, whose values are shown only if it has a single column.
+    """Return a table of changes for text output, with one row per changed column. An added or
+    removed object has one row, in which values are shown only if it has a single column.
     """
     rows = []
     for row in changes.to_pylist():

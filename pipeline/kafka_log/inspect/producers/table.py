@@ -148,9 +148,9 @@ class ProducerRun:
             self.last_timestamp = timestamp if last is None else max(last, timestamp)
 
     def _add_sequences(self, first: int, last: int) -> None:
-        """Compare the sequence numbers of a batch with the highest before: add the missing ones to
-        ``gaps``, or count a duplicate if it begins at or before that one, and keep the highest.
-        Ignore a batch without sequence numbers; the first one is not compared.
+        """Compare the sequence numbers of a batch with the highest before, and keep the highest.
+        Add the missing ones to ``gaps``, or count a duplicate if it begins at or before that one. A
+        batch without sequence numbers is ignored; the first one is not compared.
         """
         if first < 0:
             return  # a batch without sequence numbers

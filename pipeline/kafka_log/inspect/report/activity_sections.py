@@ -295,7 +295,7 @@ class _Traffic:
 
 def _read_traffic(contents: Contents) -> _Traffic | None:
     """Return times, records, bytes and codecs of the batch counts over time, without those that
-    have no timestamp; codecs beyond the first ``SERIES`` share the last series. Return None if
+    have no timestamp. Codecs beyond the first ``SERIES`` share the last series. Return None if
     nothing was counted, or no batch has a timestamp.
     """
     if contents.traffic is None:

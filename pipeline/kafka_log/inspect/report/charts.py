@@ -97,8 +97,8 @@ def draw_bars(bars: Sequence[Bar], description: str) -> Element:
 
 
 def draw_share(part: int, whole: int) -> Element:
-    """Return a small bar for a table cell, filled by ``part`` of ``whole``: at least 1 percent if
-    ``part`` is above 0, at most all of it, and empty if ``whole`` is 0 or less.
+    """Return a small bar for a table cell, filled by ``part`` of ``whole``. It is filled at least 1
+    percent if ``part`` is above 0, and at most completely; it is empty if ``whole`` is 0 or less.
     """
     filled = 0 if whole <= 0 else max(min(part / whole, 1) * 100, 1 if part > 0 else 0)
     drawing = element(

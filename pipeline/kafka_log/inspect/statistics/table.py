@@ -140,8 +140,8 @@ class Stat:
         return found.take(pa.array(order))
 
     def total(self) -> pa.Table:
-        """Return one row for all batches, without the columns of keys, offsets and epochs; with the
-        columns of files if every file belongs to one row of :meth:`table`.
+        """Return one row for all batches, without the columns of keys, offsets and epochs. It has
+        the columns of files if every file belongs to one row of :meth:`table`.
         """
         return self._make_table(self.sums.table(()), ()).select(
             [n for n in stat_schema(self.by, self.asked.deep).names if n in stat_schema(()).names]

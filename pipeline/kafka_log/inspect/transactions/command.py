@@ -116,7 +116,8 @@ def run_command(options: argparse.Namespace) -> int:
 
 def _reasons(table: pa.Table) -> list[str]:
     """Return an empty line and then a line per open transaction of ``table``, which has them before
-    all others: whether it hangs, why, and how to end a hanging one. Return ``[]`` if none is open.
+    all others. A line says whether it hangs, why, and how to end a hanging one. Return ``[]`` if
+    none is open.
     """
     columns = ("directory", "first_offset", "hanging", "reason", "state", "topic", "partition")
     lines = []

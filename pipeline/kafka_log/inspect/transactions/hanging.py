@@ -91,7 +91,7 @@ def _without_coordinator(known: Coordinators, clock: Clock, limit: int, *, is_ol
 
 
 def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:
-    """Return the verdict about a transaction that its coordinator will end: it hangs only if the
+    """Return the verdict about a transaction that its coordinator will end. It hangs only if the
     clock is given and the coordinator has it as ongoing for more than ``limit`` ms.
     """
     begun = state.start_time
@@ -104,9 +104,9 @@ def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:
 def _no_marker_reason(
     state: IdState | None, one: ObservedTransaction, place: tuple[str, int]
 ) -> str:
-    """Return the reason why the coordinator will not write a marker for the transaction. It has no
-    id or a forgotten one (``state`` or its status is None), another producer, a transaction without
-    this partition, or none ongoing. ``place`` is not used.
+    """Return the reason why the coordinator will not write a marker for the transaction. The reason
+    is no id or a forgotten one (``state`` or its status is None), another producer, a transaction
+    without this partition, or no ongoing transaction. ``place`` is not used.
     """
     if state is None:
         return "no transactional id uses the producer"
