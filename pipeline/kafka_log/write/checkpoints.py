@@ -63,7 +63,7 @@ def copy_snapshots(source: Path, out: Path) -> list[ReportRow]:
 
 
 def _copy_snapshot(snapshot: MetadataSnapshot, out: Path) -> ReportRow:
-    """Copy a metadata snapshot to the directory ``out`` and return its report row ``copied``; if it
+    """Copy a metadata snapshot to the directory ``out`` and return its report row ``copied``. If it
     is incomplete or damaged, copy nothing and return its row ``lost``. Raise OSError if it cannot
     be read or written, FileNotFoundError if it is gone.
     """

@@ -163,9 +163,9 @@ class _Batches:
         return self._have_offsets(entries, entries["timestamp"], np.maximum.accumulate(self._time))
 
     def _have_offsets(self, entries: Any, values: Any, column: Any) -> Any:
-        """Return a mask of the index entries whose value is in ``column``, which ascends over the
-        batches, and whose offset is the last one of the first such batch. All False if the segment
-        has no batches.
+        """Return a mask of the index entries that lead to a batch. Their value is in ``column``,
+        which ascends over the batches, and their offset is the last one of the first batch with
+        this value. All are False if the segment has no batches.
         """
         if not len(column):
             return np.zeros(len(entries), bool)

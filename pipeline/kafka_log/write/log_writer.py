@@ -76,10 +76,10 @@ class SegmentRoller:
         self.bytes += len(data)
 
     def copy(self, file: FileIO, headers: Headers) -> None:
-        """Copy adjacent batches of a file, given by their headers (at least one), in one piece if
-        they fit into the current segment, else batch by batch with new segments as needed. Raise
-        UnreadableError if the file cannot be read; ValueError if no segment was begun; OSError if
-        writing fails.
+        """Copy adjacent batches of a file, given by their headers (at least one). They are copied
+        in one piece if they fit into the current segment, else batch by batch with new segments as
+        needed. Raise UnreadableError if the file cannot be read; ValueError if no segment was
+        begun; OSError if writing fails.
         """
         sizes, lasts = headers.size.tolist(), headers.last.tolist()
         start = int(headers.position[0])
@@ -425,9 +425,9 @@ def _write_anew(
     constants: dict[str, Any],
 ) -> RewrittenBatch:
     """Encode the records ``given`` of a damaged batch (number ``index`` of its segment) and write
-    them to ``log``, with the values ``constants`` in place of their own. Leave out records with
-    wrong checksums unless ``keep_damaged``. Return how many were written and left out; if no batch
-    can hold their values, write none, and return the message as ``error``. Raise OSError if writing
+    them to ``log``. Columns in ``constants`` have these values; records with wrong checksums are
+    left out unless ``keep_damaged``. Return how many were written and left out; if no batch can
+    hold their values, write none, and return the message as ``error``. Raise OSError if writing
     fails.
     """
     there = sum(rows.num_rows for rows in given)
@@ -503,7 +503,7 @@ class _HeaderChanges:
 
 def _build_emptied(headers: Headers, batches: range | list[int]) -> bytes:
     """Return a batch without records that has the offsets of the adjacent ``batches`` (indexes into
-    ``headers``), in the version and with the leader epoch of the last one. Raise BuildError or
+    ``headers``). It has the version and the leader epoch of the last one. Raise BuildError or
     WrittenError as :func:`build_empty_batch` does.
     """
     first, last = batches[0], batches[-1]
@@ -548,11 +548,11 @@ def _plan_runs(
     name: int | None,
     current: tuple[int, int] | None,
 ) -> Iterator[_Run]:
-    """Yield the batches in the mask ``taken`` in file order, in runs that are written in one way:
-    copied, with changed headers, encoded again (one each), or replaced by an empty batch. The first
-    run begins a segment called ``name`` (None: its first offset), unless ``current`` has base
-    offset and size of a segment to continue. A later run begins one if offsets or bytes would
-    exceed the limits of a segment.
+    """Yield the batches in the mask ``taken`` in file order, in runs that are written in one way.
+    They are copied, get changed headers, are encoded again (one each), or are replaced by an empty
+    batch. The first run begins a segment called ``name`` (None: its first offset), unless
+    ``current`` has base offset and size of a segment to continue. A later run begins one if offsets
+    or bytes would exceed the limits of a segment.
 
     A run ends where the way changes, where bytes between copied batches are left out, and where a new segment begins.
     """

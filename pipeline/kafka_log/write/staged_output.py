@@ -66,9 +66,9 @@ class OutputError(DirectoryError):
 
 @contextmanager
 def open_staged_file(path: Path) -> Iterator[OutputFile]:
-    """Open a file under a temporary name for a ``with`` block, and at the end sync it to the disk
-    and rename it to ``path``, replacing a file there; if the block raises, remove it. Raise
-    OSError, which names ``path``, if writing or renaming fails.
+    """Open a file under a temporary name for a ``with`` block. At the end sync it to the disk and
+    rename it to ``path``, replacing a file there; if the block raises, remove it. Raise OSError,
+    which names ``path``, if writing or renaming fails.
     """
     partial = staged_path(path)
     try:

@@ -83,7 +83,7 @@ def read_headers(
     path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
 ) -> Scanner:
     """Return a scanner of the batch headers of a file from byte ``start`` to ``stop`` (excluded,
-    None: the end), where batches begin, with ``columns``, their offsets and positions. Raise
+    None: the end), where batches begin. It gives ``columns``, their offsets and positions. Raise
     OSError if ``stop`` is None and the file is missing. Iterating the scanner raises CodecError for
     damage.
     """
@@ -194,8 +194,9 @@ def _difference(
     what: str,
 ) -> WrittenError:
     """Return, not raise, the WrittenError for the first row whose column ``name`` differs between
-    ``one`` (of the file ``source``) and ``other`` (of ``written``), with both values and their
-    places. ``what`` is a noun for a row. The slices must differ in it.
+    ``one`` and ``other``. It has both values and their places in the files ``source`` (of ``one``)
+    and ``written`` (of ``other``). ``what`` is a noun for a row. The slices must differ in the
+    column.
     """
     i = next(i for i in range(one.num_rows) if one.column(name)[i] != other.column(name)[i])
     row, made = one.slice(i, 1), other.slice(i, 1)

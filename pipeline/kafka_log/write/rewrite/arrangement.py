@@ -227,9 +227,9 @@ def has_misplaced(partition: Partition, found: SegmentContents, taken: Any) -> b
 
 
 def _mark_ascending(found: SegmentContents, which: Any) -> Any:
-    """Return a mask of the intact batches whose offsets continue those of the intact batch before
-    them in the file, are continued by the one after them, or ascend with another one of the mask
-    ``which``.
+    """Return a mask of the intact batches whose offsets fit to another one. They continue those of
+    the intact batch before them in the file, are continued by the one after them, or ascend with a
+    neighbor when both are in the mask ``which``.
     """
     headers = found.headers
     rows = np.flatnonzero(found.is_good)

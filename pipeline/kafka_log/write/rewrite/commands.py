@@ -325,10 +325,10 @@ def _reindex_partition(
     partition: Partition, out: Path, interval: int, advance: Advance
 ) -> list[ReportRow]:
     """Write the indexes and producer snapshots of a partition's segments into ``out``, and return
-    report rows: ``indexed``, and rows for damage, incomplete tails and understated batches. A
-    segment without a canonical name is ``lost``, and so is a path with the name of a segment that
-    is no file. ``interval`` is the number of bytes between index entries. Raise OSError if a file
-    cannot be written; CodecError if an index does not read back right.
+    report rows. These are ``indexed``, and rows for damage, incomplete tails and understated
+    batches; ``lost`` for a segment without a canonical name, and a path with the name of a segment
+    that is no file. ``interval`` is the number of bytes between index entries. Raise OSError if a
+    file cannot be written; CodecError if an index does not read back right.
     """
     report = RewriteReport()
     named = [s for s in partition.segments if s.has_canonical_name]

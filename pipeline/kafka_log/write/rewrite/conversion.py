@@ -120,7 +120,7 @@ def target(codec: str | None, level: int | None, magic: int | None = None) -> Ta
 
 def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
     """Return the bytes of a batch of version ``magic`` with its records compressed by the codec and
-    level of ``to``; ``data`` is the batch, which lies at byte ``position`` of ``file``. Raise
+    level of ``to``. ``data`` is the batch, which lies at byte ``position`` of ``file``. Raise
     CodecError if the records cannot be decompressed, or the version cannot use the codec.
     """
     session = Session(strict=False, file=file, level=to.level)

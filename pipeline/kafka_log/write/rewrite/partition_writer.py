@@ -348,9 +348,9 @@ class _Job:
 
     def _end_log(self, log: LogWriter) -> None:
         """Write a batch without records up to the old end offset if the last batches were not
-        written, so that new records get no offsets that consumers have seen. Begin a segment if
-        there is none. Do nothing if only a part of the log is selected. Raise OSError if writing
-        fails; WrittenError if the batch cannot state its offsets.
+        written. New records then get no offsets that consumers have seen. Begin a segment if there
+        is none. Do nothing if only a part of the log is selected. Raise OSError if writing fails;
+        WrittenError if the batch cannot state its offsets.
         """
         if not self._wanted.is_all:
             return
@@ -393,9 +393,9 @@ class _Job:
                 self.report.add_unfinished(name, rest)
 
     def _note(self, headers: Headers, there: Any, taken: Any, base: int | None) -> None:
-        """Update the last written offset, the batch version and the leader epochs by the batches
-        ``taken``, and the end offset of the log by those in ``there`` and the segment's base
-        offset.
+        """Note the batches ``taken``: the last written offset, the batch version and the leader
+        epochs. The end offset of the log is raised by the batches in ``there`` and the segment's
+        base offset.
         """
         if taken.any():
             self.last = int(headers.last[taken][-1])

@@ -107,7 +107,8 @@ def _read_headers(
     segment: Segment, next_base: int | None
 ) -> tuple[Headers, Sequence[Lost], Sequence[Lost]]:
     """Return the headers of the valid batches of a segment, the ranges of bytes that are not valid
-    batches, and the incomplete tail as one more range, if there is one.
+    batches, and the incomplete tail. The tail is a sequence of one range, or empty. Damage and an
+    unreadable file do not raise.
     """
     reader = BlockReader(
         segment.path,

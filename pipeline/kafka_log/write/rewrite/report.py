@@ -267,9 +267,9 @@ class _KeptBatches:
         self._end = self._last[np.append(new[1:] - 1, len(self._last) - 1)] if len(new) else none
 
     def bound(self, row: ReportRow) -> None:
-        """Lower the last offset of ``row``, a lost range, to the one before the next kept batch that
-        begins after its first offset; None, an unknown offset, counts as the highest. Do nothing
-        without a first offset or such a batch.
+        """Lower the last offset of ``row``, a lost range, to before the next kept batch that begins
+        after its first offset. None, an unknown offset, counts as the highest. Do nothing without a
+        first offset or such a batch.
         """
         first, last = row.first_offset, row.last_offset
         at = (

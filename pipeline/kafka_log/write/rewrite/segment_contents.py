@@ -206,9 +206,9 @@ def choose_intact(found: SegmentContents, inside: Any) -> Any:
 
 
 def add_damaged(found: SegmentContents, taken: Any, inside: Any, keep_damaged: bool) -> Any:
-    """Return the mask ``taken`` with the batches of the mask ``inside`` that have problems, have
-    records to write, and fit between their neighbors in ``taken``. Only records with a valid
-    checksum count, unless ``keep_damaged``.
+    """Return a copy of the mask ``taken`` with the batches of the mask ``inside`` that have
+    problems added. They must have records to write, and fit between their neighbors in ``taken``.
+    Only records with a valid checksum count, unless ``keep_damaged``.
     """
     headers = found.headers
     taken = taken.copy()

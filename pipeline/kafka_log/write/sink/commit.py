@@ -121,10 +121,10 @@ _ROWS = [c.name for c in RECORDS.columns if c.name not in ("position", "base_off
 
 
 def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> None:
-    """Add ``shift`` to the offsets of a segment that this package wrote, and set the leader epoch
-    of its batches unless ``epoch`` is None or the version has none. Compressed legacy messages are
-    encoded again. Raise OSError if the segment cannot be read or written; CodecError if a batch
-    would not read the same with the new offsets.
+    """Add ``shift`` to the offsets of a segment that this package wrote, in place. Set the leader
+    epoch of its batches unless ``epoch`` is None or the version has none. Compressed legacy
+    messages are encoded again. Raise OSError if the segment cannot be read or written; CodecError
+    if a batch would not read the same with the new offsets.
 
     The segment and its indexes keep their names, and index entries stay relative to them. The caller syncs the files.
     """
@@ -236,10 +236,10 @@ def make_batch_job(job: WriteJob, batch: int) -> WriteJob:
 
 def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | None = None) -> None:
     """Make the segments that the tasks of a job wrote (``staged``, by task) part of the logs,
-    lowest task first; drop them if the micro-batch ``micro`` was committed before. Raise SinkError
+    lowest task first. Drop them if the micro-batch ``micro`` was committed before. Raise SinkError
     for offsets that do not ascend; FormatError for another topic id; DirectoryError for logs that
     cannot be appended to, and while a broker runs; CodecError for a segment that cannot get its
-    offsets; OSError. Call :func:`abort` after an error.
+    offsets; OSError if a file cannot be read or written. Call :func:`abort` after an error.
     """
     target = Path(job.target)
     place = job_directory(job)
