@@ -86,8 +86,8 @@ def say_passed_over(found: Sequence[SkippedPath]) -> None:
 
 
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
-    """Print one line to stderr about partitions with records below the log start offset that the
-    selection skips; print nothing if there are none, or if the selection includes them.
+    """Print one line to stderr about partitions with records below the log start offset. Print
+    nothing if there are none, or if the selection does not skip them.
     """
     if not selection.deleted_records and (places := list_before_log_start(partitions, selection)):
         print_message(
@@ -279,7 +279,7 @@ def progress_of(
     describe_done: Callable[[], str] = lambda: "nothing was printed",
 ) -> Iterator[Callable[[int], None]]:
     """Give a function that counts bytes done, and show a progress bar with the label ``what`` on
-    stderr after a second, unless ``shown`` is False or stderr is not a terminal. Turn a
+    stderr after a second. There is no bar if ``shown`` is False or stderr is not a terminal. Turn a
     KeyboardInterrupt in the ``with`` block into Interrupted with ``describe_done()`` and, if
     ``total`` is known, the bytes read.
 

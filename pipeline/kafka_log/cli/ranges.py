@@ -136,8 +136,8 @@ def argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 def join_dashed_values(argv: Sequence[str]) -> list[str]:
     """Return the arguments with a value such as ``-2h:`` joined to the long option before it
-    (``--time=-2h:``), because argparse takes the value for an option. Arguments after ``--``,
-    ``-f``, ``-h``, ``-i`` and ``-n`` stay.
+    (``--time=-2h:``). Without that argparse takes the value for an option. The options ``-f``,
+    ``-h``, ``-i`` and ``-n``, and all arguments after ``--``, stay as they are.
     """
     out: list[str] = []
     for text in argv:

@@ -105,8 +105,8 @@ def add_selection(
 
 
 def selection_of(options: argparse.Namespace) -> Selection:
-    """Return the selection that the selection options and ``--policy`` of a command describe;
-    options that the command lacks, or that are not given, select everything.
+    """Return the selection that the selection options and ``--policy`` of a command describe.
+    Options that the command lacks, or that are not given, select everything.
     """
     found = {
         option.filter: value
