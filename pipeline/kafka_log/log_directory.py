@@ -145,7 +145,7 @@ class LogDirectory:
 
     @cached_property
     def skipped_paths(self) -> list[SkippedPath]:
-        """Paths that are not read, each with the reason: they have the name of a segment but are no
+        """Paths that are not read, each with the reason. They have the name of a segment but are no
         regular file, or have segments but not the name of a partition. With selected topics, only
         those that may belong to them or to internal topics. Raise DirectoryError if a path holds no
         log.
@@ -206,11 +206,11 @@ class LogDirectory:
         **options: Unpack[StatOptions],
     ) -> pa.Table:
         """Count batches, records and bytes: one row per partition, or per value of ``by``
-        (:data:`kafka_log.inspect.statistics.columns.STAT`), at most the ``top`` rows with the most
-        bytes. Damage and unreadable files do not raise. Warn if records that consumers do not get
-        are counted, or records are counted twice. Raise ValueError if an argument is not one of the
-        documented values; DirectoryError if rows are not by partition, several directories hold
-        one, and ``replicas`` is None.
+        (:data:`kafka_log.inspect.statistics.columns.STAT`). With ``top`` return only the rows with
+        the most bytes. Damage and unreadable files do not raise. Warn if records that consumers do
+        not get are counted, or records are counted twice. Raise ValueError if an argument is not
+        one of the documented values; DirectoryError if rows are not by partition, several
+        directories hold one, and ``replicas`` is None.
 
         Columns that have no meaning for several partitions are left out unless rows are by partition.
 
@@ -626,7 +626,7 @@ class LogDirectory:
         show_secrets: bool = False,
     ) -> pa.Table:
         """Compare the cluster metadata after ``first`` (None: the earliest known state) and
-        ``last`` (None: the end): one row per added, removed or changed object of a kind.
+        ``last`` (None: the end). Return one row per added, removed or changed object of a kind.
         ``salvage`` skips damaged or missing records; ``on_damage`` alone compares the states before
         them; otherwise, or without two states, raise CodecError or DirectoryError. Raise ValueError
         if the kind, an offset or the metadata log does not exist.
@@ -1192,10 +1192,10 @@ def _only_row_filters(selection: Selection) -> Selection:
 def _drop_unreadable(
     partitions: Sequence[Partition], on_damage: OnDamage | None, topic: str
 ) -> list[Partition]:
-    """Report unreadable partitions to ``on_damage``, and return all ``partitions``, without errors,
-    except the unreadable ones of ``topic``, from which the answer comes. Raise UnreadableError if a
-    partition is unreadable and ``on_damage`` is None, or if all partitions of ``topic`` are
-    unreadable.
+    """Report unreadable partitions to ``on_damage``, and return all ``partitions``, without errors.
+    The unreadable ones of ``topic``, from which the answer comes, are left out. Raise
+    UnreadableError if a partition is unreadable and ``on_damage`` is None, or if all partitions of
+    ``topic`` are unreadable.
     """
     closed = [p for p in partitions if p.error is not None and not p.segments]
     of_topic = [p for p in partitions if p.topic == topic]
