@@ -847,9 +847,10 @@ class LogDirectory:
         """Write the records of each partition into a file of its own, one per step of the
         iteration. Raise at once DirectoryError if several directories hold one partition and
         ``replicas`` is None, OutputError if ``out`` lies in a path that is read, ValueError for an
-        invalid argument. Raise while iterating ExportError if a file of another export is there,
-        OutputLockedError if another process writes to ``out``, CodecError at damage unless under
-        ``salvage``, OSError if a file cannot be written.
+        invalid argument. Raise while iterating ValueError for unknown columns, views and ways of
+        decoding, ExportError if a file of another export is there, OutputLockedError if another
+        process writes to ``out``, CodecError at damage unless under ``salvage``, OSError if a file
+        cannot be written.
 
         The output directory is locked until the iterator is exhausted or closed. Complete files stay when a later one fails.
         :func:`kafka_log.inspect.export.export` describes the files.
