@@ -53,16 +53,16 @@ BOUNDS = ("base_offset", "last_offset")
 class SegmentRoller:
     """Writes batches to the current segment, and begins a new one before it would become too large."""
 
-    def __init__(self, log: LogWriter, most: int) -> None:
+    def __init__(self, log: LogWriter, max_bytes: int) -> None:
         self.log = log
-        self.most = most
+        self.max_bytes = max_bytes
         """Bytes that a segment has, unless one batch has more."""
         self.batches = self.bytes = 0
 
     def has_room(self, size: int, last: int) -> bool:
         """Return whether `size` bytes with offsets up to `last` fit into the current segment."""
         base = self.log.base_offset or 0
-        return self.log.size + size <= self.most and last - base <= MAX_RELATIVE
+        return self.log.size + size <= self.max_bytes and last - base <= MAX_RELATIVE
 
     def write(self, data: bytes | memoryview, first: int, last: int, batches: int = 1) -> None:
         """Append whole batches with the offsets ``first`` to ``last`` (both included), and count

@@ -186,20 +186,21 @@ class _Rows:
 
 
 def _difference(
-    one: pa.RecordBatch,
-    other: pa.RecordBatch,
+    expected: pa.RecordBatch,
+    found: pa.RecordBatch,
     name: str,
     source: Path | None,
     written: Path | None,
     what: str,
 ) -> WrittenError:
     """Return, not raise, the WrittenError for the first row whose column ``name`` differs between
-    ``one`` and ``other``. It has both values and their places in the files ``source`` (of ``one``)
-    and ``written`` (of ``other``). ``what`` is a noun for a row. The slices must differ in the
-    column.
+    ``expected`` and ``found``. It has both values and their places in the files ``source`` and
+    ``written``. ``what`` is a noun for a row. The slices must differ in the column.
     """
-    i = next(i for i in range(one.num_rows) if one.column(name)[i] != other.column(name)[i])
-    row, made = one.slice(i, 1), other.slice(i, 1)
+    i = next(
+        i for i in range(expected.num_rows) if expected.column(name)[i] != found.column(name)[i]
+    )
+    row, made = expected.slice(i, 1), found.slice(i, 1)
     values = [_format_first_value(rows.column(name)) for rows in (row, made)]
     reason = f"{name} of the {what} at offset {_offset(row)} is {values[0]}, but {values[1]} in what was written at byte {_number(made, _POSITION)} of {_name(written)}"
     return WrittenError(reason, Where(position=_number(row, _POSITION), file=_name(source)))

@@ -118,13 +118,13 @@ def target(codec: str | None, level: int | None, magic: int | None = None) -> Ta
     return Target(Compression[codec.upper()], level, magic)
 
 
-def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
+def recompress(data: bytes, magic: int, target: Target, *, file: str, position: int) -> bytes:
     """Return the bytes of a batch of version ``magic`` with its records compressed by the codec and
-    level of ``to``. ``data`` is the batch, which lies at byte ``position`` of ``file``. Raise
+    level of ``target``. ``data`` is the batch, which lies at byte ``position`` of ``file``. Raise
     CodecError if the records cannot be decompressed, or the version cannot use the codec.
     """
-    session = Session(strict=False, file=file, level=to.level)
-    changes = {field_of(magic, "codec"): to.codec}
+    session = Session(strict=False, file=file, level=target.level)
+    changes = {field_of(magic, "codec"): target.codec}
     try:
         return edit(
             LOG_ENTRY.cases[magic],
@@ -136,28 +136,28 @@ def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int)
         raise error.located(position=position, file=file) from None
 
 
-def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
-    """Return the bytes of a batch of version ``magic`` in the version of ``to``, with its codec if
-    it has one. Fields that only that version has get defaults. ``data`` is the batch at byte
+def upgrade(data: bytes, magic: int, target: Target, *, file: str, position: int) -> bytes:
+    """Return the bytes of a batch of version ``magic`` in the version of ``target``, with its codec
+    if it has one. Fields that only that version has get defaults. ``data`` is the batch at byte
     ``position`` of ``file``. Raise CodecError if it does not parse, a checksum in it is wrong, or
     that version has no field for a value.
     """
-    assert to.magic is not None
+    assert target.magic is not None
     session = Session(strict=False, file=file)
-    older, newer = LOG_ENTRY.cases[magic], LOG_ENTRY.cases[to.magic]
+    older, newer = LOG_ENTRY.cases[magic], LOG_ENTRY.cases[target.magic]
     batch = older.read(Source(data, session, origin=position), None)
     for finding in session.findings:
         if isinstance(finding, ChecksumError):
             raise finding
     try:
         values = _carry_value(batch, older, newer)
-        if to.codec is not None:
-            name, _, member = field_of(to.magic, "codec").partition(".")
+        if target.codec is not None:
+            name, _, member = field_of(target.magic, "codec").partition(".")
             if member:
-                values[name][member] = to.codec
+                values[name][member] = target.codec
             else:
-                values[name] = to.codec
-        return newer.build(values, level=to.level, strict=False)
+                values[name] = target.codec
+        return newer.build(values, level=target.level, strict=False)
     except BuildError as error:
         raise error.located(position=position, file=file) from None
 

@@ -181,21 +181,21 @@ class RewriteReport:
             one.reason = reason
             self.entries.append(one)
 
-    def add_rewritten(self, name: str, found: SegmentContents, one: RewrittenBatch) -> None:
+    def add_rewritten(self, name: str, found: SegmentContents, batch: RewrittenBatch) -> None:
         """Add rows for a batch with problems that was encoded again, in the file ``name``. Records
         that were written have a row ``rewritten``; records that were left out one ``lost``
         (``unfinished`` in an incomplete tail), with the error if there was one. Either is omitted
         if there are none.
         """
-        row = _describe_batch(name, "rewritten", found, one.index)
-        if one.written:
-            row.records = one.written
+        row = _describe_batch(name, "rewritten", found, batch.index)
+        if batch.written:
+            row.records = batch.written
             self.entries.append(row)
-        if one.left_out:
-            row = _describe_batch(name, _name_missing(found, one.index), found, one.index)
-            row.records = one.left_out
-            if one.error is not None:
-                row.reason = f"it cannot be written: {utf8(one.error)}"
+        if batch.left_out:
+            row = _describe_batch(name, _name_missing(found, batch.index), found, batch.index)
+            row.records = batch.left_out
+            if batch.error is not None:
+                row.reason = f"it cannot be written: {utf8(batch.error)}"
             self.entries.append(row)
 
     def note_untaken(self, name: str, found: SegmentContents, which: Any, *, is_main: bool) -> None:

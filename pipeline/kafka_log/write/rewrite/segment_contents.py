@@ -127,12 +127,12 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
 REVERSED = "its header has a last offset before its first one"
 
 
-def _read_ends(segment: Segment, headers: Headers, those: list[int]) -> list[tuple[int, int]]:
-    """Return the last offset and the number of the readable records of each of the batches
-    ``those``. The headers of these batches state a last offset before the first one. A batch
+def _read_ends(segment: Segment, headers: Headers, batches: list[int]) -> list[tuple[int, int]]:
+    """Return the last offset and the number of the readable records of each of ``batches``
+    (indexes). The headers of these batches state a last offset before the first one. A batch
     without readable records has the last offset of its header and 0.
     """
-    positions = headers.position[those]
+    positions = headers.position[batches]
     scanner = Scanner(
         segment.path,
         ["position", "offset"],
@@ -140,7 +140,7 @@ def _read_ends(segment: Segment, headers: Headers, those: list[int]) -> list[tup
         tail=segment.tail,
         size=segment.size,
     )
-    ends = [(int(headers.last[i]), 0) for i in those]
+    ends = [(int(headers.last[i]), 0) for i in batches]
     for rows in scanner:
         at = rows.column("position").to_numpy()
         for k in np.flatnonzero(np.isin(positions, at)).tolist():

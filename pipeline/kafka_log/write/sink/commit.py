@@ -206,7 +206,7 @@ class Micro(NamedTuple):
 
 def new_job(
     target: str | os.PathLike[str],
-    to: LogFormat,
+    log_format: LogFormat,
     *,
     overwrite: bool = False,
     passed: Iterable[str] = (),
@@ -226,7 +226,7 @@ def new_job(
             name = parse_live_partition_name(child)
             if name is not None and child.is_dir():
                 counts[name[0]] = max(counts.get(name[0], 0), name[1] + 1)
-    return WriteJob(str(path), to, overwrite, counts, tuple(passed))
+    return WriteJob(str(path), log_format, overwrite, counts, tuple(passed))
 
 
 def make_batch_job(job: WriteJob, batch: int) -> WriteJob:
