@@ -122,14 +122,16 @@ class BatchCheck(Check):
                 records=max(last - first + 1, 0),
             )
 
-    def _check_records(self, scanned: ScannedSegment, but: Container[int]) -> Iterator[Finding]:
-        """Yield an error for each batch of ``scanned.refused`` whose records are damaged:
-        ``record_checksum`` if the checksum of a legacy message in it is wrong, else
-        ``batch_records``. Skip batches at the byte positions ``but`` and batches that only break
-        rules. ``records`` is the number of records that were not read.
+    def _check_records(
+        self, scanned: ScannedSegment, skipped_positions: Container[int]
+    ) -> Iterator[Finding]:
+        """Yield an error for each batch of ``scanned.refused`` whose records are damaged. It is
+        ``record_checksum`` if the checksum of a legacy message in the batch is wrong, else
+        ``batch_records``. Skip batches at the byte positions ``skipped_positions`` and batches that
+        only break rules. ``records`` is the number of records that were not read.
         """
         for batch in scanned.refused:
-            if batch.position in but or batch.problem.at == RULES:
+            if batch.position in skipped_positions or batch.problem.at == RULES:
                 continue
             inner = batch.problem.at == "crc"
             lost = max((batch.last - batch.first + 1) - batch.read, 0)

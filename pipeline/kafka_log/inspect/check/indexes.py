@@ -475,17 +475,17 @@ class IndexFile:
         return IndexFile(first, self.zeros - first.nbytes, self.odd, self.is_long)
 
 
-def read_index(path: Path, kind: Any, most: int) -> IndexFile | None:
-    """Return at most ``most`` entries of an index file, whose NumPy type is ``kind``, without the
-    zeros after the last nonzero one. ``is_long`` of the result says that nonzero bytes follow these
-    entries. Return None if the file does not exist. Raise OSError if it cannot be read, or is no
-    regular file.
+def read_index(path: Path, kind: Any, max_entries: int) -> IndexFile | None:
+    """Return at most ``max_entries`` entries of an index file, without the zeros after the last
+    nonzero one. ``kind`` is the NumPy type of an entry. ``is_long`` of the result says that nonzero
+    bytes follow these entries. Return None if the file does not exist. Raise OSError if it cannot
+    be read, or is no regular file.
     """
     try:
         with open_regular(path, -1) as file:
             size = file.seek(0, 2)
             file.seek(0)
-            data = file.read(min(size, most * kind.itemsize))
+            data = file.read(min(size, max_entries * kind.itemsize))
             whole = size // kind.itemsize * kind.itemsize
             is_long = len(data) < whole and not is_zeros(file, len(data), whole)
     except FileNotFoundError:

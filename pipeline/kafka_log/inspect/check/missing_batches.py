@@ -117,14 +117,14 @@ class _Entries:
         is_offset = (first[at] == offsets) | self._are_last[rows]
         return (position[at] == positions) & is_offset & (first[at] <= offsets)
 
-    def find_shift(self, rows: slice, least: int, place: int) -> int | None:
+    def find_shift(self, rows: slice, min_shift: int, start: int) -> int | None:
         """Return the smallest number of bytes by which all entries of ``rows`` point too far, None
-        if no number fits all of them. It is at least ``least`` plus the size of an empty batch.
-        Only batches from byte ``place`` on are tried for the first entry, and at most _PROBES
+        if no number fits all of them. It is at least ``min_shift`` plus the size of an empty batch.
+        Only batches from byte ``start`` on are tried for the first entry, and at most _PROBES
         numbers with all.
         """
         shifts = self._positions[rows.start] - self._headers.position
-        shifts = shifts[(self._headers.position >= place) & (shifts >= least + _LEAST)]
+        shifts = shifts[(self._headers.position >= start) & (shifts >= min_shift + _LEAST)]
         probes = np.linspace(rows.start, rows.stop - 1, _PROBES, dtype=np.int64)
         for i in np.unique(probes).tolist():
             shifts = shifts[self.fit(i, shifts)]

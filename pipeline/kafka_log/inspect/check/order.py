@@ -308,9 +308,9 @@ def _ascends(headers: Any, start: int) -> bool:
     return bool((headers.first[begin + 1 :] > headers.last[begin:-1]).all())
 
 
-def _sum_records(headers: Any, those: Iterable[int]) -> int | None:
-    """Return the sum of the record counts of the batches ``those``; None if one of them is unknown,
-    or there are none.
+def _sum_records(headers: Any, batches: Iterable[int]) -> int | None:
+    """Return the sum of the record counts of some batches (indexes); None if one of them is
+    unknown, or there are none.
     """
-    counts = [int(headers.count[i]) for i in those]
+    counts = [int(headers.count[i]) for i in batches]
     return None if min(counts, default=-1) < 0 else sum(counts)

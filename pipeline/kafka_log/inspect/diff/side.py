@@ -330,30 +330,30 @@ def join_logs(partitions: Iterable[Partition]) -> list[Partition]:
     return [_join_log(those) for those in found.values()]
 
 
-def _join_log(those: list[Partition]) -> Partition:
-    """Return the first of the copies ``those`` of a partition, with segments of all of them. The
-    live ones of the first directory come last; before them come those of the next directories and
-    states that have lower base offsets.
+def _join_log(copies: list[Partition]) -> Partition:
+    """Return the first of several ``copies`` of a partition, with segments of all of them. The live
+    ones of the first directory come last; before them come those of the next directories and states
+    that have lower base offsets.
     """
     segments: tuple[Segment, ...] = ()
-    for group in _groups(those):
+    for group in _groups(copies):
         start = segments[0].base_offset if segments else None
         before = (
             s for s in group if start is None or (s.has_offset_in_name and s.base_offset < start)
         )
         segments = (*before, *segments)
-    return replace(those[0], segments=segments)
+    return replace(copies[0], segments=segments)
 
 
-def _groups(those: list[Partition]) -> Iterator[list[Segment]]:
-    """Yield the segments of each state and directory as a list: states in the order of STATES (live
-    first), then directories by path. Metadata snapshots are left out.
+def _groups(copies: list[Partition]) -> Iterator[list[Segment]]:
+    """Yield the segments of each state and directory of ``copies`` as a list: states in the order
+    of STATES (live first), then directories by path. Metadata snapshots are left out.
     """
 
     def sort_key(segment: Segment) -> tuple[int, Path]:
         """Return the index of the state, and the directory, of a segment."""
         return STATES.index(segment.state), segment.path.parent
 
-    every = [s for partition in those for s in partition.segments if s.state != "snapshot"]
+    every = [s for partition in copies for s in partition.segments if s.state != "snapshot"]
     for _, group in groupby(sorted(every, key=sort_key), sort_key):
         yield list(group)

@@ -170,9 +170,11 @@ ProducerRuns = dict[tuple[int, int], ProducerRun]
 """Totals of a partition's producers, by producer id and epoch."""
 
 
-def sequence_distance(one: int, other: int) -> int:
-    """Return ``other - one`` in the circle of sequence numbers, by the shorter way: negative if ``other`` comes before ``one``."""
-    ahead = (other - one) % SEQUENCES
+def sequence_distance(before: int, after: int) -> int:
+    """Return ``after - before`` in the circle of sequence numbers, by the shorter way. It is
+    negative if ``after`` comes before ``before``.
+    """
+    ahead = (after - before) % SEQUENCES
     return ahead if ahead < SEQUENCES // 2 else ahead - SEQUENCES
 
 

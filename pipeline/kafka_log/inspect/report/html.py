@@ -51,13 +51,13 @@ def append_child(parent: Element, child: Child) -> None:
         parent.text = (parent.text or "") + text
 
 
-def shorten(text: str, most: int = MAX_CHARACTERS) -> str:
-    """Return the text if it has at most ``most`` characters. Else return its first ``most``
-    characters, followed by ``...`` and its full length.
+def shorten(text: str, max_characters: int = MAX_CHARACTERS) -> str:
+    """Return the text if it has at most ``max_characters``. Else return as many of its first ones,
+    followed by ``...`` and its full length.
     """
-    if len(text) <= most:
+    if len(text) <= max_characters:
         return text
-    return f"{text[:most]}... ({len(text):,} characters)"
+    return f"{text[:max_characters]}... ({len(text):,} characters)"
 
 
 def make_table(

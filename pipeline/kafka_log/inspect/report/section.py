@@ -47,12 +47,12 @@ def make_badge(level: str) -> Element:
 
 
 def list_lines(
-    heading: str, lines: Sequence[str], origin: Origin, most: int = MAX_LINES
+    heading: str, lines: Sequence[str], origin: Origin, max_lines: int = MAX_LINES
 ) -> Element:
-    """Return the first ``most`` of ``lines``, each shortened, as a list below a heading. If there
-    are more, it says how many, with the ``kafka-log check`` command line of ``origin``.
+    """Return the first ``max_lines`` of ``lines``, each shortened, as a list below a heading. If
+    there are more, it says how many, with the ``kafka-log check`` command line of ``origin``.
     """
-    items = [element("li", shorten(line, 400)) for line in lines[:most]]
+    items = [element("li", shorten(line, 400)) for line in lines[:max_lines]]
     more = say_more(len(lines), len(items), "line", origin.write_command("check"))
     return element("div", element("h3", heading), element("ul", *items), more, class_="lines")
 

@@ -48,7 +48,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add paths, options that select batches, ``--format``, ``--wide``, ``--state``, ``--now`` and
     ``--max-transaction-timeout`` to the parser of ``kafka-log txn``.
     """
-    add_wide(add_table_arguments(command, BATCHES, but=_RANGES))
+    add_wide(add_table_arguments(command, BATCHES, help_texts=_RANGES))
     command.add_argument(
         "--state",
         action="append",

@@ -261,25 +261,25 @@ def _steps(headers: PartitionHeaders) -> Iterator[Step]:
 
 
 def _count_hidden_offsets(
-    partition: Partition, headers: PartitionHeaders, one: ObservedTransaction
+    partition: Partition, headers: PartitionHeaders, transaction: ObservedTransaction
 ) -> int:
     """Return the number of offsets that read_committed hides, 0 if the log has no batch. They reach
-    from the first offset of ``one``, the earliest open transaction, or the start of the log if that
+    from the first offset of ``transaction``, the earliest open one, or the start of the log if that
     is higher, to the end of the log.
     """
     first = partition.segments[0]
     start = first.base_offset if first.has_canonical_name else 0
-    return max((headers.end_offset or 0) - max(one.first_offset or 0, start), 0)
+    return max((headers.end_offset or 0) - max(transaction.first_offset or 0, start), 0)
 
 
-def _duration_ms(one: ObservedTransaction, clock: Clock) -> int | None:
+def _duration_ms(transaction: ObservedTransaction, clock: Clock) -> int | None:
     """Return the milliseconds from the first record to the marker, or to ``clock.now`` if the
     transaction is open; None if its first or last timestamp is unknown.
     """
-    end = clock.now if one.state is TransactionState.OPEN else one.last_timestamp
-    if end is None or one.first_timestamp is None:
+    end = clock.now if transaction.state is TransactionState.OPEN else transaction.last_timestamp
+    if end is None or transaction.first_timestamp is None:
         return None
-    return end - one.first_timestamp
+    return end - transaction.first_timestamp
 
 
 @dataclass
