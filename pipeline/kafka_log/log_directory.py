@@ -60,10 +60,10 @@ MAX_INDEX_INTERVAL = (1 << 31) - 1
 
 class LogDirectory:
     """Partitions below one or several paths. Each method answers one question with an Arrow table,
-    reads the files anew, and raises DirectoryError if a path holds no log. Methods that read the
-    selected partitions also raise NotFoundError (a ValueError) if a selected topic or partition
-    does not exist, and DirectoryError if two directories hold one partition and ``replicas`` is
-    ``error``.
+    and reads the files anew. It raises DirectoryError if a path holds no log, OSError if a
+    directory of logs cannot be listed. Methods that read the selected partitions also raise
+    NotFoundError (a ValueError) if a selected topic or partition does not exist, and DirectoryError
+    if two directories hold one partition and ``replicas`` is ``error``.
 
     A path is a segment, a partition directory, a broker's log directory, a directory above log directories, or a URL of one of these.
     Times are milliseconds since 1970, datetimes, or texts as on the command line (``2026-11-22T10:15``, ``-2h``). A range is a pair:

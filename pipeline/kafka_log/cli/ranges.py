@@ -104,8 +104,9 @@ def parse_number(text: str, low: int, high: int, what: str) -> int:
 
 
 def number_type(what: str, low: int = 0, high: int = MAX_INT64) -> Callable[[str], int]:
-    """Return an argparse type for a decimal number from ``low`` to ``high`` (both included). It
-    raises ArgumentTypeError for other text, which ``what``, such as "an offset", names.
+    """Return an argparse type for a decimal number from ``low`` to ``high`` (both included). For
+    other text the type raises ArgumentTypeError, whose message calls the value ``what``, such as
+    "an offset".
     """
     return argument_type(lambda text: parse_number(text, low, high, what))
 

@@ -116,7 +116,9 @@ class Groups:
 
 
 def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
-    """Return the partitions of ``__consumer_offsets``, of each the replica with the highest end offset. Raise NotFoundError if there are none."""
+    """Return the partitions of ``__consumer_offsets``: of each the replica with the highest end
+    offset. Raise NotFoundError if there are none.
+    """
     found = [partition for partition in partitions if partition.topic == CONSUMER_OFFSETS]
     if not found:
         raise make_not_found_error(
@@ -385,7 +387,8 @@ def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
 
 
 def _read_group_types(found: Sequence[Partition], wanted: Groups) -> dict[_Key, dict[str, Any]]:
-    """Return the newest row of the view ``group_epochs`` of each group that is not deleted, by group and partition.
+    """Return the newest row of the view ``group_epochs`` of each group that is not deleted, by
+    group and partition. Raise CodecError for damage, unless ``wanted.salvage``.
 
     A group that changed its type has a deletion record for the old type.
     """

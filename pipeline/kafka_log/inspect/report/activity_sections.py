@@ -391,8 +391,8 @@ def build_traffic(contents: Contents, origin: Origin) -> Section:
 
 def _choose_window(times: Any, weights: Any) -> tuple[int, int]:
     """Return the first and last of ``times`` that a chart shows. Times far outside of the middle 98
-    percent of ``weights`` are left out if a chart with them would be more than four times as long;
-    else all are shown. ``times`` (in milliseconds) must not be empty.
+    percent of ``weights`` are left out if a chart with them would be more than four times as long,
+    plus four hours; else all are shown. ``times`` (in milliseconds) must not be empty.
     """
     order = np.argsort(times)
     ordered, reached = times[order], np.cumsum(weights[order] + 1)
