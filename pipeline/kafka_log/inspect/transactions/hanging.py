@@ -64,7 +64,7 @@ def judge_transaction(
         return _without_coordinator(known, clock, limit, is_old=is_old)
     if state is not None and _has_marker_to_write(state, transaction, place):
         return _with_coordinator(state, clock, limit)
-    reason = _no_marker_reason(state, transaction, place)
+    reason = _no_marker_reason(state, transaction)
     if is_old:
         return Verdict(True, f"{reason}: no marker will come")
     return Verdict(False, f"{reason}, but its last batch is not older than {limit} ms")
@@ -105,12 +105,10 @@ def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:
     return Verdict(False, f"the coordinator will end it (state {state.status_name})")
 
 
-def _no_marker_reason(
-    state: IdState | None, transaction: ObservedTransaction, place: tuple[str, int]
-) -> str:
+def _no_marker_reason(state: IdState | None, transaction: ObservedTransaction) -> str:
     """Return the reason why the coordinator will not write a marker for the transaction. The reason
     is no id or a forgotten one (``state`` or its status is None), another producer, a transaction
-    without this partition, or no ongoing transaction. ``place`` is not used.
+    without this partition, or no ongoing transaction.
     """
     if state is None:
         return "no transactional id uses the producer"
