@@ -53,7 +53,8 @@ class _Termination:
 def main() -> int:
     """Run the command line of this process and return its exit code; TERMINATED (143) after
     SIGTERM, which interrupts the command as Ctrl-C does. Signal handlers are set in the main thread
-    only, and only if the default ones are in place.
+    only, and only if the default ones are in place. Raise SystemExit for invalid arguments,
+    ``--help`` and ``--version``.
     """
     termination = _Termination()
     if threading.current_thread() is threading.main_thread():

@@ -59,8 +59,11 @@ MAX_INDEX_INTERVAL = (1 << 31) - 1
 
 
 class LogDirectory:
-    """Partitions below one or several paths. Each method answers one question with an Arrow table
-    and reads the files anew.
+    """Partitions below one or several paths. Each method answers one question with an Arrow table,
+    and reads the files anew. It raises DirectoryError if a path holds no log, OSError if a
+    directory of logs cannot be listed. Methods that read the selected partitions also raise
+    NotFoundError (a ValueError) if a selected topic or partition does not exist, and DirectoryError
+    if two directories hold one partition and ``replicas`` is ``error``.
 
     A path is a segment, a partition directory, a broker's log directory, a directory above log directories, or a URL of one of these.
     Times are milliseconds since 1970, datetimes, or texts as on the command line (``2026-11-22T10:15``, ``-2h``). A range is a pair:
@@ -114,8 +117,9 @@ class LogDirectory:
     @property
     def partitions(self) -> list[Partition]:
         """Selected partitions, by topic and number. Raise UnreadableError (an OSError) if the
-        directory of a partition cannot be read; DirectoryError if a path holds no log;
-        NotFoundError if a selected topic or partition does not exist.
+        directory of a partition cannot be read; DirectoryError if a path holds no log, or two
+        directories hold one partition and ``replicas`` is ``error``; NotFoundError if a selected
+        topic or partition does not exist.
         """
         _report_unreadable(self.all_partitions, None)
         return self.all_partitions
@@ -141,7 +145,7 @@ class LogDirectory:
 
     @cached_property
     def skipped_paths(self) -> list[SkippedPath]:
-        """Paths that are not read, each with the reason: they have the name of a segment but are no
+        """Paths that are not read, each with the reason. They have the name of a segment but are no
         regular file, or have segments but not the name of a partition. With selected topics, only
         those that may belong to them or to internal topics. Raise DirectoryError if a path holds no
         log.
@@ -166,8 +170,8 @@ class LogDirectory:
 
     def ls(self, *, by: ListBy = "partition", segments: bool = False) -> pa.Table:
         """List partitions: one row per partition and segment state
-        (:data:`kafka_log.inspect.listing.PARTITIONS`), also for unreadable ones; with ``by``
-        ``"topic"`` one row per topic and state, with ``segments`` one per segment. Raise
+        (:data:`kafka_log.inspect.listing.PARTITIONS`), also for unreadable ones. With ``by``
+        ``"topic"`` return one row per topic and state, with ``segments`` one per segment. Raise
         DirectoryError if a path holds no log; NotFoundError if a selected topic or partition does
         not exist; ValueError if ``by`` is neither ``"partition"`` nor ``"topic"``, or is
         ``"topic"`` with ``segments``.
@@ -202,10 +206,11 @@ class LogDirectory:
         **options: Unpack[StatOptions],
     ) -> pa.Table:
         """Count batches, records and bytes: one row per partition, or per value of ``by``
-        (:data:`kafka_log.inspect.statistics.columns.STAT`), at most the ``top`` rows with the most
-        bytes. Damage and unreadable files do not raise. Raise ValueError if an argument is not one
-        of the documented values; DirectoryError if rows are not by partition, several directories
-        hold one, and ``replicas`` is None.
+        (:data:`kafka_log.inspect.statistics.columns.STAT`). With ``top`` return only the rows with
+        the most bytes. Damage and unreadable files do not raise. Warn if records that consumers do
+        not get are counted, or records are counted twice. Raise ValueError if an argument is not
+        one of the documented values; DirectoryError if rows are not by partition, several
+        directories hold one, and ``replicas`` is None.
 
         Columns that have no meaning for several partitions are left out unless rows are by partition.
 
@@ -246,7 +251,7 @@ class LogDirectory:
     ) -> pa.Table:
         """Return the ``count`` largest batches, largest first
         (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`), or with ``deep`` the largest
-        records; with ``by`` that many for each of its values. Damage does not raise. Raise
+        records. With ``by`` return that many for each of its values. Damage does not raise. Raise
         ValueError if an argument is not one of the documented values; DirectoryError if several
         directories hold one partition and ``replicas`` is None.
 
@@ -347,9 +352,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Compare the replicas of this log directory (A) with those of another one (B): one row per
-        partition; damage does not raise. Raise DirectoryError if several directories of a side hold
-        the same partition and ``replicas`` is None; UnreadableError (an OSError) if the directory
-        of a partition cannot be read and ``on_damage`` is None.
+        partition; damage does not raise. Raise DirectoryError if ``other`` holds no log, or several
+        directories of a side hold the same partition and ``replicas`` is None; UnreadableError (an
+        OSError) if the directory of a partition cannot be read and ``on_damage`` is None, or
+        retention deletes a segment meanwhile.
 
         :data:`kafka_log.inspect.diff.table.DIFFERENCES` lists the columns. ``verdict`` is the worst of ``findings``. Differences are
         ``parted`` (other records at the same offsets), ``missing`` (records that no cleaner removes) and ``damaged``. The other
@@ -399,10 +405,11 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """List transactions: one row per transaction and partition, open ones first
-        (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`), that have one of ``states`` and
+        (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`). They have one of ``states`` and
         ``producers`` and overlap the ranges. Without ``now`` none hangs by its age alone. Damage
         and unreadable files are skipped and reported to ``on_damage``; if it is None, raise
-        CodecError. Raise ValueError if a state does not exist.
+        CodecError. Raise ValueError if a state does not exist or an argument is invalid;
+        UnreadableError (a CodecError) if the file of a transaction marker disappears meanwhile.
 
         ``state`` is open, committed or aborted. ``hanging`` is true for an open transaction that no producer or coordinator will end,
         and ``reason`` explains it (docs/tool/txn.md has the rule). ``transactional_id`` and ``coordinator_state`` come from the topic
@@ -469,9 +476,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """List idempotent and transactional producers: one row per partition, producer id and
-        producer epoch, of those with a batch in the ranges; without ranges also of those that only
-        a producer snapshot has. ``producers`` selects ids. Damage and unreadable files are skipped
-        and reported to ``on_damage``; if it is None, raise CodecError.
+        producer epoch. They have a batch in the ranges; without ranges, producers that only a
+        producer snapshot has are included. ``producers`` selects ids. Damage and unreadable files
+        are skipped and reported to ``on_damage``; if it is None, raise CodecError. Raise ValueError
+        for an invalid argument.
 
         :data:`kafka_log.inspect.producers.table.PRODUCERS` lists the columns. Sequence numbers, offsets and timestamps are the first and
         last ones of existing batches. ``gaps`` counts sequence numbers missing between batches, ``duplicates`` batches whose first
@@ -618,7 +626,7 @@ class LogDirectory:
         show_secrets: bool = False,
     ) -> pa.Table:
         """Compare the cluster metadata after ``first`` (None: the earliest known state) and
-        ``last`` (None: the end): one row per added, removed or changed object of a kind.
+        ``last`` (None: the end). Return one row per added, removed or changed object of a kind.
         ``salvage`` skips damaged or missing records; ``on_damage`` alone compares the states before
         them; otherwise, or without two states, raise CodecError or DirectoryError. Raise ValueError
         if the kind, an offset or the metadata log does not exist.
@@ -735,11 +743,12 @@ class LogDirectory:
         on_problem: Callable[[str], None] | None = None,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """List the schemas of ``source`` (None: of the topic ``_schemas`` in the paths): one row
-        per version of a subject (with selected topics only of those in use), and one per id that
-        the first ``records`` of a partition have and that is not registered. Raise DirectoryError
-        if a path or ``source`` holds no log or schemas; OSError if ``source`` cannot be read;
-        ValueError if it is invalid, and for problems of records if ``on_problem`` is None.
+        """List the schemas of ``source`` (None: of the topic ``_schemas`` in the paths), one row
+        per version of a subject; with selected topics only of those in use. Ids that the first
+        ``records`` of a partition have and that are not registered have a row too. Raise
+        DirectoryError if a path or ``source`` holds no log or schemas, or several directories hold
+        one partition and ``replicas`` is None; OSError if ``source`` cannot be read; ValueError if
+        it is invalid, and for problems of records if ``on_problem`` is None.
 
         :data:`kafka_log.inspect.schemas.table.SCHEMAS` lists the columns. The schemas come from the topic ``_schemas`` below the
         paths, also if ``topics`` does not select it. With selected topics, only schemas that they use are listed. Keys and values
@@ -787,7 +796,7 @@ class LogDirectory:
         selection: Selection | None = None,
         **filters: Unpack[OtherFilters],
     ) -> pa.Table:
-        """Return all records with a key: one row per record
+        """Return all records with one of ``keys`` (None: records without a key): one row per record
         (:data:`kafka_log.inspect.keys.table.RECORDS_OF_KEY`). Raise CodecError if a batch is
         damaged or a file cannot be read, and ``on_problem`` is None; DirectoryError if several
         directories hold one partition and ``replicas`` is None; ValueError for an invalid
@@ -838,8 +847,10 @@ class LogDirectory:
         """Write the records of each partition into a file of its own, one per step of the
         iteration. Raise at once DirectoryError if several directories hold one partition and
         ``replicas`` is None, OutputError if ``out`` lies in a path that is read, ValueError for an
-        invalid argument; later ExportError if a file of another export is there, CodecError at
-        damage unless under ``salvage``, OSError.
+        invalid argument. Raise while iterating ValueError for unknown columns, views and ways of
+        decoding, ExportError if a file of another export is there, OutputLockedError if another
+        process writes to ``out``, CodecError at damage unless under ``salvage``, OSError if a file
+        cannot be written.
 
         The output directory is locked until the iterator is exhausted or closed. Complete files stay when a later one fails.
         :func:`kafka_log.inspect.export.export` describes the files.
@@ -911,10 +922,11 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write all readable records into partition directories below ``out`` that a broker loads,
-        and return the report: rows of what was kept, rewritten, left out or lost, also of
+        and return the report. It has rows of what was kept, rewritten, left out or lost, also of
         unreadable files. Raise OutputError if ``out`` lies inside a path that is read, or holds
-        anything else; DirectoryError if several directories hold one partition and ``replicas`` is
-        None; OSError if a file cannot be written.
+        anything else; OutputLockedError if another process writes to it; DirectoryError if several
+        directories hold one partition and ``replicas`` is None; OSError if a file cannot be
+        written.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
         Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
@@ -948,11 +960,11 @@ class LogDirectory:
         return jobs.salvage(partitions, local_path(out), self._paths, **options)
 
     def repairs(self, *, advance: Callable[[int], None] = lambda _: None) -> pa.Table:
-        """Return the repairs that :meth:`salvage` with ``repair`` would write: a row ``repaired``
-        for each batch, with the wrong bytes and the probability of a wrong guess, a row ``not
-        repaired`` for each damaged batch without one, and a row ``lost`` for a partition that
-        cannot be read. Nothing is written. Raise DirectoryError if a path holds no log;
-        NotFoundError if a selected topic or partition does not exist.
+        """Return the repairs that :meth:`salvage` with ``repair`` would write; nothing is written.
+        Each repaired batch has a row ``repaired``, with the wrong bytes and the probability of a
+        wrong guess; each damaged batch without a repair a row ``not repaired``; a partition that
+        cannot be read a row ``lost``. Raise DirectoryError if a path holds no log; NotFoundError if
+        a selected topic or partition does not exist.
 
         Args:
             advance: As in :meth:`salvage`.
@@ -973,10 +985,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write the batches of an offset range or timestamp range below ``out``, in partition
-        directories that a broker loads, and return the report, also of unreadable files. Raise
-        OutputError if ``out`` must not be written to; DirectoryError if several directories hold
-        one partition and ``replicas`` is None; OSError if a file cannot be written; ValueError if a
-        range is not a range.
+        directories that a broker loads. Return the report, also of unreadable files. Raise
+        OutputError or OutputLockedError if ``out`` must not be written to; DirectoryError if
+        several directories hold one partition and ``replicas`` is None; OSError if a file cannot be
+        written; ValueError if a range is not a range.
 
         A batch is written if one of its offsets and one of its timestamps are in the ranges. The table has a row per metadata
         snapshot, which is not written.
@@ -1016,11 +1028,12 @@ class LogDirectory:
         magic: int | None = None,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Write the partitions below ``out``, legacy messages as record batches, with ``codec``,
-        ``level`` and ``magic`` (None: kept): one row per segment, or one that refuses a damaged,
-        unreadable or newer partition. Raise OutputError if ``out`` must not be written to;
-        DirectoryError if several directories hold one partition and ``replicas`` is None; OSError;
-        ValueError for an impossible codec, level or version.
+        """Write the partitions below ``out``, legacy messages as record batches, and return one row
+        per segment. ``codec``, ``level`` and ``magic`` are those of the result (None: kept). A
+        damaged, unreadable or newer partition is not written, and has one row ``refused``. Raise
+        OutputError or OutputLockedError if ``out`` must not be written to; DirectoryError if
+        several directories hold one partition and ``replicas`` is None; OSError if a file cannot be
+        written; ValueError for an impossible codec, level or version.
 
         :data:`kafka_log.write.rewrite.conversion.CONVERTED` lists the columns, among them the bytes before and after. Messages of the legacy
         formats become record batches. Records and batch headers keep their values except for compression; batches that do not change
@@ -1059,10 +1072,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Rebuild offset, time and transaction indexes and producer snapshots below ``out``, and
-        return the report, also of unreadable files. Raise OutputError if ``out`` must not be
-        written to; DirectoryError if several directories hold one partition and ``replicas`` is
-        None; OSError if a file cannot be written; ValueError if ``interval_bytes`` is negative or
-        above 2^31 - 1.
+        return the report, also of unreadable files. Raise OutputError or OutputLockedError if
+        ``out`` must not be written to; DirectoryError if several directories hold one partition and
+        ``replicas`` is None; OSError if a file cannot be written; ValueError if ``interval_bytes``
+        is negative or above 2^31 - 1.
 
         The table (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) has a row per segment, per range that could not be read and has no entry, and per
         metadata snapshot, which is not written.
@@ -1180,10 +1193,10 @@ def _only_row_filters(selection: Selection) -> Selection:
 def _drop_unreadable(
     partitions: Sequence[Partition], on_damage: OnDamage | None, topic: str
 ) -> list[Partition]:
-    """Report unreadable partitions to ``on_damage``, and return all ``partitions``, without errors,
-    except the unreadable ones of ``topic``, from which the answer comes. Raise UnreadableError if a
-    partition is unreadable and ``on_damage`` is None, or if all partitions of ``topic`` are
-    unreadable.
+    """Report unreadable partitions to ``on_damage``, and return all ``partitions``, without errors.
+    The unreadable ones of ``topic``, from which the answer comes, are left out. Raise
+    UnreadableError if a partition is unreadable and ``on_damage`` is None, or if all partitions of
+    ``topic`` are unreadable.
     """
     closed = [p for p in partitions if p.error is not None and not p.segments]
     of_topic = [p for p in partitions if p.topic == topic]

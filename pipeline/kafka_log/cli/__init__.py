@@ -99,8 +99,8 @@ def _command_module(name: str) -> Any:
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
     """Return the argument parser of ``kafka-log`` with the commands ``only``, ``completion`` and
-    ``help``; with these two alone if ``only`` is one of them, and with all commands if it is None or
-    not the name of a command. Import the modules of these commands.
+    ``help``. It has these two alone if ``only`` is one of them, and all commands if it is None or
+    not the name of a command. The modules of these commands are imported.
 
     Importing all commands takes longer than many of them take to answer.
     """
@@ -158,10 +158,11 @@ def format_tasks() -> str:
 
 
 def _expand_shorthands(words: list[str]) -> list[str]:
-    """Return the command line with ``overview`` before a path that comes first (a URL, something
-    that exists, or a text with ``/``), and ``help COMMAND`` as ``COMMAND --help``; else the same
-    words. Raise ValueError, with similar commands, if the first word is neither an option nor a
-    command nor a path. A command wins over a file of that name.
+    """Return the command line with short forms written out. ``overview`` is added before a path
+    that comes first (a URL, something that exists, or a text with ``/``), and ``help COMMAND``
+    becomes ``COMMAND --help``; other words stay. A command wins over a file of that name. Raise
+    ValueError, with similar commands, if the first word is neither an option nor a command nor a
+    path.
     """
     first = words[0]
     if first == "help" and len(words) == 2 and words[1] in (*COMMANDS, *_OTHER_COMMANDS):
@@ -188,9 +189,10 @@ def _wrap_paragraphs(text: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line ``argv`` (None: that of this process) and return the exit code: 0 good,
-    1 problems found, 2 could not run. After Ctrl-C print a message and return 2. Raise SystemExit
-    for invalid arguments (2), ``--help`` and ``--version`` (0).
+    """Run the command line ``argv`` (None: that of this process) and return the exit code. It is 0
+    if all is good, 1 if problems were found, and 2 if the command could not run, also without
+    arguments. After Ctrl-C print a message and return 2. Raise SystemExit for invalid arguments
+    (2), ``--help`` and ``--version`` (0).
     """
     try:
         return _run_command_line(argv)
@@ -202,9 +204,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run_command_line(argv: Sequence[str] | None) -> int:
     """Parse the arguments, run the command and return its exit code; without arguments print the
     overview of commands and return 2. Print expected errors and return 1 for CodecError; 2 for
-    DirectoryError, NotFoundError, EngineError, other OSError and a missing dependency. Return 0 if
-    the reader of stdout has gone. Raise SystemExit for invalid arguments, KeyboardInterrupt after
-    Ctrl-C.
+    DirectoryError, NotFoundError, EngineError, other OSErrors, and missing kernels, codecs or
+    dependencies. Return 0 if the reader of stdout has gone. Raise SystemExit for invalid arguments,
+    KeyboardInterrupt after Ctrl-C.
     """
     if sys.stdout is None:  # closed by whoever started this
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115

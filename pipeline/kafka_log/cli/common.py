@@ -86,8 +86,8 @@ def say_passed_over(found: Sequence[SkippedPath]) -> None:
 
 
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
-    """Print one line to stderr about partitions with records below the log start offset that the
-    selection skips; print nothing if there are none, or if the selection includes them.
+    """Print one line to stderr about partitions with records below the log start offset. Print
+    nothing if there are none, or if the selection does not skip them.
     """
     if not selection.deleted_records and (places := list_before_log_start(partitions, selection)):
         print_message(
@@ -99,7 +99,8 @@ def find_partitions(options: argparse.Namespace) -> list[Partition]:
     """Return the partitions that the options select, and print what is skipped to stderr. A
     partition that cannot be read is returned with its ``error``. Raise NotFoundError if a topic or
     partition number does not exist; DirectoryError if a path holds no log, or two directories hold
-    the same partition and ``--replicas`` does not allow that.
+    the same partition and ``--replicas`` does not allow that; OSError if a log directory cannot be
+    listed.
     """
     there = survey(options.paths, options.include, unreadable_raises=False)
     partitions = _select(options, there)
@@ -124,8 +125,8 @@ def _select(options: argparse.Namespace, there: Survey) -> list[Partition]:
 
 
 def may_get_partitions(paths: Sequence[str]) -> bool:
-    """Return whether paths may hold further partitions later: False if the only path is the directory of a
-    partition, or a file.
+    """Return whether paths (at least one) may hold further partitions later. Return False if the
+    only path is the directory of a partition, or no directory.
     """
     if len(paths) > 1:
         return True
@@ -231,10 +232,10 @@ Open = Callable[[Segment], Batches]
 
 
 def make_opener(options: argparse.Namespace, partitions: list[Partition], records: bool) -> Open:
-    """Return a function that opens a segment for reading batches, with records or (``records``
-    False) headers only: with kernels if ``--engine`` is ``arrow``, or ``auto`` and the total size
-    is worth loading them, else with the reference codecs. Raise EngineError if the kernels'
-    dependencies are missing.
+    """Return a function that gives a reader of a segment's batches, with records or (``records``
+    False) headers only. It uses kernels if ``--engine`` is ``arrow``, or ``auto`` and the total
+    size of ``partitions`` is worth loading them, else the reference codecs. Raise EngineError if
+    ``--engine`` is ``arrow`` and dependencies of the kernels are missing.
     """
     limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
     size = sum(segment.size for p in partitions for segment in p.segments)
@@ -277,8 +278,8 @@ def progress_of(
     shown: bool = True,
     describe_done: Callable[[], str] = lambda: "nothing was printed",
 ) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar with the label ``what`` on stderr after a second, unless ``shown`` is
-    False or stderr is not a terminal; yield the function that counts bytes done. Turn a
+    """Give a function that counts bytes done, and show a progress bar with the label ``what`` on
+    stderr after a second. There is no bar if ``shown`` is False or stderr is not a terminal. Turn a
     KeyboardInterrupt in the ``with`` block into Interrupted with ``describe_done()`` and, if
     ``total`` is known, the bytes read.
 

@@ -50,9 +50,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Convert the selected partitions into ``--out`` and print the report. Return 0; 1 if anything
-    was lost or refused; 2 if writing failed, or (printed) if an option has an impossible value or no
-    topic or partition matches. Raise OutputError if ``--out`` must not be written to,
-    DirectoryError if no log matches the paths.
+    was lost or refused; 2 if writing failed, or (printed) if an option has an impossible value or
+    no topic or partition matches. Raise OutputError or OutputLockedError if ``--out`` must not be
+    written to; DirectoryError if a path holds no log, or two directories hold one partition and
+    ``--replicas`` is not given; Interrupted on Ctrl-C.
     """
     try:
         return run_writing(
@@ -70,9 +71,9 @@ def _convert_log(
     log: LogDirectory, options: argparse.Namespace, advance: Callable[[int], None]
 ) -> pa.Table:
     """Convert the selected partitions and return the report: a row per segment, one per refused
-    partition or snapshot; without ``reason`` if ``--format`` is text. Print to stderr why
+    partition or snapshot. It has no column ``reason`` if ``--format`` is text. Print to stderr why
     partitions were refused and which ends of segments were left out. Raise ValueError for an
-    impossible codec, level or version; OutputError, DirectoryError or OSError as
+    impossible codec, level or version; OutputError, OutputLockedError, DirectoryError or OSError as
     ``LogDirectory.convert`` does.
     """
     table = log.convert(

@@ -31,8 +31,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Copy the selected batches into ``--out`` and print the report. Return 0; 1 if anything was
     lost or refused; 2 if writing failed, or neither ``--offsets`` nor ``--time`` is given. Raise
-    OutputError if ``--out`` must not be written to, NotFoundError or DirectoryError if no log
-    matches the paths and options.
+    OutputError or OutputLockedError if ``--out`` must not be written to; NotFoundError if a topic
+    or partition does not exist; DirectoryError if a path holds no log, or two directories hold one
+    partition and ``--replicas`` is not given; Interrupted on Ctrl-C.
     """
     if options.offsets is None and options.time is None:
         print_message("cut needs a range: add --offsets A:B or --time A:B")

@@ -19,7 +19,8 @@ def run_with_damage(
 ) -> int:
     """Run ``run`` and return its exit code, or 1 if there are ``messages`` about damage, which are
     printed afterwards. If it raises CodecError, print the error, run ``salvage`` for an answer from
-    what is readable, and return 1. If ``salvage`` is None, the error names the option for it.
+    what is readable, and return 1; if ``salvage`` is None, the error names the option for it. Raise
+    all other errors of ``run``, and those of ``salvage``.
 
     Args:
         run: Prints the answer and returns the exit code. If it raises CodecError, the error is
@@ -64,9 +65,9 @@ def batch_lines(batch: Batch) -> Iterator[str]:
 
 
 def end_lines(end: End, path: Path) -> Iterator[str]:
-    """Yield the lines about a file that was read: each lost range, the error that stopped the
-    reading or an incomplete end (``!!``), or a note about the end (``--``); nothing if it ended at
-    its last byte without loss.
+    """Yield the lines about a file that was read; nothing if it ended at its last byte without
+    loss. They name each lost range, the error that stopped the reading or an incomplete end
+    (``!!``), or are a note about the end (``--``).
     """
     for lost in end.lost:
         around = ""
@@ -95,7 +96,7 @@ class DamageReporter:
         self.found = GOOD
 
     def unreadable(self, error: CodecError) -> None:
-        """Report an error that ended the reading of a segment."""
+        """Write a line about a file or directory that cannot be read, and set ``found`` to 1."""
         self.found = PROBLEMS
         self.say(error_line(error))
 

@@ -140,8 +140,10 @@ def _parse_target(text: str) -> Path | str:
 
 def run_command(options: argparse.Namespace) -> int:
     """Write one file per partition in the format of ``--format``, or with ``--spark`` one table.
-    Return 0; 1 if rows were lost or damaged; 2 if the export could not run. Raise Interrupted on
-    Ctrl-C, NotFoundError or DirectoryError if no log matches the paths and options.
+    Return 0; 1 if rows were lost, damaged or not decoded; 2 if the export could not run. Raise
+    Interrupted on Ctrl-C; NotFoundError if a topic or partition does not exist; DirectoryError if a
+    path holds no log, or ``--out`` lies in one; ModuleNotFoundError if ``--spark`` is not
+    installed.
     """
     if options.spark:
         return _export_by_spark(options)
@@ -151,9 +153,10 @@ def run_command(options: argparse.Namespace) -> int:
 
 def _export_files(options: argparse.Namespace) -> int:
     """Write one file per partition, and print each. Return 0; 1 if rows were lost, damaged or not
-    decoded; 2 if an option, the output directory or a file does not allow the export. Raise Interrupted on
-    Ctrl-C; OSError if standard output fails, or before the output directory exists; NotFoundError
-    or DirectoryError if no log matches.
+    decoded; 2 if an option, the output directory or a file does not allow the export. Raise
+    Interrupted on Ctrl-C; OSError if standard output fails, or before the output directory exists;
+    NotFoundError or DirectoryError if no log matches; OutputError or OutputLockedError
+    (DirectoryErrors) if ``--out`` lies in a path or is in use.
     """
     from codecgen.runtime.errors import CodecError
     from kafka_log.inspect.export import ExportError, export
@@ -279,9 +282,10 @@ def _export_files(options: argparse.Namespace) -> int:
 
 
 def _read_schemas(options: argparse.Namespace) -> SchemaRegistry | None:
-    """Return the schemas that ``--decode`` uses, and print problems of their source; None without
-    ``--decode``. Raise ValueError for ``--schemas`` or ``--schema-version`` without ``--decode``,
-    and if the source is invalid; OSError if it cannot be read.
+    """Return the schemas that ``--decode`` uses, and print problems of their source. Return None
+    without ``--decode``. Raise ValueError for ``--schemas`` or ``--schema-version`` without
+    ``--decode``, and if the source is invalid; DirectoryError if the source has no schemas; OSError
+    if it cannot be read.
     """
     if options.decode is None:
         if options.schemas is not None or options.schema_version is not None:
@@ -321,7 +325,8 @@ class _ExportRequest:
     def from_options(cls, options: argparse.Namespace) -> _ExportRequest:
         """Return the request that the options of the command describe, with its selection. Set
         ``options.time`` to None; the request resolves relative times, with the begin of an
-        interrupted export of the same request if there is one.
+        interrupted export of the same request if there is one. Raise OSError if the record of that
+        export cannot be read.
         """
         times, options.time = options.time, None
         selection = selection_of(options)
@@ -377,9 +382,10 @@ class _ExportRequest:
 
 
 def _export_by_spark(options: argparse.Namespace) -> int:
-    """Export with Spark and return the exit code: that of the export (1 for losses or damage, 2 if
-    it failed), or 2 if ``--view``, ``--overwrite``, ``--show-secrets``, ``--decode`` or the format does not go
-    with ``--spark``. Raise ModuleNotFoundError if the Spark package is missing.
+    """Export with Spark and return its exit code: 1 for losses or damage, 2 if it failed. Return 2
+    with a message if ``--view``, ``--overwrite``, ``--show-secrets``, ``--decode``, ``--schemas``,
+    ``--schema-version`` or the format does not go with ``--spark``. Raise ModuleNotFoundError if
+    the Spark package is missing; NotFoundError or DirectoryError if no log matches.
     """
     wrong = {
         f"--format {options.format}": options.format not in ("parquet", *TABLES),

@@ -29,8 +29,8 @@ def describe_on_interrupt(describe_done: Callable[[], str]) -> Iterator[None]:
 
 
 def format_message(interrupt: KeyboardInterrupt) -> str:
-    """Return the message that a command prints when Ctrl-C interrupts it: ``interrupted:`` and the
-    text of an Interrupted; for another KeyboardInterrupt that the output is incomplete.
+    """Return the message that a command prints when Ctrl-C interrupts it. It is ``interrupted:``
+    with the text of an Interrupted; for another KeyboardInterrupt, that the output is incomplete.
     """
     text = (
         str(interrupt) if isinstance(interrupt, Interrupted) else "the output above is incomplete"

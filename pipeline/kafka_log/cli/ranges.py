@@ -104,12 +104,17 @@ def parse_number(text: str, low: int, high: int, what: str) -> int:
 
 
 def number_type(what: str, low: int = 0, high: int = MAX_INT64) -> Callable[[str], int]:
-    """Return an argparse type for a decimal number from ``low`` to ``high``; ``what``, such as "an offset", names it in errors."""
+    """Return an argparse type for a decimal number from ``low`` to ``high`` (both included). For
+    other text the type raises ArgumentTypeError, whose message calls the value ``what``, such as
+    "an offset".
+    """
     return argument_type(lambda text: parse_number(text, low, high, what))
 
 
 def parse_byte_position(text: str) -> int:
-    """Parse a number of bytes in decimal, or after ``0x`` in hexadecimal. Raise ValueError for other text."""
+    """Parse a number of bytes: decimal with at most 18 digits, or after ``0x`` hexadecimal with at
+    most 15. Raise ValueError for other text.
+    """
     if re.fullmatch(r"[0-9]{1,18}|0[xX][0-9a-fA-F]{1,15}", text) is None:
         raise ValueError(f"{text!r} is not a byte position: write a number such as 500 or 0x1f4")
     return int(text, 16 if text[:2] in ("0x", "0X") else 10)
@@ -132,8 +137,8 @@ def argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 def join_dashed_values(argv: Sequence[str]) -> list[str]:
     """Return the arguments with a value such as ``-2h:`` joined to the long option before it
-    (``--time=-2h:``), because argparse takes the value for an option. Arguments after ``--``,
-    ``-f``, ``-h``, ``-i`` and ``-n`` stay.
+    (``--time=-2h:``). Without that argparse takes the value for an option. The options ``-f``,
+    ``-h``, ``-i`` and ``-n``, and all arguments after ``--``, stay as they are.
     """
     out: list[str] = []
     for text in argv:

@@ -76,27 +76,27 @@ class _Option:
 def add_selection(
     command: argparse.ArgumentParser,
     *names: str,
-    but: Mapping[str, str] | None = None,
+    help_texts: Mapping[str, str] | None = None,
     types: Mapping[str, Callable[[str], Any]] | None = None,
 ) -> Group:
-    """Add the selection options ``names`` to a parser, in the group "selection" of its help, with
-    other help texts (``but``) or parsers (``types``) for some; ``offsets`` with another help text
-    does not count from the end of the log. Set ``filters`` of the parsed options to ``names``.
-    Return the group, for further options. Raise KeyError for an unknown name.
+    """Add the selection options ``names`` to a parser, in the group "selection" of its help, and
+    return the group, for further options. ``help_texts`` has other help texts and ``types`` other
+    parsers for some; ``offsets`` with another help text does not count from the end of the log.
+    ``filters`` of the parsed options is set to ``names``. Raise KeyError for an unknown name.
 
     Args:
         command: Parser of the command.
         names: Names of options, such as :data:`PLACES`, :data:`BATCHES` or :data:`RECORDS`.
-        but: Other help texts by option name. An offset range with another help cannot count from the end of a log.
+        help_texts: Other help texts by option name. An offset range with another help cannot count from the end of a log.
         types: Other parsers of values by option name.
     """
     command.set_defaults(filters=names)
     group = command.add_argument_group("selection")
     for name in names:
         option = _OPTIONS[name]
-        text = (but or {}).get(name, option.help)
+        text = (help_texts or {}).get(name, option.help)
         settings = dict(option.settings)
-        if name == "offsets" and but is not None and name in but:
+        if name == "offsets" and help_texts is not None and name in help_texts:
             settings["type"] = argument_type(parse_plain_offset_range)
         if types is not None and name in types:
             settings["type"] = argument_type(types[name])
@@ -105,8 +105,8 @@ def add_selection(
 
 
 def selection_of(options: argparse.Namespace) -> Selection:
-    """Return the selection that the selection options and ``--policy`` of a command describe;
-    options that the command lacks, or that are not given, select everything.
+    """Return the selection that the selection options and ``--policy`` of a command describe.
+    Options that the command lacks, or that are not given, select everything.
     """
     found = {
         option.filter: value

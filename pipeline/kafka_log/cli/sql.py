@@ -74,9 +74,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the query, or the queries of the terminal or the standard input, and print their results. Return 0; 1 if damage was
-    met; 2 after the message of DuckDB for a query that failed. Raise CodecError for damage that the policy does not accept,
-    DirectoryError or NotFoundError if no log matches, ModuleNotFoundError without DuckDB.
+    """Run the query, or the queries of the terminal or the standard input, and print their results.
+    Return 0; 1 if damage was met; 2 for a query that failed (DuckDB's message is printed), a
+    missing path, and ``--schemas`` without ``--decode``. Raise CodecError for damage that the
+    policy does not accept, DirectoryError or NotFoundError if no log matches, ModuleNotFoundError
+    without DuckDB.
     """
     from kafka_log.cli.sql_tables import LogTables
     from kafka_log.log_directory import LogDirectory
@@ -126,7 +128,10 @@ def _split_query(words: Sequence[str], query: str | None) -> tuple[list[str], st
 
 
 def _read_schemas(paths: Sequence[str], options: argparse.Namespace) -> SchemaRegistry:
-    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source. Raise ValueError if it is invalid."""
+    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source.
+    Raise ValueError if the source is invalid, DirectoryError if it has no schemas, OSError if it
+    cannot be read.
+    """
     from kafka_log.logs.discovery import survey
     from kafka_log.read.schemas.sources import read_registry
 
@@ -161,9 +166,8 @@ class _Session:
     def run_query(self, query: str) -> int:
         """Run the statements in a text of SQL, and print the rows of each statement that returns
         rows. Return 0; return 2 and print DuckDB's message if one fails, or if there are several
-        with the format arrow or parquet.
-        Raise what ended the reading of a table, such as CodecError; KeyboardInterrupt if the query
-        was interrupted.
+        with the format arrow or parquet. Raise what ended the reading of a table, such as
+        CodecError; KeyboardInterrupt if the query was interrupted.
         """
         import duckdb
 
@@ -199,7 +203,7 @@ class _Session:
 
     def run_shell(self, is_terminal: bool) -> int:
         """Run statements from a terminal (``is_terminal``), with a prompt and line editing, or from
-        the standard input, until its end or ``quit``; errors are printed, and the next statement is
+        the standard input, until its end or ``quit``. Errors are printed, and the next statement is
         run. Return the exit code: 2 if a statement from the standard input failed, else 1 if damage
         was met, else 0. Raise KeyboardInterrupt if the standard input is interrupted.
         """

@@ -43,9 +43,9 @@ def write_result(rows: pa.RecordBatchReader, output: str, out: BinaryIO, width: 
 
 
 def _write_text(rows: pa.RecordBatchReader, out: BinaryIO, width: int | None) -> None:
-    """Write a result as text: a table with aligned columns up to 1,000 rows, which is laid out
-    after all rows were read; more rows one by one; ``no rows`` if there are none. Lines fit
-    ``width`` (None: unlimited).
+    """Write a result as text, with lines that fit ``width`` (None: unlimited). Up to 1,000 rows
+    become a table with aligned columns, which is laid out after all rows were read; more rows are
+    written one by one. Without rows write ``no rows``. Raise what reading ``rows`` raises.
     """
     first: list[pa.RecordBatch] = []
     while sum(batch.num_rows for batch in first) <= _FEW_ROWS:

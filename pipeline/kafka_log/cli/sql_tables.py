@@ -101,9 +101,9 @@ class LogTables:
 
     def _read_records(self, names: Sequence[str]) -> pa.RecordBatchReader:
         """Return a reader of the selected records with the columns ``names``, decoded by the
-        schemas if ``decode`` was given; with the names of all columns then also those that decoding
-        adds. Lost ranges are noted. Raise DirectoryError if two directories hold one partition;
-        ValueError if decoding is not possible.
+        schemas if ``decode`` was given. With the names of all columns it also has those that
+        decoding adds. Lost ranges are noted. Raise DirectoryError if two directories hold one
+        partition; ValueError if decoding is not possible.
         """
         partitions = self._log.refuse_duplicates(merge_tiered_segments(self._log.all_partitions))
         if self._decode is None:
@@ -125,7 +125,7 @@ class LogTables:
 
     def _read_batches(self, names: Sequence[str]) -> pa.RecordBatchReader:
         """Return a reader of the batches with the columns ``names`` that may hold selected records
-        by offsets, timestamps and producers; filters that only records can answer (keys, headers,
+        by offsets, timestamps and producers. Filters that only records can answer (keys, headers,
         isolation, control records) do not count. Lost ranges are noted. Raise DirectoryError if two
         directories hold one partition.
         """

@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 
 def add_table_arguments(
     command: argparse.ArgumentParser,
-    choose: Sequence[str] = PLACES,
-    but: Mapping[str, str] | None = None,
+    selection_options: Sequence[str] = PLACES,
+    help_texts: Mapping[str, str] | None = None,
     *,
     paths: bool = True,
 ) -> Group:
-    """Add the argument PATH (unless ``paths`` is False), the selection options ``choose``, with the
-    help texts of ``but`` for some, and ``--format``. Return the group of ``--format``, for further
-    options of the output.
+    """Add the argument PATH (unless ``paths`` is False), the options ``selection_options``, and
+    ``--format``. ``help_texts`` has other help texts for some. Return the group of ``--format``,
+    for further options of the output. Raise KeyError for an unknown option.
 
     Args:
         command: Parser of the command.
-        choose: Names of options of :func:`kafka_log.cli.selection.add_selection`.
-        but: Other help texts by option name.
+        selection_options: Names of options of :func:`kafka_log.cli.selection.add_selection`.
+        help_texts: Other help texts by option name.
         paths: Add the positional argument PATH.
     """
     if paths:
         add_paths(command)
-    add_selection(command, *choose, but=but)
+    add_selection(command, *selection_options, help_texts=help_texts)
     return add_output(command)
 
 
@@ -95,10 +95,10 @@ def show(
     filtered: Sequence[str] | None = (),
 ) -> int:
     """Print the table that ``answer`` computes, and return exit code 0. As text, ``text`` renders
-    it, or ``empty`` replaces it if it has no rows. Show a progress bar unless ``has_bar``: then
-    ``answer`` shows its own. Without rows, name the given filters and the flags ``filtered`` (None:
-    neither). Raise what ``answer`` raises; DirectoryError without logs; NotFoundError for a missing
-    topic or partition.
+    it, or ``empty`` replaces it if it has no rows. A progress bar is shown unless ``has_bar``: then
+    ``answer`` shows its own. Skipped segments and paths are named on stderr; without rows also the
+    given filters and the flags ``filtered`` (None: neither). Raise what ``answer`` raises;
+    DirectoryError without logs; NotFoundError for a missing topic or partition.
 
     Args:
         options: Arguments of the command: paths, selection and ``--format``.

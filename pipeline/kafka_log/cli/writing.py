@@ -24,16 +24,16 @@ Job = Callable[["LogDirectory", Callable[[int], None]], "pa.Table"]
 
 def add_writing_arguments(
     command: argparse.ArgumentParser,
-    choose: Sequence[str] = PLACES,
-    but: Mapping[str, str] | None = None,
+    selection_options: Sequence[str] = PLACES,
+    help_texts: Mapping[str, str] | None = None,
     *,
     needs_out: bool = True,
 ) -> Group:
-    """Add the arguments of :func:`~kafka_log.cli.tables.add_table_arguments` (the selection options
-    ``choose``, with the help texts of ``but`` for some) and ``--out``, which is required if
-    ``needs_out``. Return the group of ``--out``, for further options.
+    """Add ``--out``, which is required if ``needs_out``, and the arguments of
+    :func:`~kafka_log.cli.tables.add_table_arguments`. Return the group of ``--out``, for further
+    options. Raise KeyError for an unknown name in ``selection_options``.
     """
-    output = add_table_arguments(command, choose, but)
+    output = add_table_arguments(command, selection_options, help_texts)
     output.add_argument(
         "--out",
         required=needs_out,

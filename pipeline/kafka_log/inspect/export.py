@@ -96,10 +96,12 @@ def export(
     **filters: Unpack[RowFilters],
 ) -> Generator[ExportedFile, None, None]:
     """Write one file per partition, ``TOPIC-PARTITION.KIND``, and yield each when it is complete.
-    Keep the file of an equal earlier export, and yield it as not written. Raise ExportError for a
-    file of another export unless ``overwrite``; OutputError or OutputLockedError if ``out`` lies in
-    a partition or another process writes to it; CodecError at damage unless the policy is
-    ``salvage``; OSError; ValueError for an invalid argument.
+    Nothing is done, and nothing raised, before the first one is requested. The file of an equal
+    earlier export is kept, and yielded as not written. Raise ExportError for a file of another
+    export (unless ``overwrite``), or if two directories hold one partition; OutputError if ``out``
+    lies in a partition; OutputLockedError if another process writes to it; CodecError at damage,
+    unless the policy is ``salvage``; ValueError for an invalid argument; OSError if a file cannot
+    be written.
 
     Each file is written under a temporary name and renamed when it is complete. Complete files stay after an error. A file
     is kept if it was made of the same log (:mod:`kafka_log.logs.log_identity`) with the same segments, start and options.
@@ -264,7 +266,8 @@ def _write_rows(
     ones). Yield the numbers of rows and of damaged rows so far: first zeros, then after each batch.
     Append a message to ``lost`` for each range that could not be read, and count keys and values
     that could not be decoded in ``undecoded``. Raise CodecError at damage or an unreadable file,
-    unless the policy is ``salvage``; OSError if ``file`` cannot be written.
+    unless the policy is ``salvage``; ValueError for an unknown column or view; OSError if ``file``
+    cannot be written.
     """
 
     def on_lost(path: Path, lost_range: Lost) -> None:
@@ -299,9 +302,9 @@ def _write_rows(
 
 
 def _count_reasons(part: str, problems: Any, undecoded: Counter[str]) -> None:
-    """Add the number of rows with each of ``problems`` (an array of texts; null is no problem) to
-    ``undecoded``, under ``PART: PROBLEM``; ``part`` is ``key`` or ``value``. If ``undecoded`` has
-    MAX_REASONS entries, new problems are counted under one common name.
+    """Add the number of rows with each of ``problems`` to ``undecoded``, under ``PART: PROBLEM``.
+    ``problems`` is an array of texts (null is no problem), ``part`` is ``key`` or ``value``. If
+    ``undecoded`` has MAX_REASONS entries, new problems are counted under ``other reasons``.
     """
     if problems.null_count == len(problems):
         return
@@ -327,7 +330,8 @@ WrittenBatches = Generator[pa.RecordBatch, None, None]
 
 def _write_parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
     """Write batches as a Parquet file, and yield each after it was written. The footer follows the
-    last one; after an error, or if the generator is closed early, there is none.
+    last one; after an error, or if the generator is closed early, there is none. Raise OSError if
+    ``file`` cannot be written, and what reading ``batches`` raises.
     """
     from kafka_log.read.parquet import GroupedWriter
 
@@ -344,7 +348,8 @@ def _write_parquet(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatc
 
 def _write_arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
     """Write batches as an Arrow IPC file, and yield each after it was written. The footer follows
-    the last one; after an error, or if the generator is closed early, there is none.
+    the last one; after an error, or if the generator is closed early, there is none. Raise OSError
+    if ``file`` cannot be written, and what reading ``batches`` raises.
     """
     writer = pa.ipc.new_file(file, batches.schema)
     for batch in batches:
@@ -382,13 +387,15 @@ NOTES = "kafka-log-export-unfinished.json"
 
 
 def read_begin_time(out: Path, asked: Mapping[str, Any]) -> int | None:
-    """Return when an unfinished export with the same request began, in milliseconds since 1970; None if there is none."""
+    """Return when an unfinished export with the same request began, in milliseconds since 1970;
+    None if none is recorded in ``out``. Raise OSError if the record exists and cannot be read.
+    """
     return next((time for known, time in _read_notes(out) if known == _normalize(asked)), None)
 
 
 def record_begin(out: Path, asked: Mapping[str, Any], time: int) -> None:
-    """Record that an export with this request began at ``time``. Raise OSError if the file cannot
-    be written.
+    """Record that an export with this request began at ``time``, in milliseconds since 1970. Raise
+    OSError if the file of the record cannot be read or written.
     """
     _write_notes(out, [*_other_notes(out, asked), (_normalize(asked), time)])
 
@@ -408,7 +415,9 @@ _Note = tuple[Any, int]
 
 
 def _other_notes(out: Path, asked: Mapping[str, Any]) -> list[_Note]:
-    """Return the recorded requests that differ from ``asked``."""
+    """Return the recorded requests that differ from ``asked``. Raise OSError if the record cannot
+    be read.
+    """
     return [note for note in _read_notes(out) if note[0] != _normalize(asked)]
 
 

@@ -142,8 +142,8 @@ def append_total(topics: pa.Table) -> pa.Table:
 
 
 def partition_table(partitions: Sequence[Partition]) -> pa.Table:
-    """Return one row per partition and state of its segments, in the columns of :data:`PARTITIONS`;
-    for a partition without segments one row, with ``base_offset`` null.
+    """Return one row per partition and state of its segments, in the columns of :data:`PARTITIONS`.
+    A partition without segments has one row, with ``base_offset`` null.
     """
     rows = []
     for partition, state, segments in group_by_state(partitions):
@@ -163,7 +163,8 @@ def partition_table(partitions: Sequence[Partition]) -> pa.Table:
 
 def segment_table(partitions: Sequence[Partition]) -> pa.Table:
     """Return one row per segment, in the columns of :data:`SEGMENTS`. A segment that is gone since
-    it was listed has a row too, with ``modified`` null.
+    it was listed has a row too, with ``modified`` null. Raise OSError if the system cannot tell the
+    time of another one.
     """
     rows = [
         {

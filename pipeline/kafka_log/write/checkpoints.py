@@ -63,7 +63,7 @@ def copy_snapshots(source: Path, out: Path) -> list[ReportRow]:
 
 
 def _copy_snapshot(snapshot: MetadataSnapshot, out: Path) -> ReportRow:
-    """Copy a metadata snapshot to the directory ``out`` and return its report row ``copied``; if it
+    """Copy a metadata snapshot to the directory ``out`` and return its report row ``copied``. If it
     is incomplete or damaged, copy nothing and return its row ``lost``. Raise OSError if it cannot
     be read or written, FileNotFoundError if it is gone.
     """
@@ -77,10 +77,10 @@ def _copy_snapshot(snapshot: MetadataSnapshot, out: Path) -> ReportRow:
 
 
 def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, end: int) -> None:
-    """Write the leader epoch checkpoint for the offsets from ``first`` to ``end`` (excluded) into
-    ``out``: from the checkpoint in ``source``, or from ``batches`` if that is missing, invalid,
-    contradicts them or begins later. Write nothing if it is missing or invalid and ``batches`` is
-    empty. Raise OSError if the file cannot be written.
+    """Write the leader epoch checkpoint for the offsets ``first`` to ``end`` (excluded) into
+    ``out``. Its epochs come from the checkpoint in ``source``; or from ``batches`` if that is
+    missing, invalid or empty, contradicts them, or begins after ``end``. Write nothing if it is
+    missing or invalid and ``batches`` is empty. Raise OSError if the file cannot be written.
 
     Args:
         source: The partition directory that was read.

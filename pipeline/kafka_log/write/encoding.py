@@ -42,11 +42,12 @@ def encode(
     batch_bytes: int = 16384,
     **constants: object,
 ) -> Iterator[memoryview]:
-    """Yield the bytes of a log segment with the rows of ``data``, in whole batches of at most
-    ``batch_bytes`` uncompressed bytes (or one larger row). Without ``magic`` or ``codec`` the
-    column of that name counts, else the newest version or no compression; ``level`` None is the
-    codec's default. ``constants`` replace columns. Raise at once TypeError if data is not Arrow,
-    ValueError for an unknown codec or magic; later ValueError or RowRefused for a column or row.
+    """Yield the bytes of a log segment with the rows of ``data``, in pieces of whole batches. A
+    batch has at most ``batch_bytes`` uncompressed bytes, or one larger row. None as ``magic`` or
+    ``codec`` takes the column of that name, else the newest version or no compression; None as
+    ``level`` is the codec's default. ``constants`` replace columns. Raise at once TypeError if
+    ``data`` is not Arrow, ValueError for an unknown codec or magic; while iterating ValueError or
+    RowRefused for a column or row, ImportError if numpy is missing or the codecs lack target arrow.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, or anything else that gives an Arrow stream. Its
     columns are those of the view ``records``; only ``offset`` has to be there. Columns that are left out are: no timestamp
@@ -80,7 +81,8 @@ def _encode(
     constants: dict[str, object],
 ) -> Iterator[memoryview]:
     """Check the arguments of :func:`encode`, and return its iterator of pieces. Raise ValueError
-    for an unknown codec, a version that is unknown or only read, and for magic, codec or position among ``constants``.
+    for an unknown codec, for a version that is unknown or only read, and for magic, codec or
+    position among ``constants``.
     """
     given = dict(constants)
     for name in ("magic", "codec", "position"):
@@ -102,10 +104,11 @@ def _encode_versions(
     level: int | None,
     batch_bytes: int,
 ) -> Iterator[memoryview]:
-    """Yield the bytes of the rows, with a new encoder for each run of rows of one format version:
-    that of ``magic``, else (None) of the column ``magic``, else the newest. ``level`` None is the
-    codec's default. Raise ValueError for an invalid column or argument; RowRefused for a row that
-    no batch can hold, or an invalid control record.
+    """Yield the bytes of the rows, with a new encoder for each run of rows of one format version.
+    The version is ``magic``, else (None) that of the column ``magic``, else the newest; ``level``
+    None is the codec's default. Raise ValueError for an invalid column or argument; RowRefused for
+    a row that no batch can hold, or an invalid control record; NotGeneratedError (an ImportError)
+    if the codecs were generated without target arrow.
     """
     from codecgen.runtime.arrow.encoder import Encoder
 

@@ -85,10 +85,11 @@ _VERIFIED_COLUMNS = (
 
 
 def verify_indexes(segment: Segment, passed_over: Iterable[Lost], directory: Path) -> None:
-    """Raise WrittenError (a CodecError) if an entry of the offset, time or transaction index in
-    ``directory`` does not lead to the batch of the segment that it describes, or an index ends
-    within an entry. ``passed_over`` are byte ranges of the segment without entries. Raise OSError
-    if the offset or time index is missing; the transaction index may be.
+    """Verify the offset, time and transaction index in ``directory`` against their segment. Raise
+    WrittenError (a CodecError) if an entry does not lead to the batch that it describes, or an
+    index ends within an entry; another CodecError if an index or the segment cannot be read as
+    such. ``passed_over`` are byte ranges of the segment without entries. Raise OSError if the
+    offset or time index is missing; the transaction index may be.
 
     Args:
         segment: The segment. Its batch headers are read once, by other code than that which wrote the indexes.
@@ -162,9 +163,9 @@ class _Batches:
         return self._have_offsets(entries, entries["timestamp"], np.maximum.accumulate(self._time))
 
     def _have_offsets(self, entries: Any, values: Any, column: Any) -> Any:
-        """Return a mask of the index entries whose value is in ``column``, which ascends over the
-        batches, and whose offset is the last one of the first such batch. All False if the segment
-        has no batches.
+        """Return a mask of the index entries that lead to a batch. Their value is in ``column``,
+        which ascends over the batches, and their offset is the last one of the first batch with
+        this value. All are False if the segment has no batches.
         """
         if not len(column):
             return np.zeros(len(entries), bool)
@@ -174,8 +175,8 @@ class _Batches:
 
     def are_of_aborted(self, entries: Any) -> Any:
         """Return a mask of the transaction index entries (producer, first and last offset) that are
-        right: the segment has a marker of the producer at the last offset, and its data at the
-        first offset, unless that lies before the segment.
+        right. For these the segment has a marker of the producer at the last offset, and its data
+        at the first offset, unless that lies before the segment.
         """
         start = self._first.min(initial=self._base)
         known = self._of_producers
@@ -239,10 +240,10 @@ class EntryRule:
     _largest: tuple[int, int] = (-1, -1)
 
     def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Add the next batch of the segment, of ``size`` bytes at ``position``. If more than
-        ``interval_bytes`` bytes of batches came since the last entry, without this one, and its
-        offset may have one, add its entry to the offset index, and one for the largest timestamp so
-        far to the time index if it may have it.
+        """Add the next batch of the segment, of ``size`` bytes at ``position``. It gets an entry in
+        the offset index if the batches since the last entry, without this one, have more than
+        ``interval_bytes`` bytes and the index may have its offset. With it, the time index gets an
+        entry for the largest timestamp so far, if it may have that.
         """
         if max_timestamp > self._largest[0]:
             self._largest = max_timestamp, last_offset
@@ -294,11 +295,12 @@ def write_indexes(
     advance: Callable[[int], None] = lambda _: None,
     on_understated: Callable[[Path, UnderstatedBatch], None] = lambda path, batch: None,
 ) -> dict[Path, Rest]:
-    """Write offset, time and transaction indexes (an entry about every ``interval_bytes``) and
-    producer snapshots of one partition's segments into ``out``, and verify them. ``on_understated``
-    is called with each batch whose records exceed its header. Return, by path, the parts without
-    entries: damaged, incomplete, or an unreadable segment as a whole, which gets no indexes. Raise
-    OSError if a file cannot be written; CodecError if an index is wrong.
+    """Write offset, time and transaction indexes and producer snapshots of one partition's segments
+    into ``out``, and verify them. An index gets an entry about every ``interval_bytes``.
+    ``on_understated`` is called with each batch whose records exceed its header. Return, by path,
+    the parts without entries: damaged or incomplete ones, or an unreadable segment as a whole,
+    which gets no indexes. Raise OSError if a file cannot be written; CodecError if an index is
+    wrong or a marker cannot be read.
 
     A snapshot is written where each segment but the first begins, and where the log ends; that where the log begins is copied from
     beside the first segment, as it knows of producers whose batches are gone. Batches with a wrong checksum, and what is no batch,
@@ -361,7 +363,7 @@ def write_indexes(
 def _find_understated(path: Path, position: int) -> UnderstatedBatch | None:
     """Return the batch at a byte position as an UnderstatedBatch if one of its records has a larger
     offset or timestamp than its header states. Return None if none has, or the batch cannot be
-    read.
+    read. Raise FileNotFoundError if the file is gone.
     """
     batch = next(iter(SegmentReader(path, start=position)), None)
     if batch is None or not batch.records:

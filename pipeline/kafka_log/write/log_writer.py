@@ -53,21 +53,21 @@ BOUNDS = ("base_offset", "last_offset")
 class SegmentRoller:
     """Writes batches to the current segment, and begins a new one before it would become too large."""
 
-    def __init__(self, log: LogWriter, most: int) -> None:
+    def __init__(self, log: LogWriter, max_bytes: int) -> None:
         self.log = log
-        self.most = most
+        self.max_bytes = max_bytes
         """Bytes that a segment has, unless one batch has more."""
         self.batches = self.bytes = 0
 
     def has_room(self, size: int, last: int) -> bool:
         """Return whether `size` bytes with offsets up to `last` fit into the current segment."""
         base = self.log.base_offset or 0
-        return self.log.size + size <= self.most and last - base <= MAX_RELATIVE
+        return self.log.size + size <= self.max_bytes and last - base <= MAX_RELATIVE
 
     def write(self, data: bytes | memoryview, first: int, last: int, batches: int = 1) -> None:
         """Append whole batches with the offsets ``first`` to ``last`` (both included), and count
-        them. Begin a new segment with base offset ``first`` before that if they do not fit into the
-        current one. Raise OSError if writing fails.
+        them. If they do not fit into the current segment, begin a new one with base offset
+        ``first`` before that. Raise ValueError if no segment was begun; OSError if writing fails.
         """
         if self.log.size and not self.has_room(len(data), last):
             self.log.begin(first)
@@ -76,9 +76,10 @@ class SegmentRoller:
         self.bytes += len(data)
 
     def copy(self, file: FileIO, headers: Headers) -> None:
-        """Copy adjacent batches of a file, given by their headers: at once if they fit into the
-        current segment, else batch by batch with new segments as needed. Raise UnreadableError if
-        the file cannot be read; OSError if writing fails.
+        """Copy adjacent batches of a file, given by their headers (at least one). They are copied
+        in one piece if they fit into the current segment, else batch by batch with new segments as
+        needed. Raise UnreadableError if the file cannot be read; ValueError if no segment was
+        begun; OSError if writing fails.
         """
         sizes, lasts = headers.size.tolist(), headers.last.tolist()
         start = int(headers.position[0])
@@ -92,9 +93,10 @@ class SegmentRoller:
             start += size
 
     def write_pieces(self, pieces: Iterator[memoryview], columns: HeaderColumns) -> None:
-        """Write pieces of whole batches, batch by batch where a piece does not fit. ``columns`` reads the first and
-        last offset of a batch from its header. Raise CodecError for an invalid header; OSError if
-        writing fails.
+        """Write pieces of whole batches, batch by batch where a piece does not fit into the current
+        segment. ``columns`` reads the first and last offset of a batch from its header. Raise
+        CodecError for an invalid header; ValueError if no segment was begun; OSError if writing
+        fails.
         """
         for piece in pieces:
             entries = list(_entries(piece))
@@ -201,7 +203,7 @@ class LogWriter:
             self.write(read_exactly(file, position, min(CHUNK, end - position)))
 
     def flush(self) -> None:
-        """Write buffered bytes to the file, so that they can be read."""
+        """Write buffered bytes to the file, so that they can be read. Raise OSError if that fails."""
         if self._file is not None:
             self._file.flush()
 
@@ -227,7 +229,9 @@ class LogWriter:
         return self._file is not None
 
     def release(self) -> None:
-        """Close the file of a segment to which more may be written: it is opened again then. It need not be on the disk before."""
+        """Close the file of a segment to which more may be written: it is opened again then. It
+        need not be on the disk before. Raise OSError if buffered bytes cannot be written.
+        """
         file, self._file = self._file, None
         if file is not None:
             file.close()
@@ -322,12 +326,12 @@ def write_batches(
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> list[RewrittenBatch]:
-    """Write the batches of a segment in the mask ``taken``: as they are, with ``constants`` in the
-    headers of those in ``rewritten``, without records those in ``emptied``, encoded again those
-    with problems (records with wrong checksums only if ``keep_damaged``). ``begins`` begins a
-    segment, called ``name`` (None: first offset). Return a RewrittenBatch for each with problems.
-    Raise OSError if writing fails or a segment would be too large; CodecError if the result does
-    not read as its source.
+    """Write the batches of a segment in the mask ``taken``, and return a RewrittenBatch for each
+    one with problems. Batches are copied; those in ``rewritten`` get ``constants`` in their
+    headers, those in ``emptied`` lose their records. Batches with problems are encoded again,
+    records with wrong checksums only if ``keep_damaged``. With ``begins`` they begin a segment
+    called ``name`` (None: their first offset). Raise OSError if reading or writing fails or a
+    segment would be too large; CodecError if the result does not read as its source.
 
     Args:
         log: Where the batches go.
@@ -394,7 +398,7 @@ def _compare_encoded(
 ) -> None:
     """Raise WrittenError if the records of encoded batches, read back, differ from those of the
     segment with ``constants`` in place of columns. Records with wrong checksums must be missing
-    unless ``keep_damaged``.
+    unless ``keep_damaged``. Raise other CodecErrors if the result cannot be read.
     """
     names = [name for name in _COLUMNS if name not in (*_TOLD, "base_offset", "magic")]
     rows = [i for run, _ in encoded for i in run.batches]
@@ -421,9 +425,9 @@ def _write_anew(
     constants: dict[str, Any],
 ) -> RewrittenBatch:
     """Encode the records ``given`` of a damaged batch (number ``index`` of its segment) and write
-    them to ``log``, with the values ``constants`` in place of their own. Leave out records with
-    wrong checksums unless ``keep_damaged``. Return how many were written and left out; if no batch
-    can hold their values, write none, and return the message as ``error``. Raise OSError if writing
+    them to ``log``. Columns in ``constants`` have these values; records with wrong checksums are
+    left out unless ``keep_damaged``. Return how many were written and left out; if no batch can
+    hold their values, write none, and return the message as ``error``. Raise OSError if writing
     fails.
     """
     there = sum(rows.num_rows for rows in given)
@@ -499,7 +503,7 @@ class _HeaderChanges:
 
 def _build_emptied(headers: Headers, batches: range | list[int]) -> bytes:
     """Return a batch without records that has the offsets of the adjacent ``batches`` (indexes into
-    ``headers``), in the version and with the leader epoch of the last one. Raise BuildError or
+    ``headers``). It has the version and the leader epoch of the last one. Raise BuildError or
     WrittenError as :func:`build_empty_batch` does.
     """
     first, last = batches[0], batches[-1]
@@ -544,11 +548,11 @@ def _plan_runs(
     name: int | None,
     current: tuple[int, int] | None,
 ) -> Iterator[_Run]:
-    """Yield the taken batches of a segment in file order, in runs that are written in one way:
-    copied, with changed headers, encoded anew (one each), or replaced by an empty batch. A new
-    segment, which begins a run, is planned at the start unless ``current`` has the base offset and
-    the size of one, named ``name`` or by its first offset, and when offsets or bytes exceed the
-    limits of one.
+    """Yield the batches in the mask ``taken`` in file order, in runs that are written in one way.
+    They are copied, get changed headers, are encoded again (one each), or are replaced by an empty
+    batch. The first run begins a segment called ``name`` (None: its first offset), unless
+    ``current`` has base offset and size of a segment to continue. A later run begins one if offsets
+    or bytes would exceed the limits of a segment.
 
     A run ends where the way changes, where bytes between copied batches are left out, and where a new segment begins.
     """

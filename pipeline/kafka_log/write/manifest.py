@@ -31,7 +31,9 @@ class Manifest:
         return iter(self._things)
 
     def get(self, name: str) -> dict[str, Any] | None:
-        """Return the fields of an item, also if another process added it since, or None if the item is not there."""
+        """Return the fields of an item, also if another process added it since, or None if the item
+        is not there. Raise OSError if the file cannot be read.
+        """
         self._update()
         return self._things.get(name)
 

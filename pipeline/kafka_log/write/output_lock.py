@@ -43,9 +43,10 @@ class OutputLockedError(DirectoryError):
 
 @contextmanager
 def locked_output(out: Path) -> Iterator[None]:
-    """Create an output directory, lock it during the ``with`` block, and remove staged files that
-    dead processes left there. Raise OutputLockedError if another process or job holds the lock, or
-    the file system has no locks; OSError if the directory or the lock file cannot be created.
+    """Create an output directory if needed, and hold its lock during the ``with`` block. Remove
+    staged files that dead processes left there. Raise OutputLockedError if another process or job
+    holds the lock, or the file system has no locks; OSError if the directory or the lock file
+    cannot be created.
 
     The operating system releases the lock when its process ends, however it ends.
     """

@@ -66,9 +66,9 @@ class OutputError(DirectoryError):
 
 @contextmanager
 def open_staged_file(path: Path) -> Iterator[OutputFile]:
-    """Open a file under a temporary name for a ``with`` block, and at the end sync it to the disk
-    and rename it to ``path``, replacing a file there; if the block raises, remove it. Raise
-    OSError, which names ``path``, if writing or renaming fails.
+    """Open a file under a temporary name for a ``with`` block. At the end sync it to the disk and
+    rename it to ``path``, replacing a file there; if the block raises, remove it. Raise OSError,
+    which names ``path``, if writing or renaming fails.
     """
     partial = staged_path(path)
     try:
@@ -125,7 +125,8 @@ class OutputDirectory:
     ) -> list[dict[str, Any]] | None:
         """Return the report rows of a partition that an earlier run wrote from the same source with
         the same options. Return None if the manifest or the directory lacks it. Raise OutputError
-        if it was made of another source or with other options.
+        if it was made of another source or with other options; OSError if the manifest cannot be
+        read.
 
         Args:
             name: The name of the partition directory.
@@ -152,11 +153,11 @@ class OutputDirectory:
         rows: list[dict[str, Any]],
         log_start: int | None = None,
     ) -> Iterator[Path]:
-        """Yield an empty temporary directory for a partition; at the end of the ``with`` block sync
-        it, add it with its source ``made_of`` and the report ``rows`` to the manifest, and rename
-        it to ``name``. If the block raises, remove it. Write ``log_start`` (None: none) to a
-        checkpoint of log start offsets if it lies inside the written log. Raise OSError if a file
-        cannot be written.
+        """Give an empty temporary directory for a partition to the ``with`` block. At its end sync
+        the directory, add it with its source ``made_of`` and the report ``rows`` to the manifest,
+        and rename it to ``name``; if the block raises, remove it. Write ``log_start`` (None: none)
+        to a checkpoint of log start offsets if it lies inside the written log. Raise OSError if a
+        file cannot be written.
 
         The block may add to `rows`.
 
@@ -229,9 +230,10 @@ def describe_source(
     log_start: int | None,
     snapshots: Sequence[Segment] = (),
 ) -> dict[str, Any]:
-    """Return the facts that the output for a partition depends on, as JSON values: directory,
-    identity of the log, names, sizes and digests of segments and ``snapshots``, options that are
-    not None, and the log start offset unless it is None.
+    """Return the facts that the output for a partition depends on, as JSON values. They are its
+    directory, the identity of the log, names, sizes and digests of segments and ``snapshots``, the
+    options that are not None, and the log start offset unless it is None. The digest of a file that
+    cannot be read is None.
     """
     said: dict[str, Any] = {
         "directory": resolve_directory(partition.directory),
@@ -255,8 +257,8 @@ def is_same_source(before: Any, now: Mapping[str, Any]) -> bool:
 
 
 def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
-    """Return in words how the source of a written partition differs from the present one: the first
-    difference of log, segments, snapshots, options and log start; "its origin is unknown" if
+    """Return in words how the source of a written partition differs from the present one. It is the
+    first difference of log, segments, snapshots, options and log start; "its origin is unknown" if
     ``before`` is not such a description.
     """
     if not (isinstance(before, dict) and before.keys() >= {"directory", "log", "segments"}):

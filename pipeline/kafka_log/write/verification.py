@@ -45,8 +45,8 @@ class Written(NamedTuple):
 
 def columns_of(view: RowView, magics: Iterable[int]) -> list[str]:
     """Return the columns of a view whose values must stay the same when batches or messages of the
-    versions ``magics`` are written in another way: without those that always may change, and those
-    for which one of these versions has no value.
+    versions ``magics`` are written in another way. Columns that always may change, and those for
+    which one of these versions has no value, are left out.
 
     A column for which a version has no value may get one.
     """
@@ -70,7 +70,7 @@ def read_records(
     path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
 ) -> Scanner:
     """Return a scanner of the records of a file from byte ``start`` to ``stop`` (excluded, None:
-    the end), where batches begin, with ``columns``, their offsets and the positions of their
+    the end), where batches begin. It gives ``columns``, their offsets and the positions of their
     batches. Raise OSError if ``stop`` is None and the file is missing. Iterating the scanner raises
     CodecError for damage.
     """
@@ -83,7 +83,7 @@ def read_headers(
     path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None
 ) -> Scanner:
     """Return a scanner of the batch headers of a file from byte ``start`` to ``stop`` (excluded,
-    None: the end), where batches begin, with ``columns``, their offsets and positions. Raise
+    None: the end), where batches begin. It gives ``columns``, their offsets and positions. Raise
     OSError if ``stop`` is None and the file is missing. Iterating the scanner raises CodecError for
     damage.
     """
@@ -105,9 +105,9 @@ def compare_rows(
     columns: Sequence[str],
     what: str = "record",
 ) -> None:
-    """Raise WrittenError for the first row of ``found`` that differs from ``expected`` in
-    ``columns``, or is missing on one side; its text calls a row ``what`` and names the file
-    ``source`` (None: none). Do nothing if all are equal. Raise other CodecErrors if rows cannot be
+    """Compare rows that were written (``found``) with ``expected`` ones in ``columns``. Raise
+    WrittenError for the first row that differs, or is missing on one side; its text calls a row
+    ``what`` and names the file ``source`` (None: none). Raise other CodecErrors if rows cannot be
     read.
 
     Args:
@@ -135,7 +135,9 @@ def compare_rows(
 
 
 def compare_written(rows: pa.RecordBatch, written: Sequence[Written]) -> None:
-    """Raise WrittenError if records that were written do not read as the rows that they were made of."""
+    """Raise WrittenError if records that were written do not read as the rows that they were made
+    of, another CodecError if they cannot be read.
+    """
     names = rows.schema.names
     found = records_written(written, names)
     compare_rows(_as_read(rows), None, found, names)
@@ -184,19 +186,21 @@ class _Rows:
 
 
 def _difference(
-    one: pa.RecordBatch,
-    other: pa.RecordBatch,
+    expected: pa.RecordBatch,
+    found: pa.RecordBatch,
     name: str,
     source: Path | None,
     written: Path | None,
     what: str,
 ) -> WrittenError:
     """Return, not raise, the WrittenError for the first row whose column ``name`` differs between
-    ``one`` (of the file ``source``) and ``other`` (of ``written``), with both values and their
-    places. ``what`` is a noun for a row. The slices must differ in it.
+    ``expected`` and ``found``. It has both values and their places in the files ``source`` and
+    ``written``. ``what`` is a noun for a row. The slices must differ in the column.
     """
-    i = next(i for i in range(one.num_rows) if one.column(name)[i] != other.column(name)[i])
-    row, made = one.slice(i, 1), other.slice(i, 1)
+    i = next(
+        i for i in range(expected.num_rows) if expected.column(name)[i] != found.column(name)[i]
+    )
+    row, made = expected.slice(i, 1), found.slice(i, 1)
     values = [_format_first_value(rows.column(name)) for rows in (row, made)]
     reason = f"{name} of the {what} at offset {_offset(row)} is {values[0]}, but {values[1]} in what was written at byte {_number(made, _POSITION)} of {_name(written)}"
     return WrittenError(reason, Where(position=_number(row, _POSITION), file=_name(source)))
@@ -271,7 +275,7 @@ def _other_bytes(
     at: int,
 ) -> WrittenError:
     """Return, not raise, the WrittenError for bytes ``after`` that differ from ``before``, those of
-    the source from ``position`` on; it names the first batch that differs, and the place in the
+    the source from ``position`` on. It names the first batch that differs, and the place in the
     file ``written`` (from byte ``at`` on) unless that is None.
     """
     same = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after)))  # fmt: skip

@@ -39,9 +39,9 @@ class Context:
     missing: list[range] = field(default_factory=list)
 
     def may_grow(self, scanned: ScannedSegment) -> bool:
-        """Return whether a broker may have appended to the segment after it was read: it is the
-        active segment (the last one, not rolled), and the log directory has no marker of a clean
-        shutdown.
+        """Return whether a broker may have appended to the segment after it was read. It may if the
+        segment is the active one (the last one, not rolled), and the log directory has no marker of
+        a clean shutdown.
         """
         return scanned.is_active and not self.broker.was_clean_shutdown
 
@@ -61,9 +61,10 @@ class Context:
         **place: Any,
     ) -> Finding:
         """Return a finding about the file ``path``, with topic and partition of this partition and
-        the sentence ``meaning``. ``severity`` and ``remedy`` default to the first of the catalog
-        for ``code``; ``place`` sets other attributes of Finding, such as ``byte``. Raise KeyError
-        if the catalog has no ``code``, ValueError if it does not allow ``severity`` for it.
+        the sentence ``meaning``. None as ``severity`` takes the first severity of ``code`` in the
+        catalog, None as ``remedy`` the remedy there; ``place`` sets other attributes of Finding,
+        such as ``byte``. Raise KeyError if the catalog has no ``code``, ValueError if it does not
+        allow ``severity`` for it.
         """
         topic, partition = self.key
         return make_finding(
@@ -99,17 +100,23 @@ class Check:
         return other
 
     def reload(self) -> None:
-        """Reread the other files of the partition that the check read before."""
+        """Read the other files of the partition again that the check has read. The base class does
+        nothing.
+        """
 
     def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
-        """Return the findings of one segment. Raise OSError if a file cannot be read."""
+        """Return the findings of one segment; none in the base class. Raise OSError if a file
+        cannot be read.
+        """
         return ()
 
     def skip_segment(self, segment: Segment) -> None:
-        """Take note of a segment that cannot be read: its batches are unknown."""
+        """Take note of a segment that cannot be read: its batches are unknown. The base class does
+        nothing.
+        """
 
     def check_end(self) -> Iterable[Finding]:
-        """Return the findings about the whole partition, after its last segment. Raise OSError if a
-        file cannot be read.
+        """Return the findings about the whole partition, after its last segment; none in the base
+        class. Raise OSError if a file cannot be read.
         """
         return ()

@@ -40,10 +40,11 @@ class BatchCheck(Check):
         yield from self._check_magic(scanned)
 
     def _check_lost_range(self, scanned: ScannedSegment, run: Lost) -> Iterator[Finding]:
-        """Yield ``batch_checksum`` for each batch that the length fields delimit from the start of
-        the lost range ``run``, then ``unreadable_bytes`` or ``zeroed_bytes`` for the bytes after
-        them, if any. Offsets and records are None if neither the header nor the batches around give
-        them. Raise OSError if the segment cannot be opened.
+        """Yield the findings about the lost range ``run``. These are ``batch_checksum`` for each
+        batch that the length fields delimit from its start, then ``unreadable_bytes`` or
+        ``zeroed_bytes`` for the bytes after them, if any. Offsets and records are None if neither
+        the header nor the batches around it give them. Raise OSError if the segment cannot be
+        opened or read.
         """
         after, before = run.after_offset, run.before_offset
         if after is None and scanned.segment.has_canonical_name:
@@ -72,9 +73,10 @@ class BatchCheck(Check):
         self, scanned: ScannedSegment, run: Lost, position: int, after: int | None, repair: str
     ) -> Finding:
         """Return a finding about the bytes of a lost range from ``position`` to its end:
-        ``zeroed_bytes`` if all are 0, else ``unreadable_bytes``. It has the offsets between
-        ``after`` and the batch behind the range; only the first if that batch is unknown; none if
-        ``after`` is None or nothing lies between. It ends with ``repair``. Raise OSError if the segment cannot be opened.
+        ``zeroed_bytes`` if all are 0, else ``unreadable_bytes``. Its offsets are those between
+        ``after`` and the batch behind the range: only the first one if that batch is unknown, none
+        if ``after`` is None or nothing lies between. The sentence ``repair`` is appended to the
+        meaning. Raise OSError if the segment cannot be opened or read.
         """
         size = run.end - position
         zeros = _range_is_zero(scanned, position, run.end)
@@ -103,8 +105,8 @@ class BatchCheck(Check):
 
     def _check_counts(self, scanned: ScannedSegment, is_negative: Any) -> Iterator[Finding]:
         """Yield a ``batch_count`` error for each batch of the mask ``is_negative``, at most
-        MAX_BATCHES: its record count is negative although its checksum is valid. ``records`` is the
-        number of offsets in its header, 0 if the last is below the first.
+        MAX_BATCHES. The record count of these batches is negative although their checksum is valid.
+        ``records`` is the number of offsets in the header, 0 if the last is below the first.
         """
         headers = scanned.headers
         for i in is_negative.nonzero()[0].tolist()[:MAX_BATCHES]:
@@ -120,14 +122,16 @@ class BatchCheck(Check):
                 records=max(last - first + 1, 0),
             )
 
-    def _check_records(self, scanned: ScannedSegment, but: Container[int]) -> Iterator[Finding]:
-        """Yield ``record_checksum`` for each batch of ``scanned.refused`` with a legacy message
-        whose own checksum is wrong, and ``batch_records`` for each one with records that cannot be
-        decoded; both are errors. Skip batches at the byte positions ``but`` and batches that only
-        break rules. ``records`` is the number of records that were not read.
+    def _check_records(
+        self, scanned: ScannedSegment, skipped_positions: Container[int]
+    ) -> Iterator[Finding]:
+        """Yield an error for each batch of ``scanned.refused`` whose records are damaged. It is
+        ``record_checksum`` if the checksum of a legacy message in the batch is wrong, else
+        ``batch_records``. Skip batches at the byte positions ``skipped_positions`` and batches that
+        only break rules. ``records`` is the number of records that were not read.
         """
         for batch in scanned.refused:
-            if batch.position in but or batch.problem.at == RULES:
+            if batch.position in skipped_positions or batch.problem.at == RULES:
                 continue
             inner = batch.problem.at == "crc"
             lost = max((batch.last - batch.first + 1) - batch.read, 0)
@@ -171,8 +175,9 @@ class BatchCheck(Check):
 
     def _check_magic(self, scanned: ScannedSegment) -> Iterator[Finding]:
         """Yield a ``batch_magic`` error for each batch whose magic byte is none of 0, 1 and 2, at
-        most MAX_BATCHES. If the checksum does not cover the byte, the remedy names it and the version
-        to set it to.
+        most MAX_BATCHES. If the checksum does not cover the byte, the remedy names its position and
+        the version to set it to. Raise OSError if there is such a batch and the segment cannot be
+        opened.
         """
         headers = scanned.headers
         unknown = (~are_known(headers.magic)).nonzero()[0].tolist()[:MAX_BATCHES]
@@ -197,9 +202,9 @@ class BatchCheck(Check):
 
 def find_framed_batches(scanned: ScannedSegment, run: Lost) -> Iterator[tuple[Entry, Any, Any]]:
     """Yield each batch of a lost range that its length field delimits, with its first offset (None
-    if the header has none) and last offset. Checksums are not verified. Stop after MAX_BATCHES, at
-    an invalid header, and at a length that leads neither to another header nor to the end of the
-    range. Raise OSError if the file cannot be opened.
+    if the header has none) and its last offset. Checksums are not verified. Stop after MAX_BATCHES,
+    at an invalid header, and at a batch after which neither another batch nor the end of the range
+    follows. Raise OSError if the file cannot be opened or read.
     """
     name = str(scanned.segment.path)
     columns = HeaderColumns(("base_offset", "last_offset"), name)
@@ -223,7 +228,7 @@ def find_framed_batches(scanned: ScannedSegment, run: Lost) -> Iterator[tuple[En
 def _entry_at(file: Any, position: int, end: int, name: str) -> Entry | None:
     """Return the batch at byte ``position``, with its header but without verifying its checksum.
     Return None if the header is incomplete before ``end`` or invalid, its format version is
-    unknown, or the batch reaches beyond ``end``.
+    unknown, or the batch reaches beyond ``end``. Raise OSError if ``file`` cannot be read.
     """
     file.seek(position)
     data = file.read(min(HEADER_BYTES, end - position))
@@ -241,10 +246,10 @@ def _entry_at(file: Any, position: int, end: int, name: str) -> Entry | None:
 def _damaged_offsets(
     first: int | None, last: int, after: int | None, before: int | None
 ) -> tuple[int, int] | None:
-    """Return the first and last offset of a damaged batch: those of its header if they are not
-    negative, do not descend, and lie between ``after`` and ``before`` (both exclusive; None is no
-    limit). Else return all offsets between ``after`` and ``before``, or None if one of the two is
-    None or none lies between. If ``first`` is None, ``last`` replaces it.
+    """Return the first and last offset of a damaged batch. These are ``first`` (None: ``last``) and
+    ``last`` if they are not negative, do not descend, and lie between ``after`` and ``before``
+    (both exclusive; None is no limit). Else they are all offsets between ``after`` and ``before``;
+    None if one of the two is None or none lies between.
     """
     start = last if first is None else first
     fits = 0 <= start <= last
@@ -257,6 +262,8 @@ def _damaged_offsets(
 
 
 def _range_is_zero(scanned: ScannedSegment, start: int, end: int) -> bool:
-    """Return whether the bytes of the segment from ``start`` to before ``end`` are all 0."""
+    """Return whether the bytes of the segment from ``start`` to before ``end`` are all 0. Raise
+    OSError if the file cannot be read.
+    """
     with scanned.segment.path.open("rb") as file:
         return is_zeros(file, start, end)

@@ -111,16 +111,19 @@ class CheckpointCheck(EndCheck):
                 records=None if name == CLEANER else end - first,
             )
 
-    def _repair_value(self, name: str) -> str | None:
-        """Return the remedy for a negative offset in the checkpoint file ``name``; None for that of
-        the catalog.
+    def _repair_value(self, name: str) -> str:
+        """Return the remedy for a negative offset in the checkpoint file ``name``. For the log
+        start offsets: write that of another replica, or the first offset of the log here. For all
+        others: remove the line. The partition must have a segment.
         """
         if name == LOG_START:
             return f"Stop the broker, and write the log start offset of another replica into the line, or {self.context.bases[0]}, the first offset of the log here: deleted records then may appear again."
         return f"Stop the broker, remove the line, and subtract 1 from the number in the second line of the file: {_WITHOUT_LINE[name]}."
 
     def _repair_log_start(self, offset: int) -> str:
-        """Return the remedy for a log start offset beyond the end of the log."""
+        """Return the remedy for a log start offset beyond the end of the log, which is ``offset``.
+        The partition must have a segment.
+        """
         topic, partition = self.context.key
         return (
             f"Stop the broker and keep a copy of the partition directory. If {offset} is right, copy the partition from another replica. If it is wrong, correct the offset"
@@ -130,7 +133,7 @@ class CheckpointCheck(EndCheck):
 
     def _find_missing_segments(self) -> Iterator[Finding]:
         """Yield a ``segment_missing`` error if the partition's recovery point or high watermark is
-        above its log start offset (each 0 if unknown): brokers never delete the last segment. Yield
+        above its log start offset (each 0 if unknown). Brokers never delete the last segment. Yield
         nothing if the directory is not a live partition by its state and name. Call it only for a
         partition without segments: this is not checked.
         """
@@ -153,17 +156,19 @@ class CheckpointCheck(EndCheck):
 
 
 def _offset_range(broker: BrokerFiles, key: tuple[str, int]) -> tuple[int, int]:
-    """Return the log start offset and the end offset (excluded) of a log by the checkpoints; 0 if unknown."""
+    """Return the log start offset, and the end offset (excluded): the higher one of recovery point
+    and high watermark. Each is 0 if the checkpoints do not have it, or have a negative one.
+    """
     start, *ends = (max(broker.offset(name, key) or 0, 0) for name in (LOG_START, *REACHED))
     return start, max(ends)
 
 
 def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding]:
-    """Yield ``checkpoint_damaged`` for each checkpoint file of ``broker`` that cannot be read,
-    ``checkpoint_unknown_partition`` for each entry without a directory here, and
-    ``partition_missing`` for each partition with records that should have one (after a clean
-    shutdown, or by the metadata of ``cluster``); its entries are not reported as unknown. Raise
-    OSError if the log directory cannot be listed.
+    """Yield the findings about the checkpoint files of ``broker``. These are ``checkpoint_damaged``
+    for each file that cannot be read, ``checkpoint_unknown_partition`` for each entry without a
+    directory here, and ``partition_missing`` for each partition with records that should have one,
+    by a clean shutdown or the metadata of ``cluster``. Entries of missing partitions are not
+    reported as unknown. Raise OSError if the log directory cannot be listed.
     """
     for name, error in broker.errors.items():
         reason = error.reason if isinstance(error, CodecError) else error
@@ -203,10 +208,10 @@ def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding
 
 
 def _missing_partitions(broker: BrokerFiles, cluster: Cluster) -> dict[tuple[str, int], str]:
-    """Return the partitions that have a recovery point and, by the checkpoints, records, but no
-    directory here in any state, with the reason why they should have one: the broker was shut down
-    cleanly and other partitions are here, or the cluster metadata assigns them to this directory.
-    Raise OSError if the directory cannot be listed.
+    """Return the partitions that should have a directory here and have none in any state, with the
+    reason. They have a recovery point and, by the checkpoints, records; and the broker was shut
+    down cleanly and other partitions are here, or the cluster metadata assigns them to this
+    directory. Raise OSError if the directory cannot be listed.
 
     A broker writes the recovery points of its partitions once a minute and in a clean shutdown. Brokers before
     3.0 write none in a shutdown without partitions.
@@ -229,10 +234,10 @@ def _missing_partitions(broker: BrokerFiles, cluster: Cluster) -> dict[tuple[str
 def check_recovery(
     directory: Path, broker: BrokerFiles, partitions: Sequence[Partition]
 ) -> Iterable[Finding]:
-    """Yield one ``not_stopped`` note that counts the segments and bytes that the broker rereads
-    when it starts, if it was killed: the marker of a clean shutdown is missing. Yield nothing if
-    there are no such segments, the directory has no meta.properties, or a process on this machine
-    holds its lock.
+    """Yield one ``not_stopped`` note that counts the segments and bytes that a killed broker reads
+    again when it starts. It was killed if the marker of a clean shutdown is missing. Only
+    partitions directly in ``directory`` count. Yield nothing if they have no such segments, the
+    directory has no meta.properties, or a process on this machine holds its lock.
     """
     if (
         broker.was_clean_shutdown
@@ -256,9 +261,10 @@ def check_recovery(
 
 
 def recovered_segments(partition: Partition, broker: BrokerFiles) -> list[Segment]:
-    """Return the segments that a broker rereads when it starts after a crash: the live ones from
-    the segment that contains the recovery point, or all without a recovery point. Return ``[]`` if
-    the partition is not live, and for the metadata log, which is recovered at each start.
+    """Return the segments that a broker reads again when it starts after a crash. These are the
+    live ones from the segment that contains the recovery point on; all without a recovery point.
+    Segments whose name is not their base offset are left out. Return ``[]`` if the partition is not
+    live, and for the metadata log, which is recovered at each start.
     """
     if partition.state != "live" or partition.topic == CLUSTER_METADATA:
         return []

@@ -43,11 +43,13 @@ class Cluster:
         return next((name for name, one in self._topics.items() if one == topic_id), None)
 
     def is_never_compacted(self, topic: str) -> bool:
-        """Return whether the metadata has the topic and no cleanup policy for it or for all topics."""
+        """Return whether the metadata has the topic, and never had a cleanup policy for it or for
+        all topics. Return False if the metadata is unknown.
+        """
         return topic in self._topics and not {topic, ""} & self._has_policy
 
     def partitions_of(self, topic: str) -> int | None:
-        """Return the number of partitions of a topic; None if unknown."""
+        """Return the number of partitions of a topic; None if it is unknown or 0."""
         return sum(name == topic for name, _ in self._partitions) or None
 
     def assigned_to(self, node: int) -> int:

@@ -77,9 +77,9 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _describe_no_findings(options: argparse.Namespace, log: LogDirectory, judged: int) -> str:
-    """Return the sentence for a check without findings: ``nothing is wrong`` if the number
-    ``judged`` of checked batches is not 0, else why none was checked: there is no segment, the
-    filters select no batch, or the segments have no batches.
+    """Return the sentence for a check without findings. It is ``nothing is wrong`` if the number
+    ``judged`` of checked batches is not 0. Else it says why none was checked: there is no segment,
+    the filters select no batch, or the segments have no batches.
     """
     if judged:
         return "nothing is wrong"

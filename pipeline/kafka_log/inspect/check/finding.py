@@ -86,10 +86,10 @@ def make_finding(
     remedy: str | None = None,
     **place: Any,
 ) -> Finding:
-    """Return a finding about ``path`` with the sentence ``meaning``, and with ``severity`` and
-    ``remedy``, or (None) the first severity and the remedy that the catalog has for ``code``.
-    ``place`` sets other attributes of Finding. Raise KeyError if the catalog has no such id;
-    ValueError if the catalog does not allow this severity for the id.
+    """Return a finding about ``path`` with the sentence ``meaning``. None as ``severity`` takes the
+    first severity of ``code`` in the catalog, None as ``remedy`` the remedy there. ``place`` sets
+    other attributes of Finding. Raise KeyError if the catalog has no such id, ValueError if it does
+    not allow this severity for the id.
 
     Args:
         code: Id of the finding in the catalog.

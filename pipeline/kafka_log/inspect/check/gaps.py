@@ -128,8 +128,8 @@ class GapCheck(Check):
     def _find_gap_before(self, scanned: ScannedSegment) -> None:
         """Record the gap between the last batch of the segment before and the first batch of this
         one, if offsets are missing between them. Record nothing if damage, misplaced batches or
-        segments that are not checked make either end unknown, or if this segment has no batch or
-        its name is not its base offset.
+        segments that are not checked make either end unknown, if this segment has no batch, or if
+        its first batch is below the base offset in its name.
         """
         headers, base = scanned.headers, scanned.segment.base_offset
         before, self.base_before = self.base_before, base
@@ -149,9 +149,9 @@ class GapCheck(Check):
             self._add_gap(Gap(last + 1, first - 1, place, here, between, index))
 
     def _remaining_index(self, base: int) -> Path | None:
-        """Return the first existing one of .index, .timeindex and .txnindex of the missing segment
-        with the base offset ``base``; None if there is none, or if the segment file exists, also as
-        .deleted, .swap or .cleaned.
+        """Return the first index file that is left of the missing segment with the base offset
+        ``base``, in the order .index, .timeindex, .txnindex. Return None if there is none, or if
+        the segment file exists, also as .deleted, .swap or .cleaned.
 
         A broker that deletes or replaces a segment renames the segment before its indexes.
         """
@@ -161,9 +161,9 @@ class GapCheck(Check):
         return next((index for end in _INDEXES if (index := path.with_suffix(end)).exists()), None)
 
     def _add_gap(self, gap: Gap) -> None:
-        """Count a gap. Keep it in ``gaps`` unless it ends below the checkpoint of the log cleaner.
-        If MAX_GAPS are kept, only add it to the sums. A gap with a remaining index file is always
-        kept.
+        """Count a gap, and append it to ``gaps``. A gap that ends below the checkpoint of the log
+        cleaner is only counted; one beyond MAX_GAPS kept gaps is only added to the sums. A gap with
+        a remaining index file is always appended.
         """
         self.count += 1
         if gap.last < (self.cleaned or 0) and gap.index is None:
@@ -238,9 +238,9 @@ class GapCheck(Check):
         return self._finding("note", gap, f"Offsets are missing: {_PERHAPS}.", _ASK, gap.offsets)
 
     def _sum_finding(self, gaps: list[Gap], more: Gap | None) -> Finding:
-        """Return one ``offsets_missing`` note with the numbers of gaps and of missing offsets:
-        those of ``gaps`` and, if ``more`` is not None, those summed up in it. It lies at the batch
-        after the first gap; its offsets reach from the first to the last missing one.
+        """Return one ``offsets_missing`` note with the numbers of gaps and of missing offsets. It
+        counts ``gaps`` and, if ``more`` is not None, the gaps that are summed up in it. It lies at
+        the batch after the first gap; its offsets reach from the first to the last missing one.
         """
         every = [*gaps, *([] if more is None else [more])]
         number, offsets = len(gaps), sum(gap.offsets for gap in gaps)
@@ -255,9 +255,9 @@ class GapCheck(Check):
         self, severity: Severity, gap: Gap, meaning: str, remedy: str | None, records: int
     ) -> Finding:
         """Return a finding at the batch after a gap, with the missing offsets, ``severity`` and the
-        sentence ``meaning``: ``segment_missing`` if a whole segment is missing between two others,
-        else ``offsets_missing``. ``remedy`` None: that of the catalog. ``records`` is the number at
-        risk.
+        sentence ``meaning``. It is ``segment_missing`` if a whole segment is missing between two
+        others, else ``offsets_missing``. ``remedy`` None is that of the catalog. ``records`` is the
+        number at risk.
         """
         return self.context.finding(
             "segment_missing" if gap.between else "offsets_missing",
@@ -272,9 +272,9 @@ class GapCheck(Check):
         )
 
     def _is_explained(self, gap: Gap) -> bool:
-        """Return whether compaction explains the gap: it ends below the checkpoint of the log
-        cleaner, or the partition has traces of compaction (:meth:`_has_traces`). Always False for
-        the metadata log, which is not compacted.
+        """Return whether compaction explains the gap. It does if the gap ends below the checkpoint
+        of the log cleaner, or the partition has traces of compaction (:meth:`_has_traces`). Always
+        False for the metadata log, which is not compacted.
         """
         topic, _ = self.context.key
         if topic == CLUSTER_METADATA:
@@ -282,9 +282,9 @@ class GapCheck(Check):
         return self._has_traces() or gap.last < (self.cleaned or 0)
 
     def _has_traces(self) -> bool:
-        """Return whether the partition shows that it is compacted: a data batch has fewer records
-        than offsets, the topic is one of a coordinator (always compacted), or there are legacy
-        messages and more than FEW gaps.
+        """Return whether the partition shows that it is compacted. It does if a data batch has
+        fewer records than offsets, if the topic is one of a coordinator (always compacted), or if
+        there are legacy messages and more than FEW gaps.
 
         Messages of the legacy formats stand alone: many gaps between them are the only trace.
         """
@@ -306,9 +306,10 @@ class GapCheck(Check):
         return any(map(self.context.cluster.is_never_compacted, names))
 
     def _is_never_compacted(self) -> bool:
-        """Return whether the cluster metadata has the topic but no cleanup policy for it or for all
-        topics, at any time, and nothing contradicts that: no checkpoint of the log cleaner, no
-        trace of compaction, no compaction by server.properties.
+        """Return whether the cluster metadata says that the topic was never compacted, and nothing
+        contradicts it. The metadata must have the topic, and never a cleanup policy for it or for
+        all topics. A checkpoint of the log cleaner, a trace of compaction, or compaction by
+        server.properties contradicts it.
         """
         topic, _ = self.context.key
         if self.cleaned is not None or self._has_traces() or self._is_compacted_by_default():
@@ -316,11 +317,11 @@ class GapCheck(Check):
         return self.context.cluster.is_never_compacted(topic)
 
     def _impossible_reason(self, gap: Gap) -> str | None:
-        """Return why compaction cannot have removed the offsets of a gap: it is the metadata log,
-        an index of the missing segment remains, records without keys surround it, the metadata
-        never had a cleanup policy, or the log cleaner has no checkpoint of it and all gaps are
-        whole segments. Return None otherwise, also below the log start offset. Raise
-        FileNotFoundError if a neighbor segment is gone.
+        """Return why compaction cannot have removed the offsets of a gap, as a clause. The reasons:
+        it is the metadata log; an index of the missing segment remains; records without keys
+        surround it; the metadata never had a cleanup policy; or the log cleaner has checkpoints,
+        but none of this partition, and all gaps are whole segments. Return None otherwise, also
+        below the log start offset. Raise FileNotFoundError if a neighbor segment is gone.
         """
         topic, _ = self.context.key
         if topic == CLUSTER_METADATA:
@@ -354,8 +355,8 @@ def _previous_base(bases: tuple[int, ...], base: int) -> tuple[int, ...]:
 
 
 def _lacks_keys(path: Path, position: int) -> bool:
-    """Return whether the batch at byte ``position`` has a readable record without a key. Return
-    False for a control batch, and if no batch begins there or it cannot be read. Raise
+    """Return whether the batch at byte ``position`` of a segment has a readable record without a
+    key. Return False for a control batch, and if no batch begins there or it cannot be read. Raise
     FileNotFoundError if the file is gone.
     """
     reader = SegmentReader(path, policy=Policy.SALVAGE, start=position, stop=position + 1)

@@ -9,7 +9,8 @@ from kafka_log.segment.versions import field_of
 
 def name_bytes(version: int, column: str, position: int) -> str:
     """Return the words for the bytes of a file that hold a header field, such as "bytes 12 to 15 of
-    the file". Raise ValueError if the column is not one field of the version.
+    the file". Raise KeyError for an unknown version, ValueError if the column is not one field of
+    the version.
 
     Args:
         version: Version of the log format.
@@ -22,8 +23,9 @@ def name_bytes(version: int, column: str, position: int) -> str:
 
 
 def format_bytes(version: int, column: str, value: int) -> str:
-    """Return the bytes of a value of a header field in hex, such as "00 00 00 07". Raise ValueError
-    if the column is not one field of the version.
+    """Return the bytes of a value of a header field in hex, such as "00 00 00 07". Raise KeyError
+    for an unknown version, ValueError if the column is not one field of the version, BuildError if
+    the value does not fit into the field.
     """
     codec = LOG_ENTRY.cases[version].codec_of(field_of(version, column))
     return codec.write(value, None, Session()).hex(" ")

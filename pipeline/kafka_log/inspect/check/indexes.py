@@ -95,16 +95,18 @@ class IndexCheck(Check):
         yield from self.check_entries(scanned, path, found)
 
     def count_zero_entries(self, scanned: ScannedSegment, found: IndexFile) -> IndexFile:
-        """Return the index with the zeros that are entries counted as entries."""
+        """Return the index with zeros that are entries counted as entries. The base class returns
+        ``found``.
+        """
         return found
 
     def check_entries(
         self, scanned: ScannedSegment, path: Path, found: IndexFile
     ) -> Iterator[Finding]:
         """Yield the findings of :meth:`compare_with_batches`; only if there are none, that of
-        :meth:`check_order`. Yield nothing without entries or comparable batches. If a broker may
-        append to the segment, ignore the entries after the last one that points to bytes or offsets
-        that were read.
+        :meth:`check_order`. Yield nothing if there are no entries, or no batches to compare them
+        with. If a broker may append to the segment, the entries after the last one that points to
+        bytes or offsets that were read are ignored.
         """
         entries, base = found.entries, scanned.segment.base_offset
         if self.context.may_grow(scanned):
@@ -123,7 +125,7 @@ class IndexCheck(Check):
 
     def find_unread(self, scanned: ScannedSegment, entries: Any) -> Any:
         """Return a mask of the index entries that point after the last byte or offset that was read
-        of the segment. Subclasses implement it.
+        of the segment. Raise NotImplementedError: subclasses implement it.
         """
         raise NotImplementedError
 
@@ -142,8 +144,9 @@ class IndexCheck(Check):
 
     def _missing_index(self, scanned: ScannedSegment, path: Path) -> Finding:
         """Return the finding about a segment without this index, which the caller has found
-        missing: a note; for the offset index of a segment with damage (not only an incomplete
-        tail), which a broker truncates when it builds the index, an error.
+        missing. It is an error for the offset index of a segment with damage (not only an
+        incomplete tail), because a broker truncates the segment when it builds the index. Else it
+        is a note.
         """
         code, meaning = f"{self.suffix[1:]}_missing", f"The segment has no {self.suffix} file"
         damage = [run for run in scanned.lost if scanned.tail_kind_of(run) is None]
@@ -183,10 +186,10 @@ class IndexCheck(Check):
         )
 
     def check_order(self, path: Path, offsets: Any, values: Any) -> Iterator[Finding]:
-        """Yield one ``index_order`` or ``timeindex_order`` finding if the positions or timestamps
-        of the entries do not rise strictly, or else if their offsets do not (with ``may_repeat``
-        offsets may repeat). It lies at the first entry that has to be left out so that the others
-        rise. Yield nothing if all rise.
+        """Yield one ``index_order`` or ``timeindex_order`` finding if entries are out of order.
+        Their positions or timestamps must rise strictly, and their offsets too (with ``may_repeat``
+        offsets may repeat). The finding lies at the first entry that has to be left out so that the
+        others rise. Yield nothing if all rise.
         """
         none = np.zeros(len(values), np.bool_)
         kept = find_ascending(values, values, none)
@@ -302,9 +305,9 @@ class OffsetIndexCheck(IndexCheck):
         yield from self.report_first(other & judged, "index_offset", *args, describe_other, finds)
 
     def _find_cuts(self, scanned: ScannedSegment, offsets: Any, positions: Any) -> list[Cut]:
-        """Return where batches were cut out of the segment, if that explains all wrong entries
-        (``offsets`` and ``positions``) of its offset index; else ``[]``, also if no entry is wrong,
-        or the segment has lost ranges, batches out of order or legacy messages.
+        """Return where batches were cut out of the segment, if that explains all wrong entries of
+        its offset index, given by ``offsets`` and ``positions``. Return ``[]`` otherwise, also if
+        no entry is wrong, or the segment has lost ranges, batches out of order or legacy messages.
         """
         headers = scanned.headers
         is_sound = not scanned.lost and bool(scanned.placed.all())
@@ -315,7 +318,7 @@ class OffsetIndexCheck(IndexCheck):
 
     def _cut_finding(self, scanned: ScannedSegment, cut: Cut) -> Finding:
         """Return the ``offsets_missing`` error about batches that were cut out, at the byte of the
-        cut, and add their offsets to ``context.missing``, so that other checks do not report them
+        cut. Add their offsets to ``context.missing``, so that other checks do not report them
         again.
         """
         self.context.missing.append(range(cut.first, cut.last + 1))
@@ -368,9 +371,9 @@ class TimeIndexCheck(IndexCheck):
     may_repeat = True
 
     def explain_missing(self, path: Path) -> str:
-        """Return the end of a sentence that says that the time index ``path`` is missing: that the
-        offset index exists, and what a broker did then; or that it is missing too, so that a broker
-        builds both when it starts.
+        """Return the end of a sentence that says that the time index ``path`` is missing. If the
+        offset index exists, it says what a broker did then; if not, that a broker builds both when
+        it starts.
         """
         if path.with_suffix(".index").exists():
             return ", but an .index. A broker that was shut down cleanly begins an empty .timeindex: lookups by time begin earlier than they must"
@@ -385,9 +388,9 @@ class TimeIndexCheck(IndexCheck):
         return CATALOG["index_missing"].remedy
 
     def count_zero_entries(self, scanned: ScannedSegment, found: IndexFile) -> IndexFile:
-        """Return ``found`` with its first zeros counted as an entry, if it has no entry and these
-        zeros are the entry of the first batch, which contains the base offset and has the largest
-        timestamp 0. Else return ``found`` unchanged.
+        """Return ``found`` with its first zeros counted as an entry, if they are the entry of the
+        first batch. They are if the index has no other entry, and that batch contains the base
+        offset and has the largest timestamp 0. Else return ``found`` unchanged.
         """
         headers, base = scanned.headers, scanned.segment.base_offset
         if len(found.entries) or found.zeros < self.kind.itemsize or not len(headers):
@@ -441,8 +444,8 @@ class TimeIndexCheck(IndexCheck):
 
 def _is_named_after_first(scanned: ScannedSegment) -> bool:
     """Return whether index entries, whose offsets are relative to the base offset in the name, can
-    describe the segment: its first offset is not below the base offset (or it has no batch), and
-    the base offset plus MAX_RELATIVE is not above MAX_OFFSET.
+    describe the segment. They can if its first offset is not below the base offset (or it has no
+    batch), and the base offset plus MAX_RELATIVE is not above MAX_OFFSET.
     """
     headers, base = scanned.headers, scanned.segment.base_offset
     return base <= MAX_OFFSET - MAX_RELATIVE and (
@@ -472,16 +475,17 @@ class IndexFile:
         return IndexFile(first, self.zeros - first.nbytes, self.odd, self.is_long)
 
 
-def read_index(path: Path, kind: Any, most: int) -> IndexFile | None:
-    """Read at most ``most`` entries of an index file, whose NumPy type is ``kind``, and return them
-    without the zeros after the last nonzero one. ``is_long`` says that nonzero bytes follow. Return
-    None if the file does not exist. Raise OSError if it cannot be read.
+def read_index(path: Path, kind: Any, max_entries: int) -> IndexFile | None:
+    """Return at most ``max_entries`` entries of an index file, without the zeros after the last
+    nonzero one. ``kind`` is the NumPy type of an entry. ``is_long`` of the result says that nonzero
+    bytes follow these entries. Return None if the file does not exist. Raise OSError if it cannot
+    be read, or is no regular file.
     """
     try:
         with open_regular(path, -1) as file:
             size = file.seek(0, 2)
             file.seek(0)
-            data = file.read(min(size, most * kind.itemsize))
+            data = file.read(min(size, max_entries * kind.itemsize))
             whole = size // kind.itemsize * kind.itemsize
             is_long = len(data) < whole and not is_zeros(file, len(data), whole)
     except FileNotFoundError:

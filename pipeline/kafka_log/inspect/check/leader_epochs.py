@@ -29,7 +29,7 @@ MAX_EPOCHS = 100
 
 def _describe_disorder(epochs: list[tuple[int, int]], lines: int) -> str:
     """Return the sentences about the first of ``epochs`` (epoch, start offset) that is out of
-    order, with its line number: ``epochs`` are the last lines of a file of ``lines`` lines. Raise
+    order, with its line number. ``epochs`` are the last lines of a file of ``lines`` lines. Raise
     StopIteration if all are in order.
     """
     i = next(
@@ -139,9 +139,10 @@ class LeaderEpochCheck(EndCheck):
         return remedy
 
     def _describe_repair(self, scanned: ScannedSegment, row: int) -> str:
-        """Return the words of a step that sets the epoch in the header of the batch ``row``: to
-        that of the file for its first offset, or for its last one if the first has the right epoch
-        already, or to that of its neighbors if the file has none for the offset.
+        """Return the words of a step that sets the epoch in the header of the batch ``row``. The
+        epoch is that of the file for its first offset, or for its last one if the first has the
+        right epoch already. If the file has none for the offset, it is that of the neighbors of the
+        batch.
         """
         headers = scanned.headers
         offset, version = int(headers.first[row]), version_of(int(headers.magic[row]))
@@ -156,7 +157,9 @@ class LeaderEpochCheck(EndCheck):
         return f"set {where} to {data}, the epoch {right} that {NAME} has for offset {offset}: no checksum covers the epoch"
 
     def _find_epoch(self, offset: int) -> int | None:
-        """Return the leader epoch that the file has for an offset; None if it has none."""
+        """Return the leader epoch that the file has for an offset; None if it has none or is
+        unordered.
+        """
         found = [epoch for epoch, start in self.epochs or () if start <= offset]
         return found[-1] if found and self.is_sorted else None
 
@@ -223,9 +226,9 @@ class LeaderEpochCheck(EndCheck):
         return max(broker.offset(LOG_START, self.context.key) or 0, 0)
 
     def _check_log_start(self) -> Iterator[Finding]:
-        """Yield ``segment_missing`` if the first segment begins after the first epoch of the file:
-        an error, also added to ``context.missing``, if after a clean shutdown the checkpoint of log
-        start offsets is there without this partition (but a note for the metadata log), else a
+        """Yield ``segment_missing`` if the first segment begins after the first epoch of the file.
+        It is an error, also added to ``context.missing``, if after a clean shutdown the checkpoint
+        of log start offsets is there without this partition, which is not the metadata log; else a
         note. Yield nothing without sorted epochs, if only some segments are checked, or for a
         partition that is not live.
 

@@ -67,9 +67,9 @@ class EndCheck(Check):
         self.is_known = False
 
     def is_settled(self) -> bool:
-        """Return whether the end of the log is certain: all segments were read, and the last one,
-        if there is one, still has the same size and the same kind of incomplete tail. Return False
-        if it can no longer be opened.
+        """Return whether the end of the log is certain. All segments must have been read, and the
+        last one, if there is one, must still have the same size and the same kind of incomplete
+        tail. Return False if it can no longer be opened.
         """
         if not self.is_known or self.read is None:
             return self.is_known
@@ -94,7 +94,7 @@ class EndCheck(Check):
 
     def report_beyond_end(self, code: str, path: Path, what: str, offset: int) -> Iterable[Finding]:
         """Yield the finding ``code`` about ``path`` if ``offset`` is above the end of the log, its
-        recovery point and its high watermark; ``what`` begins its sentence. Yield nothing if damage
+        recovery point and its high watermark. ``what`` begins its sentence. Yield nothing if damage
         at the end is reported, the end is uncertain (:meth:`is_settled`), or a segment with that
         base offset or a higher one has appeared. Raise OSError if the partition directory cannot be
         listed.

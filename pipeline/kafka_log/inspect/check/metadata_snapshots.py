@@ -45,10 +45,10 @@ class MetadataSnapshotCheck(Check):
                 yield from self._check_file(path, path == paths[0])
 
     def _check_file(self, path: Path, is_newest: bool) -> Iterator[Finding]:
-        """Yield ``metadata_snapshot_damaged`` for damaged batches and unreadable bytes of one
-        snapshot; only if there are none, ``metadata_snapshot_incomplete`` for a missing header,
-        footer or offset. Findings about the newest snapshot are errors, others warnings. Raise
-        OSError if the file cannot be read.
+        """Yield the findings about one snapshot: errors if ``is_newest``, else warnings. These are
+        ``metadata_snapshot_damaged`` for damaged batches and unreadable bytes; only if there are
+        none, ``metadata_snapshot_incomplete`` for a missing header, footer or offset. Raise OSError
+        if the file cannot be read.
         """
         segment = Segment(path, *self.context.key, 0, path.stat().st_size, "snapshot", True)
         reading = ScanOptions(False, "auto")
@@ -62,9 +62,9 @@ class MetadataSnapshotCheck(Check):
         self, scanned: ScannedSegment, run: Lost, is_newest: bool
     ) -> Iterator[Finding]:
         """Yield ``metadata_snapshot_damaged`` for each batch that the length fields delimit from
-        the start of a lost range, and one for the bytes after them, if any: errors if ``is_newest``
-        (it is the newest snapshot), else warnings. Checksums are not verified here: the caller
-        found the range damaged. Raise OSError if the file cannot be opened.
+        the start of a lost range, and one for the bytes after them, if any. They are errors if
+        ``is_newest`` (it is the newest snapshot), else warnings. Checksums are not verified here:
+        the caller found the range damaged. Raise OSError if the file cannot be opened.
         """
         position, path = run.start, scanned.segment.path
         for entry, first, last in find_framed_batches(scanned, run):
@@ -81,7 +81,7 @@ class MetadataSnapshotCheck(Check):
         self, path: Path, what: str, byte: int, is_newest: bool, records: int | None = None
     ) -> Finding:
         """Return the ``metadata_snapshot_damaged`` finding about a damaged batch or unreadable
-        bytes, which the sentence ``what`` describes: an error for the newest snapshot, else a
+        bytes, which the sentence ``what`` describes. It is an error for the newest snapshot, else a
         warning. ``records`` is the number of records at risk, None if unknown.
         """
         return self._finding(
@@ -89,10 +89,11 @@ class MetadataSnapshotCheck(Check):
         )
 
     def _check_completeness(self, scanned: ScannedSegment, is_newest: bool) -> Iterator[Finding]:
-        """Yield ``metadata_snapshot_incomplete`` for each of: no header record in the first batch,
-        the first gap between offsets (which count from 0), and no footer record in the last batch:
-        errors if ``is_newest`` (it is the newest snapshot), else warnings. A file without batches
-        lacks header and footer. Raise FileNotFoundError if it is gone.
+        """Yield ``metadata_snapshot_incomplete`` for each part that is missing: the header record
+        in the first batch, records at the first gap between offsets (which count from 0), and the
+        footer record in the last batch. They are errors if ``is_newest`` (it is the newest
+        snapshot), else warnings. A file without batches lacks header and footer. Raise
+        FileNotFoundError if it is gone.
         """
         path, headers = scanned.segment.path, scanned.headers
         missing: list[tuple[str, int]] = []

@@ -31,10 +31,10 @@ class Cut:
 def find_cuts(
     headers: Headers, base: int, end: int, next_base: int | None, offsets: Any, positions: Any
 ) -> list[Cut]:
-    """Return where whole batches were cut out of a segment, in offset order, if these cuts explain
-    all wrong entries of its offset index (``offsets`` and ``positions``). Return ``[]`` if an entry
-    is wrong otherwise, or none is. A cut is a gap between offsets (or before ``next_base``) after
-    which all entries point too far by the same number of bytes.
+    """Return where whole batches were cut out of a segment, in offset order. Return ``[]`` unless
+    these cuts explain all wrong entries of its offset index (``offsets`` and ``positions``), also
+    if no entry is wrong. A cut is a gap between offsets (or before ``next_base``) after which all
+    entries point too far by the same number of bytes.
 
     After a cut, all entries point too far by the number of bytes that are missing. Entries for missing offsets point
     after the cut. Compaction leaves gaps too, but rebuilds the index. A single entry may be wrong by itself: it counts
@@ -105,9 +105,9 @@ class _Entries:
 
     def fit(self, rows: slice | Any, shift: Any) -> Any:
         """Return a mask of the entries ``rows`` that are right if their batches moved forward in
-        the file by ``shift`` bytes: a batch begins at their position less ``shift``, and their
-        offset is its first one or the last one of it or of a later batch. For one index and several
-        shifts it has one element per shift. All are False if there is no batch.
+        the file by ``shift`` bytes. For these a batch begins at their position less ``shift``, and
+        their offset is its first one or the last one of it or of a later batch. For one index and
+        several shifts the mask has one element per shift. All are False if there is no batch.
         """
         first, position = self._headers.first, self._headers.position
         offsets, positions = self._offsets[rows], self._positions[rows] - shift
@@ -117,14 +117,14 @@ class _Entries:
         is_offset = (first[at] == offsets) | self._are_last[rows]
         return (position[at] == positions) & is_offset & (first[at] <= offsets)
 
-    def find_shift(self, rows: slice, least: int, place: int) -> int | None:
-        """Return the smallest number of bytes by which all entries of ``rows`` point too far, at
-        least ``least`` plus the size of an empty batch; None if no number fits all of them. Only
-        batches from byte ``place`` on are tried for the first entry, and at most _PROBES numbers
-        with all.
+    def find_shift(self, rows: slice, min_shift: int, start: int) -> int | None:
+        """Return the smallest number of bytes by which all entries of ``rows`` point too far, None
+        if no number fits all of them. It is at least ``min_shift`` plus the size of an empty batch.
+        Only batches from byte ``start`` on are tried for the first entry, and at most _PROBES
+        numbers with all.
         """
         shifts = self._positions[rows.start] - self._headers.position
-        shifts = shifts[(self._headers.position >= place) & (shifts >= least + _LEAST)]
+        shifts = shifts[(self._headers.position >= start) & (shifts >= min_shift + _LEAST)]
         probes = np.linspace(rows.start, rows.stop - 1, _PROBES, dtype=np.int64)
         for i in np.unique(probes).tolist():
             shifts = shifts[self.fit(i, shifts)]

@@ -133,9 +133,9 @@ class NameCheck(Check):
             )
 
     def _judge_index(self, path: Path, base: int) -> Severity:
-        """Return the severity of an index whose segment ``base`` does not exist: a note without a
-        clean shutdown; a warning if the file is empty and the recovery point is known and not above
-        ``base``; else an error. Raise OSError if the index is gone.
+        """Return the severity of an index whose segment ``base`` does not exist. It is a note
+        without a clean shutdown; a warning if the file is empty and the recovery point is known and
+        not above ``base``; else an error. Raise OSError if the index is gone.
         """
         broker = self.context.broker
         if not broker.was_clean_shutdown:
@@ -158,10 +158,10 @@ class NameCheck(Check):
         )
 
     def _check_metadata(self, path: Path) -> Iterator[Finding]:
-        """Yield ``partition_metadata`` if partition.metadata cannot be parsed or read or its topic
-        id is zero, and ``topic_id`` if its topic id is not that of the topic in the cluster
-        metadata. Yield nothing if the file does not exist. If the cluster metadata does not know
-        the topic, ids are not compared.
+        """Yield ``partition_metadata`` if partition.metadata cannot be parsed or read, or its topic
+        id is zero. Yield ``topic_id`` if its topic id is not that of the topic in the cluster
+        metadata; if the metadata does not know the topic, ids are not compared. Yield nothing if
+        the file does not exist.
         """
         found = find_text_problem(path, PARTITION_METADATA)
         if found is None and has_nil_topic_id(path.parent):
@@ -202,7 +202,8 @@ def _describe_size(size: int, state: str, included: frozenset[State]) -> str:
 
 
 def check_broker_directory(directory: Path, included: frozenset[State]) -> Iterator[Finding]:
-    """Yield findings about meta.properties (unreadable, or without node id and cluster id),
+    """Yield findings about the files and directories of a log directory that are no live
+    partitions. They are about meta.properties (unreadable, or without node id and cluster id),
     directories that keep a broker from starting, -delete, -stray and -future directories, .tmp
     files, and other files that no broker reads. If the state of a directory is not in ``included``,
     its finding says how to check it. Raise OSError if the directory cannot be listed.

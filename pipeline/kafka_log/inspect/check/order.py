@@ -44,9 +44,10 @@ class OrderCheck(Check):
 
     def _check_outside(self, scanned: ScannedSegment, outside: Any) -> Iterator[Finding]:
         """Yield findings for the batches of the mask ``outside``, whose offsets belong to other
-        segments: one ``first_offset_below_name`` for those at the start, one ``segments_overlap``
-        or ``offset_too_far`` for ascending ones at the end (none if the next segment has a wrong
-        name), and ``batch_in_wrong_segment`` for each other one, at most MAX_BATCHES.
+        segments. Those at the start have one ``first_offset_below_name``. Ascending ones at the end
+        have one ``segments_overlap`` or ``offset_too_far``, none if the next segment has a wrong
+        name. Each other one has ``batch_in_wrong_segment``, at most MAX_BATCHES. Raise
+        FileNotFoundError if the next segment is gone.
         """
         headers = scanned.headers
         low = outside & (headers.first < scanned.segment.base_offset)
@@ -82,9 +83,10 @@ class OrderCheck(Check):
         )
 
     def _repair_base_offset(self, scanned: ScannedSegment, i: int) -> str | None:
-        """Return the remedy of the catalog with one more step if the offsets that are missing between
-        the batches before and after the batch ``i`` are as many as it has: the bytes that set its
-        base offset to the first of them. Return None (the remedy of the catalog) otherwise.
+        """Return a remedy with the bytes that set the base offset of the batch ``i`` right. Return
+        None (the remedy of the catalog) unless as many offsets are missing between the batches
+        before and after it as it has itself; its base offset must then be the first of these.
+        Return None for legacy messages too.
         """
         headers, placed = scanned.headers, np.flatnonzero(scanned.placed)
         version = version_of(int(headers.magic[i]))
@@ -104,10 +106,10 @@ class OrderCheck(Check):
         )
 
     def _is_misnamed(self, base: int | None) -> bool:
-        """Return whether the segment named by the base offset ``base`` has a wrong name: its first
-        batch begins at or after the base offset of the segment that follows it. Return False if
-        ``base`` is None, no segment follows, or the segment ``base`` has no readable batch. Raise
-        FileNotFoundError if the file of the segment ``base`` is gone.
+        """Return whether the segment named by the base offset ``base`` has a wrong name. It has if
+        its first batch begins at or after the base offset of the segment that follows it. Return
+        False if ``base`` is None, no segment follows, or the segment ``base`` has no readable
+        batch. Raise FileNotFoundError if the file of the segment ``base`` is gone.
 
         That segment has a finding of its own.
         """
@@ -120,7 +122,8 @@ class OrderCheck(Check):
 
     def _read_first_offset(self, base: int) -> int | None:
         """Return the first offset of the first batch of the segment named by the base offset
-        ``base``; None if it has no readable batch. Raise FileNotFoundError if the file is gone.
+        ``base``: 0 if its header has none, None if the file has no readable batch. Raise
+        FileNotFoundError if the file is gone.
         """
         path = self.context.partition.directory / f"{base:020d}.log"
         reader = SegmentReader(path, policy=Policy.SALVAGE, records=False, rescue=False)
@@ -156,8 +159,9 @@ class OrderCheck(Check):
 
     def _overlap_finding(self, scanned: ScannedSegment, high: range) -> Finding:
         """Return the ``segments_overlap`` error about the last batches (indexes ``high``), whose
-        offsets reach into the next segment; ``offset_too_far`` if there is no next segment, or
-        their first offset is more than MAX_RELATIVE above the base offset.
+        offsets reach into the next segment. Return ``offset_too_far`` instead if there is no next
+        segment, or their first offset is more than MAX_RELATIVE above the base offset. Raise
+        FileNotFoundError if the next segment is gone.
         """
         headers = scanned.headers
         first, last = int(headers.first[high[0]]), int(headers.last[high[-1]])
@@ -179,9 +183,10 @@ class OrderCheck(Check):
         self, scanned: ScannedSegment, next_base: int, high: range
     ) -> tuple[str, str | None]:
         """Return meaning and remedy (None: that of the catalog) of the overlap with the next
-        segment, which has the base offset ``next_base``: the name of the next segment is wrong, this
-        file is a copy or has a wrong name, or only its last batches (indexes ``high``) are too high.
-        Raise FileNotFoundError if the next segment is gone.
+        segment, which has the base offset ``next_base``. The name of that segment is wrong if its
+        first batch begins after the last offset of this one. Else this file is a copy or has a
+        wrong name if all of its batches are in ``high`` (their indexes), or only these last batches
+        are too high. Raise FileNotFoundError if the next segment is gone.
         """
         headers = scanned.headers
         first, last = int(headers.first[high[0]]), int(headers.last[high[-1]])
@@ -203,7 +208,7 @@ class OrderCheck(Check):
         )
 
     def _far_finding(self, scanned: ScannedSegment, high: range, first: int, last: int) -> Finding:
-        """Return the ``offset_too_far`` error about the last batches (indexes ``high``), whose
+        """Return the ``offset_too_far`` error about the last batches (indexes ``high``). Their
         offsets ``first`` to ``last`` (included) are too far above the base offset for the four
         bytes of an index entry.
         """
@@ -218,10 +223,10 @@ class OrderCheck(Check):
         )
 
     def _check_order(self, scanned: ScannedSegment) -> Iterator[Finding]:
-        """Yield an error for each batch that is not in offset order, at most MAX_BATCHES:
+        """Yield an error for each batch that is not in offset order, at most MAX_BATCHES. It is
         ``offsets_reversed`` if its last offset is below its first, ``batch_twice`` if an ordered
-        batch has the same offsets and size, else ``offsets_not_rising``. Skip batches whose offsets
-        belong to other segments.
+        batch has the same offsets and size, else ``offsets_not_rising``. Batches whose offsets
+        belong to other segments are skipped.
         """
         headers, placed = scanned.headers, scanned.placed
         odd = np.flatnonzero(~placed & ~scanned.outside).tolist()
@@ -246,9 +251,9 @@ class OrderCheck(Check):
             )
 
     def _describe_reversed(self, scanned: ScannedSegment, i: int) -> str:
-        """Return two sentences about the batch with the index ``i``, whose last offset is below its
-        first: both offsets; then that its checksum is valid, and its number of records (left out if
-        unknown).
+        """Return the sentences about the batch with the index ``i``, whose last offset is below its
+        first. They name both offsets, that its checksum is valid, and its number of records unless
+        that is unknown.
         """
         headers = scanned.headers
         count = int(headers.count[i])
@@ -283,8 +288,8 @@ class OrderCheck(Check):
 
 def _describe_name(count: int, is_misnamed: bool) -> str:
     """Return the sentence about a segment whose first ``count`` batches have offsets below the base
-    offset in its name: that the name is wrong if ``is_misnamed``, else that these batches are
-    misplaced or have a wrong base offset in their headers.
+    offset in its name. It says that the name is wrong if ``is_misnamed``, else that these batches
+    are misplaced or have a wrong base offset in their headers.
     """
     if is_misnamed:
         return "The offsets of its batches follow each other, so the name is probably wrong."
@@ -303,7 +308,9 @@ def _ascends(headers: Any, start: int) -> bool:
     return bool((headers.first[begin + 1 :] > headers.last[begin:-1]).all())
 
 
-def _sum_records(headers: Any, those: Iterable[int]) -> int | None:
-    """Return the sum of the record counts of the batches ``those``; None if one of them is unknown."""
-    counts = [int(headers.count[i]) for i in those]
+def _sum_records(headers: Any, batches: Iterable[int]) -> int | None:
+    """Return the sum of the record counts of some batches (indexes); None if one of them is
+    unknown, or there are none.
+    """
+    counts = [int(headers.count[i]) for i in batches]
     return None if min(counts, default=-1) < 0 else sum(counts)

@@ -30,10 +30,11 @@ Claim = tuple[str, bytes]
 def check_duplicates_and_ids(
     partitions: Iterable[Partition], clusters: Clusters
 ) -> Iterator[Finding]:
-    """Yield, for each log directory, ``partition_twice`` for further directories of one partition,
-    and ``topic_id`` for topic ids in partition.metadata that partitions of the topic contradict or
-    that two topics share. Only live partitions whose directory name matches are compared, and ids
-    only of topics that the metadata (``clusters`` returns it for a directory) does not know.
+    """Yield ``partition_twice`` for further directories of one partition, and ``topic_id`` for
+    topic ids that others contradict. Each log directory is checked by itself. Ids contradict each
+    other if one topic has two, or two topics share one. Only live partitions whose directory name
+    matches are compared, and ids only of topics that the metadata (``clusters`` returns it for a
+    directory) does not know.
 
     Topics whose id is in the cluster metadata are left to :class:`~kafka_log.inspect.check.names.NameCheck`.
     """
@@ -71,9 +72,9 @@ def _find_duplicates(partitions: list[Partition]) -> Iterator[Finding]:
 
 def _find_contradicting_ids(partitions: list[Partition], cluster: Cluster) -> Iterator[Finding]:
     """Yield a ``topic_id`` error for each partition whose topic id at least as many partitions
-    contradict as have it: by another id for the topic, or the same id for another topic. Skip
-    partitions without a readable partition.metadata, and topics whose id is in the cluster
-    metadata.
+    contradict as have it. They contradict it by another id for the topic, or the same id for
+    another topic. Partitions without a readable partition.metadata, and topics whose id is in the
+    cluster metadata, are skipped.
 
     If neither side has a majority, each partition has a finding.
     """
@@ -114,8 +115,9 @@ def check_exchanged(
     partitions: Iterable[Partition], clusters: Clusters, engine: Engine
 ) -> Iterator[Finding]:
     """Yield a ``partitions_exchanged`` warning for each partition whose sampled keys all belong to
-    one other partition here, whose keys belong elsewhere too. Skip internal topics (``__``), topics
-    with one partition here, and partitions with fewer than MIN_KEYS different readable keys.
+    one other partition here, whose keys belong elsewhere too. Only live partitions are compared,
+    without internal topics (``__``), topics with one partition here, and partitions with fewer than
+    MIN_KEYS different readable keys. Unreadable files are skipped.
 
     The default partitioner of Kafka's producers decides where a key belongs. The files in exchanged directories
     agree with each other, so only keys show the exchange.
@@ -151,10 +153,10 @@ def check_exchanged(
 
 
 def _home_partition(partition: Partition, count: int, engine: Engine) -> int | None:
-    """Return the one other partition that all keys in the first SAMPLE_BYTES of a partition's first
-    segment with bytes belong to, by the default partitioner for ``count`` partitions. Return None
-    if they belong to this one or to several, there are fewer than MIN_KEYS different keys, or all
-    segments are empty. Damage and an unreadable file are skipped.
+    """Return the one other partition that all sampled keys of a partition belong to, by the default
+    partitioner for ``count`` partitions. The sample is the first SAMPLE_BYTES of its first segment
+    with bytes. Return None if the keys belong to this one or to several, there are fewer than
+    MIN_KEYS different keys, or all segments are empty. Damage and an unreadable file are skipped.
     """
     segment = next((s for s in partition.segments if s.size), None)
     if segment is None:

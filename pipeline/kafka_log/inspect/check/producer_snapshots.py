@@ -35,10 +35,10 @@ class SnapshotCheck(EndCheck):
             yield from self.report_beyond_end("snapshot_beyond_end", path, what, offset)
 
     def _check_file(self, path: Path, offset: int) -> Iterator[Finding]:
-        """Yield at most one warning about a producer snapshot: ``snapshot_damaged`` if it is too
-        large or cannot be parsed, ``snapshot_offset`` for the first producer with an offset not
-        below ``offset``, that in the file name. Yield nothing if the file no longer exists. Raise
-        OSError if it cannot be read.
+        """Yield at most one warning about a producer snapshot. It is ``snapshot_damaged`` if the
+        file is too large or cannot be parsed, ``snapshot_offset`` for the first producer with an
+        offset not below ``offset``, that in the file name. Yield nothing if the file no longer
+        exists. Raise OSError if it cannot be read.
         """
         try:
             entries = PRODUCER_SNAPSHOT.parse(read_small_file(path), file=os.fspath(path)).entries

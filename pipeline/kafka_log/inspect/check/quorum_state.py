@@ -55,10 +55,10 @@ class QuorumStateCheck(Check):
             )
 
     def _check_directory_id(self, path: Path, directory: Path) -> Iterator[Finding]:
-        """Yield a ``meta_properties`` finding if meta.properties has a node id but no directory id:
-        an error if the node is a voter in a dynamic quorum (version 1 of quorum-state), else a
-        warning if the metadata assigns its partitions to directory ids. Yield nothing if
-        quorum-state or meta.properties is missing or invalid.
+        """Yield a ``meta_properties`` finding if meta.properties has a node id but no directory id.
+        It is an error if the node is a voter in a dynamic quorum (version 1 of quorum-state), else
+        a warning if the metadata assigns its partitions to directory ids. Yield nothing otherwise,
+        and if quorum-state or meta.properties is missing or invalid.
 
         Voters of a dynamic quorum are identified by their directory ids. Brokers that do not support it write none.
         """

@@ -13,8 +13,9 @@ from kafka_log.segment.repair.segment_repair import repair_headers, repair_range
 
 
 def describe_range_repairs(scanned: ScannedSegment, run: Lost) -> dict[int, str]:
-    """Return a sentence for each batch of a lost range that can be repaired, or for which several
-    repairs are possible, by its position. Raise OSError if the segment cannot be opened.
+    """Return sentences about the batches of a lost range that can be repaired, or for which several
+    repairs are possible, by byte position. Raise UnreadableError (an OSError) if the segment cannot
+    be opened.
     """
     with _reading(scanned) as (read, size):
         answers = list(repair_range(read, run, size, str(scanned.segment.path)))
@@ -22,8 +23,8 @@ def describe_range_repairs(scanned: ScannedSegment, run: Lost) -> dict[int, str]
 
 
 def describe_header_repairs(scanned: ScannedSegment) -> dict[int, str]:
-    """Return a sentence for each batch with a valid checksum whose header can be repaired, by its
-    position. Raise OSError if the segment cannot be opened.
+    """Return sentences about the batches with a valid checksum whose header can be repaired, by
+    byte position. Raise UnreadableError (an OSError) if the segment cannot be opened.
     """
     segment = scanned.segment
     base = segment.base_offset if segment.has_canonical_name else None
@@ -42,8 +43,9 @@ def _describe(answer: Repair | NoRepair) -> str:
 
 @contextmanager
 def _reading(scanned: ScannedSegment) -> Iterator[tuple[Read, int]]:
-    """Open a segment, and give a function that reads its bytes, zeros in place of unreadable ones,
-    and its size.
+    """Open a segment for the ``with`` block, and give a function that reads bytes at a position,
+    zeros in place of unreadable ones, and the size of the file. Raise UnreadableError (an OSError)
+    if it cannot be opened.
     """
     with open_segment(scanned.segment.path, is_listed=True) as file:
         size = size_of(file)

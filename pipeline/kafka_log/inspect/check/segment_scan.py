@@ -153,7 +153,7 @@ def scan_segment(
     """Return the ScannedSegment that the next of ``pieces`` describe, up to the last piece of the
     segment, and report their bytes to ``reading.advance``. ``next_base`` is the base offset of the
     next segment, None if there is none. Raise the OSError that ended the reading, such as
-    FileNotFoundError.
+    FileNotFoundError, also if the file is gone before its end is judged.
     """
     parts: list[Arrays] = []
     refused: list[RefusedBatch] = []
@@ -191,10 +191,11 @@ def is_active(segment: Segment, next_base: int | None) -> bool:
 
 
 def find_tail_kind(segment: Segment, run: Lost, may_grow: bool) -> str | None:
-    """Return ``zero_tail`` if the lost range ``run`` is all zeros; ``torn_tail`` if it has less
-    than a batch header, or its batch ends after it or (if ``may_grow``: a broker appends to the
-    segment) in zeros up to its end; else None, which is other damage. Raise OSError if the file
-    cannot be opened.
+    """Return the kind of an incomplete end, the lost range ``run``; None for other damage. It is
+    ``zero_tail`` if all of it is zeros, ``torn_tail`` if it has less than a batch header or its
+    batch ends after it. If ``may_grow`` (a broker appends to the segment), a batch that ends in
+    zeros up to the end of the range is torn too. Raise OSError if the file cannot be opened or
+    read.
     """
     with segment.path.open("rb") as file:
         if is_zeros(file, run.start, run.end):
@@ -216,9 +217,9 @@ def find_tail_kind(segment: Segment, run: Lost, may_grow: bool) -> str | None:
 
 
 def _find_refused(batch: Batch) -> list[RefusedBatch]:
-    """Return a list with one RefusedBatch: for a message of the batch with a wrong checksum, else
-    for the last problem of decoding, else for the first rule of brokers that it breaks. Return
-    ``[]`` if none applies.
+    """Return a list with one RefusedBatch, ``[]`` if the batch has no problem. The problem is a
+    message of the batch with a wrong checksum, else the last problem of decoding, else the first
+    rule of brokers that it breaks.
     """
     problems = list(batch.problems)
     problems += [Problem("crc", r.crc_error) for r in batch.records if r.crc_error is not None][:1]

@@ -89,10 +89,10 @@ class SequenceCheck(Check):
         self, scanned: ScannedSegment, key: tuple[int, int], rows: list[int], missing: Any
     ) -> Iterator[Finding]:
         """Yield findings about the batches ``rows`` of one producer id and epoch (``key``), each
-        compared with the one before: ``sequences_twice`` if it begins at or before the last
-        sequence number, ``sequences_missing`` if it skips numbers and ``missing`` is equal for
-        both. ``missing`` has, for each batch of the segment, how many offsets from 0 on are missing
-        before it in total.
+        compared with the one before. A batch has ``sequences_twice`` if it begins at or before the
+        last sequence number, and ``sequences_missing`` if it skips numbers and ``missing`` is equal
+        for both. ``missing`` has, for each batch of the segment, how many offsets from 0 on are
+        missing before it in total.
         """
         for row in rows:
             first, last = (
@@ -172,10 +172,10 @@ class SequenceCheck(Check):
         before: LastBatch,
     ) -> Iterator[Finding]:
         """Yield the finding ``code`` about the batch ``row`` of the producer ``key`` (id, epoch),
-        with the words ``what``: a note if its timestamp and that of ``before`` are a day or more
-        apart, after which brokers forget a producer, else a warning. ``records`` is None, because
-        the records at the offsets of the batch are there. Yield nothing if the partition has
-        MAX_FINDINGS already.
+        with the words ``what``. It is a note if its timestamp and that of ``before`` are a day or
+        more apart, after which brokers forget a producer, else a warning. ``records`` is None,
+        because the records at the offsets of the batch are there. Yield nothing if the partition
+        has MAX_FINDINGS already.
         """
         self.reported += 1
         if self.reported > MAX_FINDINGS:

@@ -137,9 +137,10 @@ def check_partitions(
     advance: Count = ignore,
     judged: Count = ignore,
 ) -> Iterator[Finding]:
-    """Yield the findings that ``wanted`` selects: about log directories first, then about duplicate
-    directories and topic ids, then partition by partition, and about exchanged directories last.
-    The arguments are those of :func:`check_table`.
+    """Yield the findings that ``wanted`` selects; the arguments are those of :func:`check_table`.
+    Findings about log directories come first, then those about duplicate directories and topic ids,
+    then partition by partition, and about exchanged directories last. A file that cannot be read
+    becomes a finding, and does not raise.
     """
     clusters: Clusters = cache(Cluster)  # reads the metadata of a directory once
     included = frozenset(segment.state for p in partitions for segment in p.segments)
@@ -303,9 +304,10 @@ def _check_segment_again(
 
 
 def _keep_repeated(found: Sequence[Finding], again: Sequence[Finding]) -> list[Finding]:
-    """Return the findings of ``found`` that ``again`` has with the same severity, id, path, byte
-    and first offset; then those of ``again`` about unreadable files that ``found`` does not have.
-    Findings of ``found`` about unreadable files are always kept.
+    """Return the findings of ``found`` that a second pass (``again``) confirms. These are the ones
+    that ``again`` has with the same severity, id, path, byte and first offset, and all about
+    unreadable files. The findings of ``again`` about unreadable files that ``found`` does not have
+    follow.
     """
     places = {_identity(finding) for finding in again}
     return [
@@ -335,7 +337,7 @@ def _report_unreadable(
 def _io_error(
     path: Path, error: OSError, topic: str | None = None, partition: int | None = None
 ) -> Finding:
-    """Return the finding about a file that could not be read: the note ``file_gone`` for
+    """Return the finding about a file that could not be read. It is the note ``file_gone`` for
     FileNotFoundError, else the error ``io_error`` with the message of the operating system.
     ``topic`` and ``partition`` are None for a file of no partition.
     """
@@ -361,10 +363,10 @@ def is_selected(finding: Finding, wanted: Selection) -> bool:
 
 
 def is_selected_in_segment(finding: Finding, wanted: Selection, scanned: ScannedSegment) -> bool:
-    """Return whether a finding about a segment is selected by its offsets and producer, and a batch
-    with its offsets may have a record of the selected timestamps and producers. Return True if its
-    first offset is unknown, or no batch with its offsets was read. A contradictory batch header
-    excludes nothing.
+    """Return whether a finding about a segment is selected. Its offsets and producer must be, and a
+    batch with its offsets may have a record of the selected timestamps and producers. Return True
+    for these if its first offset is unknown, or no batch with its offsets was read. A contradictory
+    batch header excludes nothing.
     """
     headers = scanned.headers
     concerned = np.zeros(len(headers), np.bool_)

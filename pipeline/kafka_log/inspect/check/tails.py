@@ -88,8 +88,8 @@ class TailCheck(Check):
         )
 
     def _judge_loss(self, end: int) -> str:
-        """Return the remedy for an active segment after a crash: whether committed records may be
-        missing from the offset ``end`` on, by the high watermark in the checkpoint file.
+        """Return the remedy for an active segment after a crash. It says whether committed records
+        may be missing from the offset ``end`` on, by the high watermark in the checkpoint file.
         """
         known = self.context.broker.offset(HIGH_WATERMARK, self.context.key)
         of = f"({HIGH_WATERMARK}, written every five seconds)"

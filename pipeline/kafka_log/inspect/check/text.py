@@ -31,9 +31,9 @@ def format_findings(table: pa.Table, width: int | None) -> str:
 
 
 def _paragraph(row: dict[str, Any], width: int | None) -> str:
-    """Return the lines about one finding: severity, id and partition; then file, byte, offsets and
-    records at risk, as far as known; then meaning and remedy, wrapped at ``width`` characters
-    (None: not wrapped). Unprintable characters are escaped.
+    """Return the lines about one finding as one text. The first has severity, id and partition; the
+    second file, byte, offsets and records at risk, as far as known; meaning and remedy follow,
+    wrapped at ``width`` characters (None: not wrapped). Unprintable characters are escaped.
     """
     where = "" if row["topic"] is None else f" in {row['topic']}-{row['partition']}"
     lines = [f"{row['severity']}: {row['code']}{where}", _INDENT + describe_place(row)]
@@ -43,9 +43,9 @@ def _paragraph(row: dict[str, Any], width: int | None) -> str:
 
 
 def describe_place(row: Mapping[str, Any]) -> str:
-    """Return where the finding in a table row is: file, byte, offsets (``from offset N`` if there
-    is no last one) and the largest number of records lost or at risk, without those that are None;
-    no offsets if the first one is None.
+    """Return where the finding in a table row is: file, byte, offsets, and the largest number of
+    records lost or at risk. What is None is left out: without a last offset it is ``from offset
+    N``, without a first one there are no offsets.
     """
     place = [row["file"] if row["byte"] is None else f"{row['file']}, byte {row['byte']}"]
     first, last = row["first_offset"], row["last_offset"]

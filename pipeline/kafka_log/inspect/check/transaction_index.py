@@ -130,10 +130,10 @@ class TransactionIndexCheck(Check):
                     self.open_at_start[producer] = one.first_offset
 
     def _read_entries(self, path: Path) -> Iterator[Entry | Finding]:
-        """Yield the entries of the index, with findings among them: ``txnindex_order`` before an
-        entry whose last offset does not ascend, ``txnindex_length`` about an incomplete entry at
-        the end, and ``txnindex_entry`` about one that cannot be parsed, which ends the reading.
-        Raise OSError if the file cannot be read.
+        """Yield the entries of the index, with findings among them. These are ``txnindex_order``
+        before an entry whose last offset does not ascend, ``txnindex_length`` about an incomplete
+        entry at the end, and ``txnindex_entry`` about one that cannot be parsed, which ends the
+        reading. Raise OSError if the file cannot be read.
         """
         position, before = 0, -1
         with open_regular(path, -1) as file:
@@ -171,10 +171,11 @@ class TransactionIndexCheck(Check):
     def _compare_entries(
         self, scanned: ScannedSegment, path: Path, entries: list[Entry], markers: Markers
     ) -> Iterator[Finding]:
-        """Yield a ``txnindex_entry`` error for each entry whose last offset is not in the segment,
-        whose offsets are negative or descend, or that :meth:`_describe_mismatch` describes. Skip
-        entries for batches that other findings report as missing or misplaced, and entries after
-        what was read if a broker may append to the segment.
+        """Yield a ``txnindex_entry`` error for each entry that does not fit the batches. It does
+        not fit if its last offset is not in the segment, its offsets are negative or descend, or
+        :meth:`_describe_mismatch` describes it. Entries for batches that other findings report as
+        missing or misplaced are skipped, and entries after what was read if a broker may append to
+        the segment.
         """
         base = scanned.segment.base_offset
         elsewhere = {*scanned.headers.last[scanned.outside].tolist()}

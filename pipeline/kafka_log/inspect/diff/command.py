@@ -40,8 +40,8 @@ def run_command(options: argparse.Namespace) -> int:
     """Compare the logs A and B and print the differences. Return 1 if a verdict is ``parted``,
     ``missing`` or ``damaged``, or if a partition cannot be read (its error is printed), else 0.
     Raise DirectoryError if a path holds no log, or several directories of a side hold one
-    partition; NotFoundError if a selected topic or partition does not exist; OSError if a segment
-    disappears.
+    partition; NotFoundError if a selected topic or partition does not exist; UnreadableError if
+    retention deletes a segment meanwhile.
     """
     options.paths = [options.a]
     bad = False

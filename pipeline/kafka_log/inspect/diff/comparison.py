@@ -72,8 +72,9 @@ def compare_partitions(
     partition_a: Partition, partition_b: Partition, advance: Advance
 ) -> Comparison:
     """Compare the records of two partitions, A and B, by offset and return the result. Damage and
-    unreadable files do not raise: they are skipped, and listed in the sides of the result. Topic
-    and number need not be the same. Raise OSError if a segment disappears while it is read.
+    unreadable files are skipped, and listed in the sides of the result. Topic and number need not
+    be the same. Raise UnreadableError (an OSError) if retention deletes a segment while
+    transactions are read.
 
     Memory: the batch headers of a chunk of each log, and a chunk of records where they differ.
 
@@ -95,8 +96,8 @@ class _Comparer:
 
     def compare(self) -> Comparison:
         """Compare both logs from start to end, and return the result. Damaged batches and
-        unreadable files are skipped and listed in the sides. Raise OSError if a segment disappears
-        while it is read.
+        unreadable files are skipped and listed in the sides. Raise UnreadableError if retention
+        deletes a segment while transactions are read.
         """
         low = _LOWEST
         while True:
@@ -119,8 +120,8 @@ class _Comparer:
 
     def _count_missing(self) -> None:
         """Judge the records that each side lacks inside its log, after both logs were read, and add
-        them to its counts as cleaned (removed by compaction) or missing. Raise OSError if a segment
-        has disappeared.
+        them to its counts as cleaned (removed by compaction) or missing. Raise UnreadableError if
+        retention deletes a segment meanwhile.
         """
         for name, counts in (("a", self.found.a), ("b", self.found.b)):
             settled = self.not_in[name].settle()
@@ -131,10 +132,11 @@ class _Comparer:
     def _find_unequal_batches(
         self, low: int, high: int | None
     ) -> Iterator[tuple[Any, Any, int, int | None, Any]]:
-        """Yield, for each range of offsets between runs of equal batches, from ``low`` to ``high``
-        (excluded; None: open): batches of A and of B, first and end offset, and positions of equal
-        batches among those of A. Count the records of the runs as equal. A run of at most SHORT
-        bytes is yielded too, unless it begins or ends both sides.
+        """Yield the unequal batches with offsets from ``low`` to ``high`` (excluded; None: open),
+        one item for each range of offsets between runs of equal ones. An item has batches of A and
+        of B, first and end offset, and positions of equal batches among those of A. The records of
+        the runs are counted as equal. A run of at most SHORT bytes is yielded too, unless it begins
+        or ends both sides.
         """
         a, b = self.a.headers, self.b.headers
         if high is not None:
@@ -166,8 +168,8 @@ class _Comparer:
     def _compare(self, a: Any, b: Any, low: int, high: int | None, equal: Any) -> None:
         """Compare the records of unequal batches with offsets from ``low`` (included) to ``high``
         (excluded; None: no end), and add equal, different and lacking records to the counts.
-        ``equal`` are the positions in A of batches that B has byte for byte. Raise OSError if a
-        segment has disappeared.
+        ``equal`` are the positions in A of batches that B has byte for byte. Raise UnreadableError
+        if retention deletes a segment while transactions are read.
         """
         a = self._drop_outside(a, low, self.b, self.found.b) if not len(b) else a
         b = self._drop_outside(b, low, self.a, self.found.a) if not len(a) else b
@@ -191,10 +193,10 @@ class _Comparer:
                 found.joins |= found.last is not None and one.last_same > found.last
 
     def _drop_outside(self, batches: Any, low: int, other: Side, counts: Counts) -> Any:
-        """Return the batches without those that lie before the start of the other log, or after its
-        end once it was read to the end, and count the records of the dropped ones as trimmed or
-        behind. Return all of them if different records were found before or the other log is
-        damaged. A batch that begins before ``low`` is kept.
+        """Return the batches that may lie inside the other log, and count the records of the
+        dropped ones. A batch before the start of that log counts as trimmed, one after its end
+        (once it was read to the end) as behind. Return all of them if different records were found
+        before or the other log is damaged. A batch that begins before ``low`` is kept.
         """
         if not len(batches) or self.found.first is not None or other.damage:
             return batches
@@ -207,10 +209,10 @@ class _Comparer:
 
     def _count_lacking(self, rows: Any, other: Side, counts: Counts, name: str) -> None:
         """Add the records ``rows``, which the side ``other`` lacks, to its ``counts`` by the first
-        reason that applies: parted (after the first different record), damaged, trimmed (before the
-        start of ``other``) or behind (after its end, once it was read to the end). Keep the rest to
-        judge as cleaned or missing at the end. ``name`` is the letter of ``other``, ``"a"`` or
-        ``"b"``.
+        reason that applies. The reasons are parted (after the first different record), damaged,
+        trimmed (before the start of ``other``) and behind (after its end, once it was read to the
+        end). The rest is kept to judge as cleaned or missing at the end. ``name`` is the letter of
+        ``other``, ``"a"`` or ``"b"``.
         """
         if not rows.num_rows:
             return

@@ -96,8 +96,8 @@ def _describe_parted(row: Row, comparison: Comparison, _: str, __: str) -> Expla
 
 def _copy_partition(row: Row, here: str, other: str) -> str:
     """Return the steps by which the broker of the side ``here`` (``"A"`` or ``"B"``) copies the
-    partition from that of ``other`` (the other letter), which has to lead it: stop the broker, move
-    its directory in ``row`` away, and start it.
+    partition from that of ``other`` (the other letter). The other broker has to lead the partition;
+    this one is stopped, its directory in ``row`` moved away, and it is started again.
     """
     directory = row[f"directory_{here.lower()}"]
     return (
@@ -108,9 +108,9 @@ def _copy_partition(row: Row, here: str, other: str) -> str:
 
 def _describe_missing(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return meaning and remedy for records that the side ``here`` (``"A"`` or ``"B"``) lacks
-    inside its log, although no compaction removes them: their number and first offset. Remedy: let
-    the broker of ``here`` copy the partition from that of ``other`` (the other letter), after its
-    directory, which ``row`` names, was moved away.
+    inside its log, although no compaction removes them. The meaning has their number and first
+    offset. Remedy: let the broker of ``here`` copy the partition from that of ``other`` (the other
+    letter), after its directory, which ``row`` names, was moved away.
     """
     lacks = comparison.a if here == "A" else comparison.b
     return (
@@ -141,8 +141,9 @@ def _describe_damaged(row: Row, comparison: Comparison, here: str, other: str) -
 
 def _describe_behind(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return meaning and remedy for the side ``here`` (``"A"`` or ``"B"``), whose log ends before
-    that of ``other`` (the other letter): the number of records it lacks and both end offsets.
-    Remedy: nothing if it is a follower, which fetches them. ``comparison`` is not used.
+    that of ``other`` (the other letter). The meaning has the number of records it lacks and both
+    end offsets. Remedy: nothing if it is a follower, which fetches them. ``comparison`` is not
+    used.
     """
     ends = row[f"end_{here.lower()}"], row[f"end_{other.lower()}"]
     count = row[f"behind_{here.lower()}"]

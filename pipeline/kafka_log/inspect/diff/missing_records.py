@@ -69,7 +69,8 @@ class MissingRecords:
     def add(self, rows: pa.RecordBatch) -> None:
         """Add records that ``has`` has and ``lacks`` does not, in offset order. Records without a
         key count as missing at once, those of aborted transactions as uncertain; markers and other
-        records wait for :meth:`settle`. Raise OSError if a segment of ``has`` has disappeared.
+        records wait for :meth:`settle`. Raise UnreadableError if retention deletes a segment of
+        ``has`` while its transactions are read.
         """
         offsets = numbers(rows, "offset")
         control = numbers(rows, "is_control")
@@ -91,7 +92,8 @@ class MissingRecords:
     def settle(self) -> Settled:
         """Return how many of the added records are cleaned and how many are missing, by reading the
         side that lacks them again. Uncertain records count as missing if others are missing and no
-        record was cleaned for its key, else as cleaned. Raise OSError if a segment has disappeared.
+        record was cleaned for its key, else as cleaned. Raise UnreadableError if retention deletes
+        a segment meanwhile.
         """
         self._merge()
         self._settle_keys()
@@ -159,7 +161,8 @@ class MissingRecords:
         """Read the side that lacks the records again, and count all records of each key as cleaned
         or missing. They are cleaned if that side has a later record of the key, or the last is a
         tombstone before all tombstones there, and it keeps no older record that the cleaner would
-        have removed too. Raise OSError if a segment has disappeared.
+        have removed too. Raise UnreadableError if retention deletes a segment while transactions
+        are read.
         """
         keys = self._keys
         if not len(keys):
@@ -195,8 +198,7 @@ class MissingRecords:
     def _read_keys(self, values: bool) -> Iterator[pa.RecordBatch]:
         """Yield the data records with a key of the side that lacks some, in batches that are not
         empty, with the columns offset, key, producer_id and is_transactional, and value if
-        ``values``. Damaged batches and unreadable files are skipped. Raise OSError if a segment
-        disappears while it is read.
+        ``values``. Damaged batches and unreadable files are skipped.
         """
         side = Side(self.lacks.partition, lambda _: None)
         columns = ("offset", "key", "producer_id", "is_transactional", *["value"] * values)
@@ -212,9 +214,9 @@ class MissingRecords:
     # ------------------------------------------------------------ markers
 
     def _settle_markers(self, markers: Any) -> None:
-        """Count each marker (producer id, offset) as missing if the last transactional batch of its
-        producer before it, on the side that lacks it, has data; else (a marker, or no batch) as
-        uncertain.
+        """Count each marker (producer id, offset) as missing or uncertain. It is missing if the
+        last transactional batch of its producer before it, on the side that lacks it, has data. It
+        is uncertain if that batch is a marker, or there is none.
         """
         found = self._find_transactions(np.unique(markers[:, 0]))
         for producer, offset in markers.tolist():
@@ -226,9 +228,10 @@ class MissingRecords:
                 self._count_doubtful(1, offset)
 
     def _find_transactions(self, producers: Any) -> dict[int, tuple[Any, Any]]:
-        """Return, for each of ``producers``, the first offsets of its transactional batches with
-        records on the side that lacks the markers, and a mask that is True for data and False for
-        markers. Damage is skipped.
+        """Return the transactional batches with records of each of ``producers`` on the side that
+        lacks the markers. They are given as their first offsets, and a mask that is True for data
+        and False for markers; both are empty for a producer without such batches. Damage is
+        skipped.
         """
         side = Side(self.lacks.partition, lambda _: None)
         parts = []
@@ -246,7 +249,9 @@ class MissingRecords:
 
 
 def _aborted(side: Side) -> Aborted:
-    """Return the aborted transactions of a side."""
+    """Return the aborted transactions of a side. Damage and unreadable files are skipped. Raise
+    UnreadableError if retention deletes a segment meanwhile.
+    """
     found = read_transactions(side.segments, Policy.SALVAGE, damage_raises=False)
     return Aborted((t.producer_id, t.first_offset, t.last_offset) for t in found.aborted)
 

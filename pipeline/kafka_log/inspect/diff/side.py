@@ -117,8 +117,8 @@ class Side:
 
     def load(self) -> None:
         """Append the headers of the next valid batches of the log to ``headers``; set ``done`` if
-        there are no more. A segment that cannot be read is added to ``damage`` and does not raise.
-        Raise OSError if a segment disappears while it is read.
+        there are no more. A segment that cannot be read, or is gone, is added to ``damage`` and
+        does not raise.
         """
         rows = next(self._parts, None)
         if rows is None:
@@ -230,7 +230,7 @@ class Side:
         self, segment: Segment, reader: BlockReader, known: int, at: int, bound: int | None
     ) -> None:
         """Append the lost ranges from byte ``at`` to the end of a segment to ``damage``, except an
-        incomplete tail that a broker truncates; ``bound`` is the next base offset (None: unknown).
+        incomplete tail that a broker truncates. ``bound`` is the next base offset (None: unknown).
         Add reasons to the damage of the segment (from index ``known`` on) that has none.
         """
         end = reader.end
@@ -248,8 +248,8 @@ class Side:
 
 def _header_rows(part: Block | Batch, segment: int) -> Any:
     """Return the headers of a block or a single batch as an array of HEADER, with ``segment`` as
-    the index of the file; an empty array for a batch without a base offset. A last offset that is
-    too large becomes MAX_OFFSET.
+    the index of the file. The array is empty for a batch without a base offset. A last offset that
+    is too large becomes MAX_OFFSET.
     """
     if isinstance(part, Batch):
         if part.base_offset is None:
@@ -279,7 +279,7 @@ def _array(values: list[Any]) -> Any:
 
 
 def _ascending_mask(rows: Any, start: int | None, bound: int | None) -> Any:
-    """Return a mask of the batches to keep: their own offsets do not descend, begin at ``start`` or
+    """Return a mask of the batches to keep. Their own offsets do not descend, begin at ``start`` or
     above (None: 0), end before ``bound`` (None: no limit) and below MAX_OFFSET, and do not overlap.
     Of two that overlap, drop the later one if it also overlaps the kept one before both, else the
     earlier one.
@@ -316,9 +316,10 @@ def adjacent_batches(rows: Any) -> Iterator[Any]:
 
 
 def join_logs(partitions: Iterable[Partition]) -> list[Partition]:
-    """Return one Partition for each topic and number. Its segments are those of its log in the
-    first directory in the first state (live before others), lowest first; before them come the
-    segments of other directories and states that begin below. Metadata snapshots are left out.
+    """Return one Partition for each topic and number, with the segments of all its copies so that
+    no offset comes twice. They are those of the first directory in the first state (live before
+    others), lowest first; before them come the segments of other directories and states that begin
+    below. Metadata snapshots are left out.
 
     Live segments count first. Segments of other states, in the order of STATES, only add offsets
     before these, so that no offset comes twice.
@@ -329,30 +330,30 @@ def join_logs(partitions: Iterable[Partition]) -> list[Partition]:
     return [_join_log(those) for those in found.values()]
 
 
-def _join_log(those: list[Partition]) -> Partition:
-    """Return the first of the copies ``those`` of a partition, with segments of all: the live ones
-    of the first directory, before them those of the next directories and states that have lower
-    base offsets.
+def _join_log(copies: list[Partition]) -> Partition:
+    """Return the first of several ``copies`` of a partition, with segments of all of them. The live
+    ones of the first directory come last; before them come those of the next directories and states
+    that have lower base offsets.
     """
     segments: tuple[Segment, ...] = ()
-    for group in _groups(those):
+    for group in _groups(copies):
         start = segments[0].base_offset if segments else None
         before = (
             s for s in group if start is None or (s.has_offset_in_name and s.base_offset < start)
         )
         segments = (*before, *segments)
-    return replace(those[0], segments=segments)
+    return replace(copies[0], segments=segments)
 
 
-def _groups(those: list[Partition]) -> Iterator[list[Segment]]:
-    """Yield the segments of each state and directory as a list: states in the order of STATES (live
-    first), then directories by path. Metadata snapshots are left out.
+def _groups(copies: list[Partition]) -> Iterator[list[Segment]]:
+    """Yield the segments of each state and directory of ``copies`` as a list: states in the order
+    of STATES (live first), then directories by path. Metadata snapshots are left out.
     """
 
     def sort_key(segment: Segment) -> tuple[int, Path]:
         """Return the index of the state, and the directory, of a segment."""
         return STATES.index(segment.state), segment.path.parent
 
-    every = [s for partition in those for s in partition.segments if s.state != "snapshot"]
+    every = [s for partition in copies for s in partition.segments if s.state != "snapshot"]
     for _, group in groupby(sorted(every, key=sort_key), sort_key):
         yield list(group)

@@ -199,10 +199,9 @@ def _strip_side(finding: str) -> str:
 
 
 def _findings(comparison: Comparison) -> list[str]:
-    """Return the names of what was found, the worst first: ``parted``; then ``missing``,
-    ``damaged``, ``behind``, ``trimmed`` and ``cleaned``, each with ``_a`` or ``_b`` for the side;
-    ``batches`` (unless records were cleaned) and ``segments``. Return ``[]`` if the logs are the
-    same.
+    """Return the names of what was found, the worst first; ``[]`` if the logs are the same. They
+    are ``parted``; then ``missing``, ``damaged``, ``behind``, ``trimmed`` and ``cleaned``, each
+    with ``_a`` or ``_b`` for the side; ``batches`` (unless records were cleaned) and ``segments``.
     """
     found = ["parted"] if comparison.first is not None else []
     sides: tuple[tuple[str, Side, Counts], ...] = (
@@ -235,9 +234,9 @@ def _bounds(side: Side, other: Side) -> set[int]:
 
 
 def _first_offset(comparison: Comparison, verdict: str) -> int | None:
-    """Return the offset that the verdict is about: the first different record (``parted``), the
-    first missing one (``missing``), the first that damage may have lost (``damaged``), or the
-    lowest end of a side that is behind. Return None for other verdicts.
+    """Return the offset that the verdict is about, None for verdicts without one. It is the first
+    different record for ``parted``, the first missing one for ``missing``, the first that damage
+    may have lost for ``damaged``, and the lowest end of a side that is behind for ``behind``.
     """
     sides = ((comparison.side_a, comparison.a), (comparison.side_b, comparison.b))
     if verdict == "parted":
@@ -288,7 +287,7 @@ def read_epochs(directory: Path) -> Epochs | None:
 
 def find_last_common(a: Epochs, end_a: int, b: Epochs, end_b: int) -> CommonEpoch | None:
     """Return the largest leader epoch in both ``a`` and ``b``, with the lower of its two end
-    offsets: a follower with one log truncates it there if the leader has the other. Return None if
+    offsets. A follower with one log truncates it there if the leader has the other. Return None if
     they have no epoch in common. ``end_a`` and ``end_b`` are the end offsets of the logs.
 
     The follower asks for the end of its last epoch, the leader answers with the largest epoch that
@@ -315,7 +314,7 @@ Pair = tuple[Partition | None, Partition | None]
 def diff_table(pairs: Sequence[Pair], advance: Advance = lambda _: None) -> pa.Table:
     """Compare pairs of partitions and return a row for each, in the columns of :data:`DIFFERENCES`.
     A pair with None gets the verdict ``only_in``. Damage and unreadable files are findings. Raise
-    OSError if a segment disappears while it is read.
+    UnreadableError if retention deletes a segment while transactions are read.
     """
     rows = []
     for a, b in pairs:
@@ -330,8 +329,8 @@ def pair_partitions(
     a: Sequence[Partition], b: Sequence[Partition], *, whatever_their_names: bool
 ) -> list[Pair]:
     """Return pairs of partitions with the same topic and number, sorted by them; None stands for a
-    side that lacks the partition. If ``whatever_their_names`` and each side has one partition,
-    return these two as a pair.
+    side that lacks the partition. If ``whatever_their_names`` and each side has exactly one
+    partition, return these two as the only pair.
 
     Args:
         a: Partitions of the first directory.

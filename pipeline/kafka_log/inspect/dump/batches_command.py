@@ -117,8 +117,8 @@ def _with_engine(
     options: argparse.Namespace, partitions: Sequence[Partition], size: int
 ) -> argparse.Namespace:
     """Return a copy of the options with the reference engine if ``--engine`` is ``auto`` and the
-    ``size`` bytes seem to be fewer than FEW_BATCHES batches, by the size of the first batch of the
-    largest segment. Else, or if that batch cannot be read, return ``options`` itself.
+    ``size`` bytes seem to be fewer than FEW_BATCHES batches. The size of the first batch of the
+    largest segment decides that. Else, or if that batch cannot be read, return ``options`` itself.
     """
     segments = [segment for p in partitions for segment in p.segments]
     if options.engine != "auto" or not segments:

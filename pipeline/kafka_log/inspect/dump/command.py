@@ -151,9 +151,10 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _reject_filters(options: argparse.Namespace) -> None:
-    """Raise ValueError if the options have filters other than ``--topic``, ``--partition``,
-    ``--include`` and ``--replicas``, or one of ``-n``, ``--last``, ``--columns``, ``--batches`` and
-    ``--show-secrets``: vectors contain whole files.
+    """Raise ValueError if the options have filters that do not go with vectors, which contain whole
+    files. Only ``--topic``, ``--partition``, ``--include`` and ``--replicas`` do. Raise it also for
+    ``-n``, ``--last``, ``--follow``, ``--grep``, ``--where``, ``--columns``, ``--batches`` and
+    ``--show-secrets``.
     """
     filters = selection_of(options).to_keywords().keys() - {
         "policy",

@@ -191,7 +191,8 @@ class KeyValueDecoder:
         """Return the keys and the values of rows as two lists of texts, with None for null. Control
         records are decoded as such, unless the format of keys is ``none``. ``headers`` of the rows
         are needed only for formats that use a schema registry. Bytes that cannot be decoded are
-        rendered (or redacted, if they may be secrets) and counted in ``failures``.
+        rendered (or redacted, if they may be secrets) and counted in ``failures``. The first call
+        for such a format raises what ``read_schemas`` raises.
 
         Args:
             topic: Topic of all rows.
@@ -229,9 +230,9 @@ class KeyValueDecoder:
     def _decode_by_schema(
         self, topic: str, name: str, data: Any, headers: Any, controls: Any
     ) -> list[str | None]:
-        """Return keys or values as JSON texts, decoded with the schemas that they name; None for
-        null. What cannot be decoded is rendered as bytes and counted as a failure, except that of
-        control records.
+        """Return keys or values (``name``) as JSON texts, decoded with the schemas that they name;
+        None for null. What cannot be decoded is rendered as bytes and counted as a failure, except
+        that of control records. Raise what ``read_schemas`` raises, at the first call.
         """
         from kafka_log.read.schemas.decoding import PartDecoder, parse_decoding, split_by_parts
         from kafka_log.read.schemas.framing import split_frames

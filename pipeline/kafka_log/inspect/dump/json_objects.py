@@ -36,7 +36,8 @@ def segment_objects(
     """Yield the JSON objects of one segment: one for the file, then one for each batch followed by
     its records (unless ``records`` is False), then one for the end. ``decode`` adds decoded records
     of an internal topic. A CodecError of the reader is not raised: the end object has it, also that
-    of a file that cannot be read.
+    of a listed file that cannot be read. Raise FileNotFoundError if the file does not exist and the
+    reader has no listed size.
 
     Args:
         reader: Reader of the segment.
@@ -50,7 +51,8 @@ def segment_objects(
 def _segment_items(reader: Batches, records: bool) -> Iterator[dict[str, Any] | Record]:
     """Yield what :func:`segment_objects` yields, but with each record as a Record, not yet
     converted to an object; no records if ``records`` is False. A CodecError of the reader is not
-    raised: the end object has it.
+    raised: the end object has it. Raise FileNotFoundError if the file does not exist and the reader
+    has no listed size.
     """
     path = reader.path
     size, digest = size_and_digest(path, reader.listed_size)
@@ -228,9 +230,10 @@ def _quote_base64(data: bytes | None) -> str:
 
 
 def control_object(control: Control) -> dict[str, Any]:
-    """Return a control record as a JSON object: ``typeId`` and ``type`` (``UNKNOWN`` for an unknown
-    id), the coordinator epoch of a transaction marker or else the value as ``data``, and class,
-    message and place of the error if it cannot be decoded. What could not be read is left out.
+    """Return a control record as a JSON object, without what could not be read. It has ``typeId``
+    and ``type`` (``UNKNOWN`` for an unknown id), and the coordinator epoch of a transaction marker
+    or else the value as ``data``. If the record cannot be decoded, it has class, message and place
+    of the error.
     """
     out: dict[str, Any] = {}
     if control.type is not None:

@@ -64,11 +64,11 @@ _POLL_S, _MAX_POLL_S, _POLL_FACTOR = 0.2, 10.0, 4
 
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
     """Print one row per selected record in ``--format``, with damage between the rows of text or
-    else on stderr, and failures to decode on stderr. With ``--follow`` go on with records that are
-    appended, until Ctrl-C, SIGTERM or ``-n``. Return 1 if a consumer would reject a batch,
-    bytes are lost, or a file or directory cannot be read; else 0, also after failures to decode.
-    Raise ValueError for an unknown column or decoding format, and for options that exclude each
-    other.
+    else on stderr, and failures to decode on stderr. With ``--follow`` go on with appended records,
+    until Ctrl-C, SIGTERM or ``-n``. Return 1 if a consumer would reject a batch, bytes are lost, or
+    a file or directory cannot be read; else 0, also after failures to decode. Raise ValueError for
+    an unknown column or decoding format, an invalid ``--grep`` or ``--where``, and options that
+    exclude each other; ImportError if DuckDB (``--where``) or ``--engine arrow`` is not installed.
     """
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)
     _reject_combinations(options, selection)
@@ -227,9 +227,9 @@ class _RecordPrinter:
             self._text.say(line)
 
     def begin(self, partition: Partition) -> Sequence[str]:
-        """Prepare for the rows of a partition, in text with a heading if there are several
-        partitions, and return the names of the columns of a scan that the output and the filters
-        need, each once.
+        """Prepare for the rows of a partition, and return the names of the columns of a scan that
+        the output and the filters need, each once. Text gets a heading before these rows if there
+        are several partitions.
         """
         is_text = self._text is not None
         if self._text is not None and self._is_headed:
@@ -252,7 +252,9 @@ class _RecordPrinter:
         return [name for each in self._filters for name in each.columns]
 
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of a scan of one partition that all filters select."""
+        """Return the rows of a scan of one partition that all filters select. Raise ConditionError
+        (a ValueError) if DuckDB cannot compute the condition of ``--where`` for a row.
+        """
         for each in self._filters:
             batch = each.filter(batch)
         return batch
@@ -300,9 +302,10 @@ class _RecordPrinter:
 
 
 def _reject_combinations(options: argparse.Namespace, selection: Selection) -> None:
-    """Raise ValueError for ``--last`` with ``--offsets``, ``--ignore-case`` without ``--grep``,
-    ``--last 0`` without ``--follow``, and for ``--follow`` with a format other than ``text`` and
-    ``jsonl``, URLs, ``--include``, ``--isolation read_committed`` or an end of ``--offsets``.
+    """Raise ValueError for options that exclude each other. These are ``--last`` with
+    ``--offsets``, ``--ignore-case`` without ``--grep``, ``--last 0`` without ``--follow``, and
+    ``--follow`` with a format other than ``text`` and ``jsonl``, URLs, ``--include``, ``--isolation
+    read_committed`` or an end of ``--offsets``.
     """
     if options.last is not None and selection.offsets != EVERYTHING:
         raise ValueError("--last counts from the end of the log: leave out --offsets")
@@ -341,9 +344,10 @@ def _follow(
     limits: Limits,
 ) -> None:
     """Print the selected records of partitions (with ``--last`` only their last ones), then those
-    that are appended and all of new partitions, until ``stop`` or ``-n``. Damage, and partitions
-    that cannot be read, go to ``reporter``, the latter once. Raise DirectoryError or NotFoundError
-    if all partitions are gone.
+    that are appended and all of new partitions. End after ``-n`` records or a signal; one during a
+    wait raises Interrupted, which ``stop`` catches. Damage, and partitions that cannot be read, go
+    to ``reporter``, the latter once. Raise DirectoryError or NotFoundError if all partitions are
+    gone.
     """
     followers: dict[Path | tuple[str, int], PartitionFollower] = {}
     unreadable: set[Path] = set()
@@ -389,8 +393,8 @@ def _select_last(
     limits: Limits,
 ) -> Selection:
     """Return the selection from the ``count``-th last record of a partition on that it and the
-    filters select, or from the first such record if there are fewer; ``selection`` itself if there
-    is none. If ``count`` is 0, begin at the end of the log. Damage is not reported.
+    filters select. It begins at the first such record if there are fewer, and at the end of the log
+    if ``count`` is 0; if there is none, return ``selection`` itself. Damage is not reported.
     """
     if count == 0:
         end = read_end_offset(partition.segments)
@@ -415,8 +419,9 @@ def _select_last(
 
 
 def _read_schemas(options: argparse.Namespace, *, is_quiet: bool = False) -> SchemaRegistry:
-    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source unless ``is_quiet``. Raise
-    ValueError if the source is invalid; OSError if it cannot be read.
+    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source
+    unless ``is_quiet``. Raise ValueError if the source is invalid, DirectoryError if it has no
+    schemas, OSError if it cannot be read.
     """
     there = survey(options.paths, (), unreadable_raises=False).partitions
     registry = read_registry(there, options.schemas)

@@ -110,10 +110,10 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool) -> None:
-    """Raise NotFoundError for a group of ``--group`` that is not in ``found`` and does not exist at
-    the end of the log, and for a topic of ``--topic`` that is not in ``found`` and has neither
-    commits then nor a partition directory. ``salvage`` skips damage in this second reading, which
-    raises CodecError otherwise.
+    """Raise NotFoundError for a group of ``--group`` or a topic of ``--topic`` that does not exist.
+    A group exists if it is in ``found``, or is there at the end of the log; a topic if it is in
+    ``found``, has commits then or has a partition directory. ``salvage`` skips damage in this
+    second reading, which raises CodecError otherwise.
     """
     from kafka_log.log_directory import LogDirectory
 

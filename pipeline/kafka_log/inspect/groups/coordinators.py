@@ -66,9 +66,9 @@ def coordinator_table(
 ) -> pa.Table:
     """Return one row per name and internal topic with the partition of the name, in the columns of
     :data:`COORDINATORS`. ``count`` is the topic's number of partitions; None: that of the cluster
-    metadata in ``found``, else 50. ``known`` is null without a readable directory of the partition.
-    Raise NotFoundError (a ValueError) if a name is not text, ``count`` is impossible, or a
-    partition in ``found`` has a higher number.
+    metadata in ``found``, else 50. ``known`` is null if no directory of the partition is in
+    ``found`` and readable. Raise NotFoundError (a ValueError) if a name is not text, ``count`` is
+    impossible, or a partition in ``found`` has a number that is not below the count.
 
     Args:
         names: Groups, transactional ids or share partitions.

@@ -116,7 +116,9 @@ class Groups:
 
 
 def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
-    """Return the partitions of ``__consumer_offsets``, of each the replica with the highest end offset. Raise NotFoundError if there are none."""
+    """Return the partitions of ``__consumer_offsets``: of each the replica with the highest end
+    offset. Raise NotFoundError if there are none.
+    """
     found = [partition for partition in partitions if partition.topic == CONSUMER_OFFSETS]
     if not found:
         raise make_not_found_error(
@@ -145,8 +147,9 @@ def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
 
 def newest_commits(found: Sequence[Partition], wanted: Groups) -> pa.Table:
     """Return the rows of the view ``offsets`` that are in force: the last one of each group, topic
-    and partition, unless it is a deletion, if its committed offset and commit time are in the
-    selected ranges (end excluded). Raise CodecError for damage, unless ``wanted.salvage``.
+    and partition, unless it is a deletion. Rows whose committed offset or commit time is outside of
+    the selected ranges (end excluded) are left out. Raise CodecError for damage, unless
+    ``wanted.salvage``.
     """
     columns = ("group", "topic", "partition", *_READ)
     newest = last_rows(found, "offsets", columns, KEYS, wanted)
@@ -217,8 +220,8 @@ def _empty_table(view: str, names: list[str]) -> pa.Table:
 
 
 def _select_rows(batch: pa.RecordBatch, wanted: Groups, late: Any) -> pa.RecordBatch:
-    """Return the rows of a batch with selected group, topic and partition (as far as it has these
-    columns), without those whose record offset lies in one of the ranges ``late`` (first, last,
+    """Return the rows of a batch with selected group, topic and partition, as far as it has these
+    columns. Rows whose record offset lies in one of the ranges ``late`` are left out (first, last,
     both included; sorted; None: no ranges).
     """
     for column, values in (
@@ -249,10 +252,10 @@ def _keep_last_rows(parts: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
 
 
 def _find_open_ranges(partition: Partition, at: int, salvage: bool) -> Any:
-    """Return the offset ranges (first and last, both included) of batches whose transaction ended
-    after ``at`` (milliseconds since 1970), sorted: it was still open then. Transactions without a
-    marker are left out. Raise CodecError for damage or an unreadable file; with ``salvage`` skip
-    the rest of that segment.
+    """Return the sorted offset ranges (first and last, both included) of batches whose transaction
+    was open at ``at`` (milliseconds since 1970): it ended later. Transactions without a marker are
+    left out. Raise CodecError for damage or an unreadable file; with ``salvage`` skip the rest of
+    that segment.
     """
     columns = ("last_offset", "base_offset", "producer_id", "is_control", "is_transactional", "max_timestamp")  # fmt: skip
     open_ranges: dict[int, list[tuple[int, int]]] = {}
@@ -384,7 +387,8 @@ def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
 
 
 def _read_group_types(found: Sequence[Partition], wanted: Groups) -> dict[_Key, dict[str, Any]]:
-    """Return the newest row of the view ``group_epochs`` of each group that is not deleted, by group and partition.
+    """Return the newest row of the view ``group_epochs`` of each group that is not deleted, by
+    group and partition. Raise CodecError for damage, unless ``wanted.salvage``.
 
     A group that changed its type has a deletion record for the old type.
     """

@@ -56,10 +56,10 @@ def read_streams(
     note: Note,
     first_element: int = 0,
 ) -> tuple[list[Stream], CodecError | None]:
-    """Return the bytes of one layout as a stream, followed by a stream of the decompressed bytes of
-    each compressed array, and the CodecError that ended the reading (not raised; None if all was
-    read). Bytes that were not read are pieces without a field. Of an array ``max_elements`` from
-    ``first_element`` on are shown; ``note`` adds words to values.
+    """Return the streams of one layout, and the CodecError that ended the reading (not raised; None
+    if all was read). The first stream has the bytes; a stream of the decompressed bytes of each
+    compressed array follows. Bytes that were not read are pieces without a field. Of an array
+    ``max_elements`` from ``first_element`` on are shown; ``note`` adds words to values.
 
     Args:
         layout: Layout of the bytes. Each array with compression has a length, or reaches to the end.
@@ -83,8 +83,8 @@ def read_streams(
 def read_elements(
     element: Codec, data: bytes, origin: int, first: int, path: str, note: Note
 ) -> tuple[Stream, CodecError | None]:
-    """Return consecutive elements in ``data``, which lies at byte ``origin`` of the file, as one
-    stream, and the first CodecError or tolerated problem (not raised; None if there is none). An
+    """Return consecutive elements in ``data`` as one stream, and the first CodecError or tolerated
+    problem (not raised; None if there is none). ``data`` lies at byte ``origin`` of the file. An
     error ends the reading; the bytes after it are a piece without a field. Paths are ``path`` with
     the element's number, from ``first`` on, such as ``entries[7].position``; ``note`` adds words to
     values.
@@ -115,8 +115,8 @@ def read_elements(
 
 
 def fill_gaps(pieces: Sequence[Piece], first: int, last: int, gap_value: str) -> tuple[Piece, ...]:
-    """Return ``pieces``, which are sorted by start, with a piece of value ``gap_value`` and no path
-    for each range from ``first`` (included) to ``last`` (excluded) that none of them covers.
+    """Return ``pieces``, which are sorted by start, with a piece for each gap between ``first``
+    (included) and ``last`` (excluded). Such a piece has the value ``gap_value`` and no path.
     """
     out: list[Piece] = []
     at = first
@@ -235,8 +235,9 @@ class _LayoutReader:
         self.source = around
 
     def _window(self, f: Field) -> Source:
-        """Return the source of an array: up to the end of the range of the array alone that an
-        earlier field measures, if there is one and its bytes are there; else the source of the layout.
+        """Return the source of an array. It ends with the range of the array alone that an earlier
+        field measures, if there is one and its bytes are there; else it is the source of the
+        layout.
         """
         source = self.source
         for measure in self.layout.fields:
@@ -258,7 +259,7 @@ class _LayoutReader:
 
     def _decompress(self, f: Field, codec: Array, start: int) -> _Section | None:
         """Return the decompressed bytes of an array that begins at ``start``, and append them to
-        ``sections``; the compressed bytes become one piece of ``outer``. Return None if there are
+        ``sections``. The compressed bytes become one piece of ``outer``. Return None if there are
         no bytes or the codec is none. Raise CodecError if the bytes cannot be decompressed; their
         piece is appended before.
         """
@@ -435,9 +436,9 @@ def type_name(codec: Any) -> str:
 
 
 def format_value(value: Any) -> str:
-    """Return a value as text: None as ``null``, strings and printable UTF-8 bytes in quotes and cut
-    at MAX_TEXT characters, other bytes as ``N bytes``, enums as number and label, all else by
-    ``str``.
+    """Return a value as text. None is ``null``; strings and printable UTF-8 bytes are in quotes,
+    cut at MAX_TEXT characters; other bytes are ``N bytes``; enums have number and label; all else
+    is converted by ``str``.
     """
     if value is None:
         return "null"
@@ -457,8 +458,9 @@ def format_value(value: Any) -> str:
 
 
 def _format_bits(bits: Bits, value: Any) -> str:
-    """Return the names of set flags, the values of other bit fields that are not 0, and all enum
-    fields with their label, lowest bit first, separated by commas; ``0`` if that is nothing.
+    """Return the set bits as text, lowest bit first, separated by commas; ``0`` if that is nothing.
+    It has the names of set flags, the values of other bit fields that are not 0, and all enum
+    fields with their label.
     """
     parts = []
     for bit in sorted(bits.bits, key=lambda bit: bit.low):

@@ -42,9 +42,9 @@ _STATE_SUFFIXES = re.compile(r"(\.deleted|\.swap|\.cleaned|\.tmp|\.part)+\Z")
 
 
 def file_kind(path: Path) -> str:
-    """Return the kind of a file by its name alone, without state suffixes such as ``.deleted``: the
-    suffix of a segment, index or snapshot (``.log``, ``.index``), or the whole name of a checkpoint
-    or properties file. Raise NoSuchPlace for an unknown name.
+    """Return the kind of a file by its name alone, without state suffixes such as ``.deleted``. It
+    is the suffix of a segment, index or snapshot (``.log``, ``.index``), or the whole name of a
+    checkpoint or properties file. Raise NoSuchPlace for an unknown name.
     """
     name = _STATE_SUFFIXES.sub("", path.name)
     suffix = Path("0" + name).suffix

@@ -69,10 +69,11 @@ def hexdump_batches(
     records: int = DEFAULT_RECORDS,
     limits: Limits | None = None,
 ) -> Iterator[Part]:
-    """Yield ``count`` batches of a segment with their fields, fewer at its end: from the one that
-    contains byte ``at`` or else ``offset`` on, or the first (both None). A range of bytes that is
-    no batch counts as one. At most ``records`` records of each are shown, from ``offset`` on. Raise
-    NoSuchPlace if the segment has no such byte or offset; OSError if the file cannot be read.
+    """Yield ``count`` batches of a segment with their fields, fewer at its end. The first is the
+    one that contains byte ``at`` or else ``offset``, or the first of the file (both None). A range
+    of bytes that is no batch counts as one. At most ``records`` records of each are shown, of the
+    first batch from ``offset`` on. Raise NoSuchPlace if the segment has no such byte or offset;
+    OSError if the file cannot be read.
 
     Args:
         path: The segment.
@@ -187,7 +188,7 @@ def _skip_to_offset(
 def _dump_entry(
     path: Path, read: Any, place: EntryRange, records: int, limits: Limits, offset: int | None
 ) -> Part:
-    """Return one batch with its fields; tolerated problems, and that it has no record with
+    """Return one batch with its fields. Tolerated problems, and that it has no record with
     ``offset``, are notes; wrong checksums and undecodable records are damage. Return a damaged
     range if ``place`` has an error or the file became shorter.
     """
@@ -266,9 +267,9 @@ def _dump_damage(read: Any, place: EntryRange, records: int, limits: Limits) -> 
 
 
 def _delta_note(layout: Layout) -> Note:
-    """Return a function that returns the absolute offset (``offset N``) or time as text for the
-    fields ``offset_delta`` and ``timestamp_delta`` of records; None for other fields, and if the
-    batch header was not read.
+    """Return a function that returns a text for the fields ``offset_delta`` and ``timestamp_delta``
+    of records: the absolute offset (``offset N``) or time. It returns None for other fields, and if
+    the batch header was not read.
     """
 
     def note(name: str, values: Any, entry: Any) -> str | None:

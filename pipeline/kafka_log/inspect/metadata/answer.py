@@ -46,9 +46,9 @@ class Answer:
             raise self.reason
 
     def describe_gaps(self) -> list[str]:
-        """Return a line for each snapshot that was skipped, and one line if the answer ends before
-        the requested offset or (salvage) lacks unreadable records; ``[]`` if the answer is
-        complete.
+        """Return a line for each gap in the answer, ``[]`` if it is complete. Each snapshot that
+        was skipped has one, and so has an answer that ends before the requested offset or (salvage)
+        lacks unreadable records.
         """
         lines = []
         for path, why in self.log.passed:
@@ -132,7 +132,7 @@ def answer_metadata(
 def _answer_from(
     replica: Partition, views: Sequence[str], rows: Rows, wanted: int, asked: int | None
 ) -> Answer:
-    """Return the answer of one replica as of ``wanted``; at an unreadable record or snapshot, plan
+    """Return the answer of one replica as of ``wanted``. At an unreadable record or snapshot, plan
     again without it, so that the answer may end at an earlier offset and have a ``reason``.
     ``asked`` (None: the end of the log) is only noted in it. Raise CodecError or DirectoryError if
     the replica has no readable state.

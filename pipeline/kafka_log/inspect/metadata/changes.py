@@ -39,12 +39,12 @@ def change_table(
     on_damage: OnDamage | None = None,
     show_secrets: bool = False,
 ) -> pa.Table:
-    """Return a row for each object of the kind ``what`` (of ``topics`` and partition ``numbers``,
-    None: all) that was added, removed or changed between ``first`` (None: earliest known state) and
-    ``last`` (None: end); secrets are hidden unless ``show_secrets``. An unreadable state is
-    replaced by the one before. Raise ValueError for an unknown kind; NotFoundError without metadata
-    log or offset; CodecError or DirectoryError for damage without ``on_damage`` and ``salvage``, or
-    without two readable states.
+    """Return a row for each object of the kind ``what`` that was added, removed or changed between
+    ``first`` (None: earliest known state) and ``last`` (None: end). ``topics`` and partition
+    ``numbers`` select objects (None: all); secrets are hidden unless ``show_secrets``. An
+    unreadable state is replaced by the one before. Raise ValueError for an unknown kind;
+    NotFoundError without metadata log or offset; CodecError or DirectoryError for damage without
+    ``on_damage`` and ``salvage``, or without two readable states.
 
     The columns are :data:`DIFFERENCES` with the kind's key. If the state at an offset cannot be read, the last readable offset before
     it takes its place, and ``on_damage`` is called.
@@ -92,8 +92,8 @@ def change_table(
 
 
 def list_changed_columns(changes: pa.Table) -> pa.Table:
-    """Return a table of changes for text output: one row per changed column, and one per added or
-    removed object, whose values are shown only if it has a single column.
+    """Return a table of changes for text output, with one row per changed column. An added or
+    removed object has one row, in which values are shown only if it has a single column.
     """
     rows = []
     for row in changes.to_pylist():
@@ -137,9 +137,9 @@ def _index_rows(kind: Kind, table: pa.Table) -> dict[str, tuple[Row, Row]]:
 def _difference(
     kind: Kind, before: Row | None, after: Row | None, show_secrets: bool
 ) -> Row | None:
-    """Return the columns of :data:`DIFFERENCES` for an object: whether it was added (``before`` is
-    None), removed (``after`` is None) or changed, and the differing columns with their values as
-    JSON, secrets redacted unless ``show_secrets``. Return None if both rows are equal.
+    """Return the columns of :data:`DIFFERENCES` for an object, None if both rows are equal. It was
+    added if ``before`` is None, removed if ``after`` is None, else changed. The differing columns
+    have their values as JSON, secrets redacted unless ``show_secrets``.
     """
     if before == after:
         return None

@@ -119,9 +119,9 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _find_useless_filter(options: argparse.Namespace) -> str | None:
-    """Return a message if ``--topic`` is given for a kind that is not of topics (nor ``configs``),
-    or ``--partition`` for another kind than ``partitions``; None if all filters apply to the kind
-    ``--what``.
+    """Return a message if a filter does not apply to the kind ``--what``, None if all do.
+    ``--topic`` applies to kinds of topics and to ``configs``, ``--partition`` to ``partitions``
+    alone.
     """
     for name, kinds in (("topic", (*_OF_TOPICS, "configs")), ("partition", ("partitions",))):
         if getattr(options, name) and options.what not in kinds:

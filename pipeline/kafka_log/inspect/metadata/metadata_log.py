@@ -92,9 +92,9 @@ class MetadataLog:
 
 
 def find_last_offset(partition: Partition) -> int:
-    """Return the last offset of a replica's segments and snapshots; ``MAX_OFFSET - 1`` if damage
-    hides the end of the log. Raise DirectoryError if the directory has neither a segment nor a
-    snapshot; UnreadableError if it cannot be listed.
+    """Return the last offset of a replica's segments and snapshots: -1 if they are empty,
+    ``MAX_OFFSET - 1`` if damage hides the end of the log. Raise DirectoryError if the directory has
+    neither a segment nor a snapshot; UnreadableError if it cannot be listed.
     """
     segments = _segments(partition)
     end = read_log_end(segments)
@@ -108,9 +108,9 @@ def find_last_offset(partition: Partition) -> int:
 
 def plan_metadata_log(partition: Partition, as_of: int, unread: Unread) -> MetadataLog:
     """Return the plan for the state as of an offset: the newest undamaged snapshot and the records
-    after it, up to ``as_of`` or, with a ``reason``, to the first one that is missing or unreadable.
-    Raise DirectoryError or CodecError if not even the first record is readable and no snapshot is,
-    or the directory cannot be listed.
+    after it. The records reach to ``as_of``, or to before the first one that is missing or
+    unreadable, and ``reason`` is then its error. Raise DirectoryError or CodecError if not even the
+    first record is readable and no snapshot is, or the directory cannot be listed.
 
     If some of the records after the newest undamaged snapshot are missing or unreadable, the plan has the snapshot from which
     the readable records reach furthest. ``unread`` has what earlier attempts could not read.
@@ -180,8 +180,8 @@ def exclude_unreadable(log: MetadataLog, error: CodecError, unread: Unread) -> U
 
 def find_earliest_offset(partition: Partition) -> int:
     """Return the earliest offset whose state is known: -1 (before the first record) if the log
-    begins at offset 0, else the last offset of the oldest undamaged snapshot from which the log
-    continues (-1 if there is none). Raise UnreadableError if the directory cannot be listed.
+    begins at offset 0. Else it is the last offset of the oldest undamaged snapshot from which the
+    log continues, or -1 if there is none. Raise UnreadableError if the directory cannot be listed.
     """
     bases = [s.base_offset for s in _segments(partition)]
     if bases and min(bases) == 0:
@@ -235,10 +235,10 @@ def _plan_from_snapshot(
     unread: Unread,
     passed: tuple[tuple[Path, Reason], ...],
 ) -> MetadataLog:
-    """Return the plan that reads the snapshot (None: none) and the contiguous records after it, up
-    to ``as_of`` or to before the first missing or unreadable one, whose error is then its
-    ``reason``. ``unread`` has records known to be unreadable; ``passed``, the snapshots skipped
-    before, is only noted.
+    """Return the plan that reads the snapshot (None: none) and the contiguous records after it. The
+    records reach to ``as_of``, or to before the first missing or unreadable one, whose error is
+    then its ``reason``. ``unread`` has records known to be unreadable; ``passed``, the snapshots
+    skipped before, is only noted.
     """
     start = 0 if snapshot is None else snapshot.end_offset
     bad = min((r for r in unread.records if r[1] >= start and r[0] <= as_of), default=None, key=lambda r: r[0])  # fmt: skip
@@ -279,11 +279,11 @@ def _find_parts(
 def _find_part(
     segment: Segment, expected: int, start: int, as_of: int, policy: Policy = Policy.KAFKA
 ) -> tuple[Part | None, int, Reason | None]:
-    """Return the part of a segment with the records from ``expected`` to ``as_of`` (included; None:
-    it has none of them), the offset after its last record, and the error that ends it early (None:
-    none): a CodecError, also for a segment that is gone, or a DirectoryError for a gap, which names
-    ``start``. Errors are not raised. Under ``policy`` salvage damage is skipped, and shows only as
-    a gap.
+    """Return the part of a segment with the records from ``expected`` to ``as_of`` (included), the
+    offset after its last record, and the error that ends it early. The part is None if it has none
+    of them, the error None if all are there. The error, which is not raised, is a CodecError, also
+    for a segment that is gone, or a DirectoryError for a gap, which names ``start``. Under
+    ``policy`` salvage damage is skipped, and shows only as a gap.
     """
     columns = ("base_offset", "last_offset", "position")
     begin = stop = -1

@@ -63,11 +63,11 @@ def state_table(
     on_damage: OnDamage | None = None,
     show_secrets: bool = False,
 ) -> pa.Table:
-    """Return the state of the kind of metadata ``what`` after ``as_of`` (None: the end): one row
-    per object (of ``topics`` and partition ``numbers``, None: all), by key; secrets are hidden
-    unless ``show_secrets``. Raise ValueError if the kind is unknown; NotFoundError if there is no
-    metadata log, or ``as_of`` is outside of it; CodecError or DirectoryError if no state is
-    readable, or for damage without ``on_damage`` and ``salvage``.
+    """Return the state of the kind of metadata ``what`` after the record at ``as_of`` (None: the
+    end), one row per object, by key. ``topics`` and partition ``numbers`` select objects (None:
+    all); secrets are hidden unless ``show_secrets``. Raise ValueError if the kind is unknown;
+    NotFoundError if there is no metadata log, or ``as_of`` is outside of it; CodecError or
+    DirectoryError if no state is readable, or for damage without ``on_damage`` and ``salvage``.
 
     If records are unreadable, unknown or missing, the answer is as of the last offset before them. A damaged snapshot is only
     reported if the log has the same records.

@@ -50,10 +50,10 @@ def check_ends(
     seconds: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> QuickCheck:
-    """Read the first batch header of each partition, and those from the last index entry on, the
-    largest partitions first, until ``seconds`` (None: SECONDS) are over. Verify no checksum. Errors
-    of partitions that cannot be listed are problems of any partition, also of those that are not
-    read. Damage and unreadable files are problems, and do not raise.
+    """Read the first batch header of each partition, and those from the last index entry on, until
+    ``seconds`` (None: SECONDS) are over. The largest partitions come first. No checksum is
+    verified. Errors of partitions that cannot be listed are problems of any partition, also of
+    those that are not read. Damage and unreadable files are problems, and do not raise.
     """
     deadline = clock() + (SECONDS if seconds is None else seconds)
     problems: dict[int, list[str]] = {}
@@ -105,10 +105,10 @@ def _read_first_times(segment: Segment) -> list[int]:
 
 def _read_end(segment: Segment, is_over: Callable[[], bool]) -> list[int]:
     """Return the timestamps in the batch headers from the last index entry of a segment on, without
-    missing ones; of all headers if there is no index, or it leads to no batch. Raise CodecError for
-    bytes that are no batch, _IncompleteError for an incomplete batch at the end of a rolled segment,
-    OSError for an unreadable file, and _TooFarError if there are more than MAX_HEADERS headers, or
-    the time is over.
+    missing ones. Without an index, or if it leads to no batch, read all headers. Raise CodecError
+    for bytes that are no batch, _IncompleteError for an incomplete batch at the end of a rolled
+    segment, OSError for an unreadable file, and _TooFarError if there are more than MAX_HEADERS
+    headers, or the time is over.
     """
     index = read_index_entries(segment.path.with_suffix(".index"), OFFSET_ENTRY_DTYPE)
     position = int(index["position"][-1]) if len(index) else 0

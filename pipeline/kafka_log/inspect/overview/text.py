@@ -124,9 +124,9 @@ def _format_check(partitions: Sequence[Partition], found: QuickCheck, width: int
 def suggest_commands(
     partitions: Sequence[Partition], found: QuickCheck, paths: Sequence[str]
 ) -> list[str]:
-    """Return commands for the same paths: ``ls`` and ``check`` (``check`` first if there are
-    problems), ``dump`` of the last records of the largest live partition that is not internal, one
-    command for each of four internal topics that exists, and ``kafka-log help`` last.
+    """Return commands for the same paths, ``kafka-log help`` last. They are ``ls`` and ``check``
+    (``check`` first if there are problems), ``dump`` of the last records of the largest live
+    partition that is not internal, and one command for each of four internal topics that exists.
     """
     given = " ".join(map(shlex.quote, paths))
     replicas = " --replicas newest" if find_duplicate(partitions) is not None else ""

@@ -41,8 +41,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Print the producers of the selected partitions. Return 1 if the log is damaged or a file or
     directory cannot be read (the errors are printed), else 0. Raise NotFoundError if a topic or
-    partition does not exist, DirectoryError if a path holds no log, OSError if a partition
-    directory disappears.
+    partition does not exist, DirectoryError if a path holds no log.
     """
     damage: list[str] = []
     is_narrow = options.format == "text" and not options.wide

@@ -148,9 +148,9 @@ class ProducerRun:
             self.last_timestamp = timestamp if last is None else max(last, timestamp)
 
     def _add_sequences(self, first: int, last: int) -> None:
-        """Compare the sequence numbers of a batch with the highest before: add the missing ones to
-        ``gaps``, or count a duplicate if it begins at or before that one, and keep the highest.
-        Ignore a batch without sequence numbers; the first one is not compared.
+        """Compare the sequence numbers of a batch with the highest before, and keep the highest.
+        Add the missing ones to ``gaps``, or count a duplicate if it begins at or before that one. A
+        batch without sequence numbers is ignored; the first one is not compared.
         """
         if first < 0:
             return  # a batch without sequence numbers
@@ -170,9 +170,11 @@ ProducerRuns = dict[tuple[int, int], ProducerRun]
 """Totals of a partition's producers, by producer id and epoch."""
 
 
-def sequence_distance(one: int, other: int) -> int:
-    """Return ``other - one`` in the circle of sequence numbers, by the shorter way: negative if ``other`` comes before ``one``."""
-    ahead = (other - one) % SEQUENCES
+def sequence_distance(before: int, after: int) -> int:
+    """Return ``after - before`` in the circle of sequence numbers, by the shorter way. It is
+    negative if ``after`` comes before ``before``.
+    """
+    ahead = (after - before) % SEQUENCES
     return ahead if ahead < SEQUENCES // 2 else ahead - SEQUENCES
 
 
@@ -182,10 +184,10 @@ def producer_table(
     wanted: Selection,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Return one row per partition, producer id and epoch, in the columns of :data:`PRODUCERS`;
-    also for producers that only the newest producer snapshot has, unless ``wanted`` has a range.
-    Damage, unreadable files and partition directories that are gone are skipped and reported to
-    ``on_damage``.
+    """Return one row per partition, producer id and epoch, in the columns of :data:`PRODUCERS`.
+    Producers that only the newest producer snapshot has are included unless ``wanted`` has a range
+    of offsets or timestamps. Damage, unreadable files and partition directories that are gone are
+    skipped and reported to ``on_damage``.
 
     Rows are in the order of ``partitions``, then by id and epoch. Memory holds the rows.
 

@@ -114,9 +114,9 @@ def build_transactions(contents: Contents, origin: Origin) -> Section:
 def _make_timeline(
     contents: Contents, open_rows: Sequence[Row], ended_rows: Sequence[Row]
 ) -> list[Child]:
-    """Return the elements of a timeline with a strip for each transaction that has timestamps: at
-    most MAX_STRIPS open ones first, drawn up to the newest record, then all of ``ended_rows``;
-    hanging ones have their own color. Return ``[]`` if none has timestamps.
+    """Return the elements of a timeline with a strip for each transaction that has timestamps;
+    ``[]`` if none has. At most MAX_STRIPS open ones come first, drawn up to the newest record, then
+    all of ``ended_rows``; hanging ones have their own color.
     """
     rows = [
         row
@@ -171,10 +171,9 @@ def _make_timeline(
 
 
 def _make_transaction_table(contents: Contents, rows: Sequence[Row]) -> Element:
-    """Return a table of transactions, which are all open or all ended, by the first of ``rows`` (at
-    least one): open ones with the number of offsets that they hide and the reason why they hang or
-    not, ended ones with their duration. Several copies of a partition add a column for the
-    directory.
+    """Return a table of transactions, which are all open or all ended, as the first of ``rows`` (at
+    least one) is. Open ones have the number of offsets that they hide and the reason why they hang
+    or not, ended ones their duration. Several copies of a partition add a column for the directory.
     """
     are_open = rows[0]["state"] == "open"
     own = ["hidden offsets", "reason"] if are_open else ["duration"]
@@ -296,7 +295,7 @@ class _Traffic:
 
 def _read_traffic(contents: Contents) -> _Traffic | None:
     """Return times, records, bytes and codecs of the batch counts over time, without those that
-    have no timestamp; codecs beyond the first ``SERIES`` share the last series. Return None if
+    have no timestamp. Codecs beyond the first ``SERIES`` share the last series. Return None if
     nothing was counted, or no batch has a timestamp.
     """
     if contents.traffic is None:
@@ -391,8 +390,9 @@ def build_traffic(contents: Contents, origin: Origin) -> Section:
 
 
 def _choose_window(times: Any, weights: Any) -> tuple[int, int]:
-    """Return the first and last time of a chart: all times, or without a few that are so far from the
-    others that bars would be a spot.
+    """Return the first and last of ``times`` that a chart shows. Times far outside of the middle 98
+    percent of ``weights`` are left out if a chart with them would be more than four times as long,
+    plus four hours; else all are shown. ``times`` (in milliseconds) must not be empty.
     """
     order = np.argsort(times)
     ordered, reached = times[order], np.cumsum(weights[order] + 1)
@@ -409,8 +409,9 @@ def _choose_window(times: Any, weights: Any) -> tuple[int, int]:
 
 
 def _choose_step(span: int, period: int) -> int:
-    """Return the length of time of a bar: the shortest of _STEPS, a multiple of ``period``, with which
-    MAX_BARS cover ``span``; longer than these for a very long span.
+    """Return the milliseconds that a bar stands for: the shortest of _STEPS that is a multiple of
+    ``period`` and with which MAX_BARS bars cover ``span``; for a longer span as many whole days as
+    needed.
     """
     for step in _STEPS:
         if step % period == 0 and span <= step * (MAX_BARS - 1):

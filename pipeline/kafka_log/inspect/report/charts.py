@@ -69,7 +69,8 @@ def draw_strip(
 
 def draw_bars(bars: Sequence[Bar], description: str) -> Element:
     """Return a chart of bars beside each other, each with its series on top of each other, in the
-    colors ``s0``, ``s1`` ... of the style sheet. The highest bar fills the height.
+    colors ``s0``, ``s1`` ... of the style sheet. The highest bar fills the height. A value of 0 or
+    less is not drawn; every other one is drawn at least 0.6 percent high.
     """
     highest = max((sum(bar.values) for bar in bars), default=0) or 1
     drawing = _make_drawing(_BAR_HEIGHT, description, "bars")
@@ -96,8 +97,8 @@ def draw_bars(bars: Sequence[Bar], description: str) -> Element:
 
 
 def draw_share(part: int, whole: int) -> Element:
-    """Return a small bar for a table cell, filled by ``part`` of ``whole``: at least 1 percent if
-    ``part`` is above 0, at most all of it, and empty if ``whole`` is 0 or less.
+    """Return a small bar for a table cell, filled by ``part`` of ``whole``. It is filled at least 1
+    percent if ``part`` is above 0, and at most completely; it is empty if ``whole`` is 0 or less.
     """
     filled = 0 if whole <= 0 else max(min(part / whole, 1) * 100, 1 if part > 0 else 0)
     drawing = element(

@@ -178,9 +178,9 @@ def _print_summary(counts: str, size: int) -> None:
 
 
 def _refuse_output(options: argparse.Namespace) -> str | None:
-    """Return why ``--out`` must not be written to: its directory does not exist, it is no regular
-    file, or it exists and either ``--overwrite`` is missing or no report wrote it. Return None if it
-    may be written.
+    """Return why ``--out`` must not be written to, None if it may be written. It must not if its
+    directory does not exist, it is no regular file, or it exists and either ``--overwrite`` is
+    missing or no report wrote it. Raise OSError if an existing file cannot be read.
     """
     from kafka_log.inspect.report.html import is_page
 

@@ -183,8 +183,9 @@ def gather(
     """Read the logs PASSES times and return the answers: all of ``log``, but counts over time of
     ``newest`` (one copy of each partition). ``deep`` decodes records; ``now`` (None: the present)
     judges open transactions. Damage, unreadable files and missing internal topics do not raise: the
-    contents name them. Raise DirectoryError if a path holds no log, NotFoundError if a selected
-    topic or partition does not exist.
+    contents name them. Warnings of kafka-log become remarks; others are issued again. Raise
+    DirectoryError if a path holds no log, NotFoundError if a selected topic or partition does not
+    exist.
 
     Args:
         log: The logs, with all copies of a partition.
@@ -290,8 +291,9 @@ def _gather_groups(contents: Contents, log: Answers) -> None:
 
 
 def choose_period(stat: Sequence[Row]) -> Period:
-    """Return the period of counts over time for rows of ``stat``: a minute if most bytes lie within 12
-    hours, else an hour. A few wrong timestamps change nothing.
+    """Return ``minute`` as the period of counts over time if most bytes of the rows of ``stat`` lie
+    within 12 hours; else ``hour``, also if no row has a timestamp. A few wrong timestamps change
+    nothing.
     """
     rows = [row for row in stat if row["first_timestamp"] is not None]
     low = find_quantile([(row["first_timestamp"], row["batch_bytes"]) for row in rows], 0.25)
@@ -300,8 +302,8 @@ def choose_period(stat: Sequence[Row]) -> Period:
 
 
 def find_quantile(values: Iterable[tuple[int, int]], share: float) -> int | None:
-    """Return the smallest value at which the values up to it have ``share`` of the total weight; None
-    without a value. ``values`` are pairs of value and weight.
+    """Return the smallest value at which the values up to it have ``share`` (0 to 1) of the total
+    weight. ``values`` are pairs of value and weight, in any order; if there are none, return None.
     """
     ordered = sorted(values)
     total = sum(weight for _, weight in ordered)
@@ -325,8 +327,8 @@ def period_column(contents: Contents) -> str:
 
 
 def list_broker_directories(partitions: Iterable[Partition]) -> list[BrokerDirectory]:
-    """Return the directories that hold partition directories, by path, with what they say about their
-    brokers. Files that are missing or cannot be read leave None.
+    """Return the directories that hold partition directories, sorted by path, with what their files
+    say about their brokers. Attributes from files that are missing or cannot be read are None.
     """
     found = []
     for path in sorted({partition.directory.parent for partition in partitions}):

@@ -53,9 +53,9 @@ def build_findings(contents: Contents, origin: Origin) -> Section:
 
 
 def _make_group(group: FindingGroup, origin: Origin) -> Element:
-    """Return the article on the findings of one kind: what the kind means in general, the remedy
-    (at each place if they differ), the first places (at most ``MAX_OF_KIND`` of the severity), and
-    how many more there are.
+    """Return the article on the findings of one kind. It has what the kind means in general, the
+    remedy (at each place if they differ), the first places (at most ``MAX_OF_KIND`` of the
+    severity), and how many more there are.
     """
     kind = CATALOG[group.code]
     most = MAX_OF_KIND[group.severity]
@@ -124,22 +124,22 @@ def build_maps(contents: Contents, origin: Origin) -> Section:
     return Section("segments", heading, body)
 
 
-def _make_map(one: SegmentMap, origin: Origin) -> Element:
-    """Return the article on one damaged segment: its name, a strip of the file with lost ranges and
-    places of findings, and a table of the first MAX_RANGES lost ranges; without ranges a sentence
-    instead. If the file cannot be read, only the error.
+def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
+    """Return the article on one damaged segment. It has the name, a strip of the file with lost
+    ranges and places of findings, and a table of the first MAX_RANGES lost ranges, or without
+    ranges a sentence. If the file cannot be read, it has only name and error.
     """
-    name = element("h3", f"{shorten(one.topic, 200)}-{one.partition}")
-    path = element("p", shorten(one.path), class_="where")
-    if one.error is not None:
+    name = element("h3", f"{shorten(segment_map.topic, 200)}-{segment_map.partition}")
+    path = element("p", shorten(segment_map.path), class_="where")
+    if segment_map.error is not None:
         return element(
-            "article", name, path, element("p", f"The file cannot be read: {one.error}.")
+            "article", name, path, element("p", f"The file cannot be read: {segment_map.error}.")
         )
-    lost_bytes = sum(lost.end - lost.start for lost in one.lost if lost.kind == "lost")
-    said = f"{one.size:,} bytes; {count_noun(one.batches, 'valid batch', 'valid batches', spec=',')} with {_describe_offsets(one)}."
+    lost_bytes = sum(lost.end - lost.start for lost in segment_map.lost if lost.kind == "lost")
+    said = f"{segment_map.size:,} bytes; {count_noun(segment_map.batches, 'valid batch', 'valid batches', spec=',')} with {_describe_offsets(segment_map)}."
     if lost_bytes:
         said += f" {lost_bytes:,} bytes are no valid batch."
-    spans = [Span(0, one.size, "good", f"{one.size:,} bytes")]
+    spans = [Span(0, segment_map.size, "good", f"{segment_map.size:,} bytes")]
     spans += [
         Span(
             lost.start,
@@ -147,13 +147,14 @@ def _make_map(one: SegmentMap, origin: Origin) -> Element:
             lost.kind,
             f"bytes {lost.start:,} to {lost.end - 1:,}: {shorten(lost.reason, 200)}",
         )
-        for lost in one.lost[: 10 * MAX_RANGES]
+        for lost in segment_map.lost[: 10 * MAX_RANGES]
     ]
     spans += [
-        Span(at, at, "mark", f"finding at byte {at:,}") for at in one.marks[: 10 * MAX_RANGES]
+        Span(at, at, "mark", f"finding at byte {at:,}")
+        for at in segment_map.marks[: 10 * MAX_RANGES]
     ]
-    strip = draw_strip(spans, 0, one.size, f"Map of {one.size} bytes: {said}")
-    chart = add_axis(strip, ["byte 0", f"{one.size // 2:,}", f"{one.size:,}"])
+    strip = draw_strip(spans, 0, segment_map.size, f"Map of {segment_map.size} bytes: {said}")
+    chart = add_axis(strip, ["byte 0", f"{segment_map.size // 2:,}", f"{segment_map.size:,}"])
     rows = [
         (
             f"{lost.start:,} to {lost.end - 1:,}",
@@ -161,32 +162,32 @@ def _make_map(one: SegmentMap, origin: Origin) -> Element:
             _describe_missing(lost),
             shorten(lost.reason),
         )
-        for lost in one.lost[:MAX_RANGES]
+        for lost in segment_map.lost[:MAX_RANGES]
     ]
     headings = ["bytes", "size", "offsets lost", "reason"]
     table = make_table(headings, rows, kinds="knkw", caption="Lost ranges") if rows else None
     if not rows:
         said += " Every batch is valid by itself; the findings say what contradicts what."
     more = say_more(
-        len(one.lost), len(rows), "range", origin.write_command("stat", "--policy salvage")
+        len(segment_map.lost), len(rows), "range", origin.write_command("stat", "--policy salvage")
     )
     return element("article", name, path, element("p", said), chart, table, more)
 
 
-def _describe_offsets(one: SegmentMap) -> str:
+def _describe_offsets(segment_map: SegmentMap) -> str:
     """Return the ranges of offsets of valid batches, at most MAX_RANGES of them."""
-    if not one.offsets:
+    if not segment_map.offsets:
         return "no offsets"
-    said = ", ".join(format_range(*found) for found in one.offsets[:MAX_RANGES])
-    left = len(one.offsets) - MAX_RANGES
+    said = ", ".join(format_range(*found) for found in segment_map.offsets[:MAX_RANGES])
+    left = len(segment_map.offsets) - MAX_RANGES
     more = f" and {count_noun(left, 'other range', spec=',')}" if left > 0 else ""
     return f"offsets {said}{more}"
 
 
 def _describe_missing(lost: LostRange) -> str:
-    """Return the offsets that a range has lost as words for a table cell: ``N``, ``N to M``, ``from
-    N on, if any`` or ``up to M`` if one end is unknown, ``none, or unknown`` if both are; for a
-    refused batch that its records cannot be decoded.
+    """Return the offsets that a range has lost as words for a table cell: ``N`` or ``N to M``. If
+    one end is unknown, it is ``from N on, if any`` or ``up to M``; if both are, ``none, or
+    unknown``. For a refused batch it says that its records cannot be decoded.
     """
     first, last = lost.first_offset, lost.last_offset
     if lost.kind == "refused":

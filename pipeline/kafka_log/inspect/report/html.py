@@ -51,13 +51,13 @@ def append_child(parent: Element, child: Child) -> None:
         parent.text = (parent.text or "") + text
 
 
-def shorten(text: str, most: int = MAX_CHARACTERS) -> str:
-    """Return a text of at most ``most`` characters; a longer one is cut, and its full length
-    follows.
+def shorten(text: str, max_characters: int = MAX_CHARACTERS) -> str:
+    """Return the text if it has at most ``max_characters``. Else return as many of its first ones,
+    followed by ``...`` and its full length.
     """
-    if len(text) <= most:
+    if len(text) <= max_characters:
         return text
-    return f"{text[:most]}... ({len(text):,} characters)"
+    return f"{text[:max_characters]}... ({len(text):,} characters)"
 
 
 def make_table(
@@ -67,10 +67,11 @@ def make_table(
     kinds: str = "",
     caption: str | None = None,
 ) -> Element:
-    """Return a table in a box that scrolls sideways on a narrow screen. ``kinds`` has a letter for each
-    column: ``n`` a number, aligned to the right; ``k`` a short text, kept on one line; ``w`` a long
-    text, which gets room; ``.`` (also for columns after the last letter) anything else. ``caption``
-    is a label for screen readers.
+    """Return a table in a box that scrolls sideways on a narrow screen. ``kinds`` has a letter for
+    each column: ``n`` a number, aligned to the right; ``k`` a short text, kept on one line; ``w`` a
+    long text, which gets room; ``.`` (also for columns after the last letter) anything else.
+    ``caption`` is a label for screen readers. Raise ValueError if a row has more or fewer cells
+    than ``headings``.
     """
     letters = kinds.ljust(len(headings), ".")[: len(headings)]
     classes = [None if letter == "." else letter for letter in letters]

@@ -74,9 +74,9 @@ def build_partitions(contents: Contents, origin: Origin) -> Section:
 
 
 def _count_findings(contents: Contents) -> list[int]:
-    """Return the number of errors and warnings for each row of ``stat``: those about the directory of
-    the row and files in it, its hanging transactions, and those about its partition in files beside
-    the directory.
+    """Return the number of errors and warnings for each row of ``stat``. Those about the directory
+    of the row and files in it count, its hanging transactions, and those about its partition in
+    files beside the directory.
     """
     counts = Counter(
         (row["topic"], row["partition"], Path(row["file"]).parent)
@@ -258,10 +258,10 @@ def build_epochs(contents: Contents, origin: Origin) -> Section:
 
 
 def build_cluster(contents: Contents, origin: Origin) -> Section:
-    """Return the section about log directories (cluster, node, clean shutdown, running broker) and,
-    if the cluster metadata was read, tables of feature versions, brokers, topics and settings, with
-    sensitive values hidden; else it says why not. Each table has at most MAX_ROWS rows, empty ones
-    are left out.
+    """Return the section about log directories (cluster, node, clean shutdown, running broker) and
+    the cluster metadata. If the metadata was read, it has tables of feature versions, brokers,
+    topics and settings, with sensitive values hidden; else it says why not. Each table has at most
+    MAX_ROWS rows, empty ones are left out.
     """
     listed = contents.brokers[:MAX_ROWS]
     running = {True: "yes", False: "no", None: "unknown"}

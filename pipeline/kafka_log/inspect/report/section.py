@@ -47,19 +47,19 @@ def make_badge(level: str) -> Element:
 
 
 def list_lines(
-    heading: str, lines: Sequence[str], origin: Origin, most: int = MAX_LINES
+    heading: str, lines: Sequence[str], origin: Origin, max_lines: int = MAX_LINES
 ) -> Element:
-    """Return the first ``most`` of ``lines``, each shortened, as a list below a heading, and if
-    there are more, how many, with the ``kafka-log check`` command line of ``origin``.
+    """Return the first ``max_lines`` of ``lines``, each shortened, as a list below a heading. If
+    there are more, it says how many, with the ``kafka-log check`` command line of ``origin``.
     """
-    items = [element("li", shorten(line, 400)) for line in lines[:most]]
+    items = [element("li", shorten(line, 400)) for line in lines[:max_lines]]
     more = say_more(len(lines), len(items), "line", origin.write_command("check"))
     return element("div", element("h3", heading), element("ul", *items), more, class_="lines")
 
 
 def say_more(total: int, shown: int, noun: str, command: str) -> Element | None:
-    """Return a paragraph that says how many of ``total`` rows are left out, as ``noun`` in the
-    singular, and that ``command`` prints all; None if all are ``shown``.
+    """Return a paragraph that says how many of ``total`` rows are left out, and that ``command``
+    prints all. ``noun`` is the singular of a row. Return None if all are ``shown``.
     """
     if total <= shown:
         return None

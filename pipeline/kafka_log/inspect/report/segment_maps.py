@@ -89,7 +89,7 @@ def map_segments(
     advance: Callable[[int], None] = lambda _: None,
 ) -> list[SegmentMap]:
     """Return the maps of the first MAX_SEGMENTS of the ``damaged`` segments (byte positions of
-    findings by path), which are read once more, with ``deep`` also their records. A path that is no
+    findings by path). They are read once more, with ``deep`` also their records. A path that is no
     segment of ``partitions`` has no map; one that cannot be read has a map with an ``error``.
 
     Args:
@@ -170,8 +170,9 @@ def _list_lost_ranges(scanned: ScannedSegment) -> list[LostRange]:
 
 
 def _find_missing_offsets(after: int | None, before: int | None) -> tuple[int | None, int | None]:
-    """Return the first and last offset between the offset before a range and the first one after it;
-    None for an unknown one, and twice None if nothing lies between them.
+    """Return the first and last offset that a range between two offsets has lost. ``after`` is the
+    offset before the range, ``before`` the first one after it; the result is None where one is
+    None, and twice None if nothing lies between them.
     """
     first = None if after is None else after + 1
     last = None if before is None else before - 1

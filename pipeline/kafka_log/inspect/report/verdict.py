@@ -156,9 +156,10 @@ def _count_problems(contents: Contents) -> list[str]:
 
 
 def list_open_transactions(contents: Contents) -> tuple[list[Row], list[Row]]:
-    """Return the rows of hanging transactions, and of other open ones that hide offsets, most offsets
-    first. Of a transaction in several copies of a partition there is one row; ``copies`` is their
-    number.
+    """Return two lists of rows: the hanging transactions, and the other open ones that hide
+    offsets, each with the most hidden offsets first. A transaction in several copies of a partition
+    has one row, with their number as ``copies``. Both lists are empty if transactions are not
+    known.
     """
     table = contents.transactions
     if table is None:
@@ -174,7 +175,7 @@ def list_open_transactions(contents: Contents) -> tuple[list[Row], list[Row]]:
 
 def find_stable_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Return the last stable offset by partition directory: the first offset of the earliest of the
-    open transactions ``rows``.
+    open transactions ``rows``. A transaction without a known first offset counts as 0.
     """
     found: dict[str, int] = {}
     for row in rows:
@@ -184,7 +185,9 @@ def find_stable_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """Return words with commas between them and ``and`` before the last one."""
+    """Return words with commas between them and ``and`` before the last one. ``words`` must not be
+    empty.
+    """
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -243,8 +246,9 @@ def _describe_transaction(
     row: Mapping[str, Any],
     stable: Mapping[str, int],
 ) -> Problem:
-    """Return the problem that an open transaction is, with the commands that save its records and end
-    it if it hangs. ``stable`` has the last stable offsets by directory.
+    """Return the problem that an open transaction is. If it hangs, the problem is an error with the
+    commands that save its records and end it; else it is a note. ``stable`` has the last stable
+    offsets by directory.
     """
     place = f"{row['topic']}-{row['partition']}"
     name = (

@@ -92,9 +92,9 @@ def schema_table(
 def _look_up(
     registry: SchemaRegistry, usage: Usage, subject: str
 ) -> tuple[dict[SchemaVersion, int], dict[SchemaId, int]]:
-    """Return two mappings from ``usage``, which counts records by schema id or GUID: number of
-    records by registered version, and number by id that is not registered or whose schemas differ.
-    If several versions have an id, that of ``subject`` counts.
+    """Return two mappings from ``usage``, which counts records by schema id or GUID. The first has
+    the number of records by registered version, the second that by id that is not registered or
+    whose schemas differ. If several versions have an id, that of ``subject`` counts.
     """
     found: Counter[SchemaVersion] = Counter()
     missing: dict[SchemaId, int] = {}

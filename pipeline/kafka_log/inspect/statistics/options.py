@@ -101,7 +101,8 @@ class Asked:
     ) -> HeaderPass:
         """Return the header pass for ``segments`` with the columns ``names`` and those that
         :meth:`select_batches` needs. The notes of its pieces are the lines about problems of a
-        batch. The column ``periods`` has the shortest period of the keys ``by``.
+        batch. The column ``periods`` has the shortest period of the keys ``by``, hours if none is a
+        period.
         """
         period = min((PERIODS[name] for name in by if name in PERIODS), default=HOUR)
         columns = tuple(dict.fromkeys((*names, *_CHOSEN_BY)))

@@ -110,9 +110,9 @@ class Stat:
             self.asked.advance(piece.done)
 
     def _report_piece(self, place: _Place, piece: Piece) -> None:
-        """Report the problems of the batches of a piece; for the last piece of a file also its lost
-        ranges, its end and the OSError that stopped reading, and add the lost and trailing bytes to
-        the totals.
+        """Report the problems of the batches of a piece. For the last piece of a file report also
+        its lost ranges, its end and the OSError that stopped reading, and add the lost and trailing
+        bytes to the totals.
         """
         file = os.fspath(piece.segment.path)
         for line in piece.noted:
@@ -128,9 +128,9 @@ class Stat:
         return sum(place.problems for place in self.places)
 
     def table(self, top: int | None = None) -> pa.Table:
-        """Return one row per combination of keys, in the columns of
-        :func:`~kafka_log.inspect.statistics.columns.stat_schema`, sorted by the keys; with ``top``
-        only this number of rows with the most bytes, largest first.
+        """Return one row per combination of keys, sorted by the keys, in the columns of
+        :func:`~kafka_log.inspect.statistics.columns.stat_schema`. With ``top`` return only this
+        number of rows with the most bytes, largest first.
         """
         found = self._make_table(self.sums.table(), self.by)
         if top is None:
@@ -140,8 +140,8 @@ class Stat:
         return found.take(pa.array(order))
 
     def total(self) -> pa.Table:
-        """Return one row for all batches, without the columns of keys, offsets and epochs; with the
-        columns of files if every file belongs to one row of :meth:`table`.
+        """Return one row for all batches, without the columns of keys, offsets and epochs. It has
+        the columns of files if every file belongs to one row of :meth:`table`.
         """
         return self._make_table(self.sums.table(()), ()).select(
             [n for n in stat_schema(self.by, self.asked.deep).names if n in stat_schema(()).names]
@@ -255,8 +255,9 @@ def stat_table(
 ) -> pa.Table:
     """Return the totals of partitions by ``by``, one row per combination of keys; with ``top`` only
     this number of rows with the most bytes. ``asked`` selects batches and says how to read (None:
-    all batches, by headers alone). Damage and unreadable files go to its ``on_problem``, not
-    raised. Raise ValueError for an unknown key.
+    all batches, by headers alone). Damage and unreadable files go to its ``on_problem``, and are
+    not raised. Warn if records that consumers do not get are counted, or records are counted twice.
+    Raise ValueError for an unknown key.
     """
     wanted = parse_by(by)
     return Stat(partitions, wanted, asked=asked or Asked()).table(top)

@@ -97,10 +97,10 @@ class Sums:
             self._producers = [_distinct(pa.concat_tables(self._producers), own)]
 
     def table(self, keys: Sequence[str] | None = None) -> pa.Table:
-        """Return one row per combination of ``keys``, sorted by them: the keys, :data:`MEASURES`,
-        the texts ``magics``, ``codecs`` and ``timestamp_types``, and the number of ``producers``.
-        ``keys`` is a subset of the keys of this object; empty returns one row for all batches (none
-        if there are none), None uses all keys.
+        """Return one row per combination of ``keys``, sorted by them. It has the keys,
+        :data:`MEASURES`, the texts ``magics``, ``codecs`` and ``timestamp_types``, and the number
+        of ``producers``. ``keys`` are some of the keys of this object (None: all); an empty
+        sequence returns one row for all batches. Return no row if no batch was added.
         """
         self._flush()
         self._compact()

@@ -48,7 +48,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add paths, options that select batches, ``--format``, ``--wide``, ``--state``, ``--now`` and
     ``--max-transaction-timeout`` to the parser of ``kafka-log txn``.
     """
-    add_wide(add_table_arguments(command, BATCHES, but=_RANGES))
+    add_wide(add_table_arguments(command, BATCHES, help_texts=_RANGES))
     command.add_argument(
         "--state",
         action="append",
@@ -74,8 +74,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Print the transactions of the selected partitions. Return 1 if a printed transaction hangs,
     the log is damaged or a file or directory cannot be read, else 0. Raise NotFoundError if a topic
-    or partition does not exist, DirectoryError if a path holds no log, UnreadableError if a segment
-    disappears.
+    or partition does not exist, DirectoryError if a path holds no log, UnreadableError if the file
+    of a transaction marker disappears meanwhile.
     """
     damage: list[str] = []
     notes: list[str] = []
@@ -116,7 +116,8 @@ def run_command(options: argparse.Namespace) -> int:
 
 def _reasons(table: pa.Table) -> list[str]:
     """Return an empty line and then a line per open transaction of ``table``, which has them before
-    all others: whether it hangs, why, and how to end a hanging one. Return ``[]`` if none is open.
+    all others. A line says whether it hangs, why, and how to end a hanging one. Return ``[]`` if
+    none is open.
     """
     columns = ("directory", "first_offset", "hanging", "reason", "state", "topic", "partition")
     lines = []

@@ -126,9 +126,9 @@ def read_coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coord
 
 def is_whole(homes: Mapping[int, set[str]]) -> bool:
     """Return whether ``homes`` (transactional ids by partition number) has every partition of
-    ``__transaction_state``: the numbers have no gap, and all ids belong by their hash where they
-    are. Return False if the ids also fit a topic of 50 partitions of which the last ones are
-    missing.
+    ``__transaction_state``. It has if the numbers have no gap, and all ids belong by their hash
+    where they are. Return False if the ids also fit a topic of 50 partitions of which the last ones
+    are missing.
 
     The hash of an id determines its partition for a given number of partitions.
     """

@@ -33,7 +33,7 @@ class Verdict:
 
 
 def judge_transaction(
-    one: ObservedTransaction,
+    transaction: ObservedTransaction,
     place: tuple[str, int],
     known: Coordinators,
     clock: Clock,
@@ -46,7 +46,7 @@ def judge_transaction(
     is unknown, age counts only with a given clock.
 
     Args:
-        one: The open transaction.
+        transaction: The open transaction.
         place: Topic and number of the partition.
         known: The states from ``__transaction_state``.
         clock: The time at which the log is judged.
@@ -54,31 +54,35 @@ def judge_transaction(
     """
     if is_cut:
         return Verdict(False, "its marker may be in bytes of the partition that cannot be read")
-    state = known.find_state(one.producer_id)
+    state = known.find_state(transaction.producer_id)
     limit = clock.max_timeout_ms
     if state is not None and state.timeout_ms is not None and state.timeout_ms > 0:
         limit = state.timeout_ms
-    since = one.last_timestamp
+    since = transaction.last_timestamp
     is_old = since is None or clock.now - since > limit
     if state is None and not known.is_whole:
         return _without_coordinator(known, clock, limit, is_old=is_old)
-    if state is not None and _has_marker_to_write(state, one, place):
+    if state is not None and _has_marker_to_write(state, transaction, place):
         return _with_coordinator(state, clock, limit)
-    reason = _no_marker_reason(state, one, place)
+    reason = _no_marker_reason(state, transaction)
     if is_old:
         return Verdict(True, f"{reason}: no marker will come")
     return Verdict(False, f"{reason}, but its last batch is not older than {limit} ms")
 
 
-def _has_marker_to_write(state: IdState, one: ObservedTransaction, place: tuple[str, int]) -> bool:
+def _has_marker_to_write(
+    state: IdState, transaction: ObservedTransaction, place: tuple[str, int]
+) -> bool:
     """Return whether the coordinator still has to write a marker of this transaction to the partition."""
     return (
-        state.is_unfinished and state.producer_id == one.producer_id and place in state.partitions
+        state.is_unfinished
+        and state.producer_id == transaction.producer_id
+        and place in state.partitions
     )
 
 
 def _without_coordinator(known: Coordinators, clock: Clock, limit: int, *, is_old: bool) -> Verdict:
-    """Return the verdict about a transaction whose producer is not in ``__transaction_state``: it
+    """Return the verdict about a transaction whose producer is not in ``__transaction_state``. It
     hangs only if the clock is given and its last batch is too old (``is_old``); else that is
     unknown. ``limit``, in milliseconds, and whether ``known`` was read are only for the reason.
     """
@@ -91,7 +95,7 @@ def _without_coordinator(known: Coordinators, clock: Clock, limit: int, *, is_ol
 
 
 def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:
-    """Return the verdict about a transaction that its coordinator will end: it hangs only if the
+    """Return the verdict about a transaction that its coordinator will end. It hangs only if the
     clock is given and the coordinator has it as ongoing for more than ``limit`` ms.
     """
     begun = state.start_time
@@ -101,19 +105,17 @@ def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:
     return Verdict(False, f"the coordinator will end it (state {state.status_name})")
 
 
-def _no_marker_reason(
-    state: IdState | None, one: ObservedTransaction, place: tuple[str, int]
-) -> str:
-    """Return the reason why the coordinator will not write a marker for the transaction: no or a
-    forgotten id (``state`` or its status is None), another producer, a transaction without this
-    partition, or none ongoing. ``place`` is not used.
+def _no_marker_reason(state: IdState | None, transaction: ObservedTransaction) -> str:
+    """Return the reason why the coordinator will not write a marker for the transaction. The reason
+    is no id or a forgotten one (``state`` or its status is None), another producer, a transaction
+    without this partition, or no ongoing transaction.
     """
     if state is None:
         return "no transactional id uses the producer"
     if state.status is None:
         return "the coordinator has forgotten the transactional id"
-    if state.is_unfinished and state.producer_id == one.producer_id:
+    if state.is_unfinished and state.producer_id == transaction.producer_id:
         return f"the coordinator's transaction (state {state.status_name}) does not contain the partition"
-    if state.producer_id != one.producer_id:
+    if state.producer_id != transaction.producer_id:
         return f"the transactional id uses producer {state.producer_id} now"
     return f"the coordinator has no ongoing transaction (state {state.status_name})"

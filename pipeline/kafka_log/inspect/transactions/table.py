@@ -111,8 +111,8 @@ def transaction_table(
     wanted: Selection,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Return one row per transaction and partition that ``wanted`` and ``states`` (``()``: all;
-    ``hanging`` is one) select, in the columns of :data:`TRANSACTIONS`: open ones first, of these
+    """Return one row per transaction and partition in the columns of :data:`TRANSACTIONS`, selected
+    by ``wanted`` and ``states`` (``()``: all; ``hanging`` is one). Open ones come first, of these
     hanging ones (judged by ``known`` coordinators and ``clock``), then ended ones by marker. Damage
     and unreadable files are reported to ``on_damage``. Raise UnreadableError (an OSError) if a
     marker cannot be read; ValueError if a state is not in :data:`WANTED`.
@@ -206,10 +206,10 @@ def _partition_rows(
     is_cut: bool,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield a row of :data:`TRANSACTIONS` for each transaction of one partition: ended ones in the
-    order of their markers, then open ones, judged as hanging by ``known`` coordinators and
-    ``clock``; with ``is_cut``, or after damage, none hangs. Damage and unreadable files are skipped
-    and reported to ``on_damage``. Raise UnreadableError if a marker cannot be read, or retention
-    deletes a segment meanwhile.
+    order of their markers, then open ones. The ``known`` coordinators and ``clock`` judge which
+    open ones hang; with ``is_cut``, or after damage, none hangs. Damage and unreadable files are
+    skipped and reported to ``on_damage``. Raise UnreadableError if a marker cannot be read, or
+    retention deletes a segment meanwhile.
     """
     headers = PartitionHeaders(partition, _COLUMNS, on_damage, advance=advance)
     begun = read_open_transactions(partition.segments[0]) if partition.segments else {}
@@ -261,25 +261,25 @@ def _steps(headers: PartitionHeaders) -> Iterator[Step]:
 
 
 def _count_hidden_offsets(
-    partition: Partition, headers: PartitionHeaders, one: ObservedTransaction
+    partition: Partition, headers: PartitionHeaders, transaction: ObservedTransaction
 ) -> int:
-    """Return the number of offsets that read_committed hides: from the first offset of ``one``, the
-    earliest open transaction, or the start of the log if that is higher, to the end of the log; 0
-    if the log has no batch.
+    """Return the number of offsets that read_committed hides, 0 if the log has no batch. They reach
+    from the first offset of ``transaction``, the earliest open one, or the start of the log if that
+    is higher, to the end of the log.
     """
     first = partition.segments[0]
     start = first.base_offset if first.has_canonical_name else 0
-    return max((headers.end_offset or 0) - max(one.first_offset or 0, start), 0)
+    return max((headers.end_offset or 0) - max(transaction.first_offset or 0, start), 0)
 
 
-def _duration_ms(one: ObservedTransaction, clock: Clock) -> int | None:
+def _duration_ms(transaction: ObservedTransaction, clock: Clock) -> int | None:
     """Return the milliseconds from the first record to the marker, or to ``clock.now`` if the
     transaction is open; None if its first or last timestamp is unknown.
     """
-    end = clock.now if one.state is TransactionState.OPEN else one.last_timestamp
-    if end is None or one.first_timestamp is None:
+    end = clock.now if transaction.state is TransactionState.OPEN else transaction.last_timestamp
+    if end is None or transaction.first_timestamp is None:
         return None
-    return end - one.first_timestamp
+    return end - transaction.first_timestamp
 
 
 @dataclass

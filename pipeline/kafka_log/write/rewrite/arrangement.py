@@ -153,10 +153,10 @@ class Arrangement:
         return at, (lower < first) & (first <= last) & (last < upper)
 
     def _fill(self, k: int, contents: ContentsCache, *, is_single: bool) -> bool:
-        """Add intact batches of segment ``k`` that are not added yet and overlap no added one.
-        Without ``is_single`` these are batches that ascend with one before or after them in the
-        file; with it, those that continue an added batch, or lie where they have no room, or any if
-        none is added yet. Return whether there are any.
+        """Add intact batches of segment ``k`` that are not added yet and overlap no added one, and
+        return whether there are any. Without ``is_single`` these are batches that ascend with one
+        before or after them in the file. With it, they are those that continue an added batch, or
+        have no room between the added ones around them in the file, or any if none is added yet.
         """
         found = contents.read(k)
         headers, there = found.headers, self.mark_taken(k, len(found.headers))
@@ -179,7 +179,7 @@ class Arrangement:
         return bool(which.any())
 
     def _mark_continuing(self, found: SegmentContents, at: Any) -> Any:
-        """Return a mask of the batches of a segment that adjoin an added one: their first offset is
+        """Return a mask of the batches of a segment that adjoin an added one. Their first offset is
         the next after the last one of the added batch below, or their last offset is the one before
         the first of the added batch above. ``at`` has, for each, the number of added batches below.
         """
@@ -187,9 +187,10 @@ class Arrangement:
         return (found.headers.first == below + 1) | (found.headers.last + 1 == above)
 
     def _add_damaged(self, k: int, contents: ContentsCache, keep_damaged: bool) -> None:
-        """Add the damaged batches of segment ``k`` that have records to write (with
-        ``keep_damaged`` also ones with a wrong checksum), fit between their neighbors in the file,
-        overlap no other batch, and either belong to the segment or continue a neighbor.
+        """Add the damaged batches of segment ``k`` that have records to write; with
+        ``keep_damaged`` records with a wrong checksum count too. They must fit between their
+        neighbors in the file, overlap no other batch, and either belong to the segment or continue
+        a neighbor.
         """
         found = contents.read(k)
         if not found.troubles:
@@ -226,9 +227,9 @@ def has_misplaced(partition: Partition, found: SegmentContents, taken: Any) -> b
 
 
 def _mark_ascending(found: SegmentContents, which: Any) -> Any:
-    """Return a mask of the intact batches whose offsets continue those of the intact batch before
-    them in the file, are continued by the one after them, or ascend with another one of the mask
-    ``which``.
+    """Return a mask of the intact batches whose offsets fit to another one. They continue those of
+    the intact batch before them in the file, are continued by the one after them, or ascend with a
+    neighbor when both are in the mask ``which``.
     """
     headers = found.headers
     rows = np.flatnonzero(found.is_good)
@@ -242,8 +243,8 @@ def _mark_ascending(found: SegmentContents, which: Any) -> Any:
 
 def _has_room(found: SegmentContents, taken: Any, next_base: int | None) -> Any:
     """Return a mask of the batches that would fit, with other offsets, between the batches of the
-    mask ``taken`` before and after them in the file; at its ends the base offset in its name and
-    ``next_base`` (None: no limit) bound them.
+    mask ``taken`` before and after them in the file. At the ends of the file the base offset in its
+    name and ``next_base`` (None: no limit) bound them.
     """
     headers, base = found.headers, get_named_base_offset(found.segment)
     low = np.maximum.accumulate(np.where(taken, headers.last, -1 if base is None else base - 1))

@@ -71,10 +71,11 @@ def run_job(
     keeps_rest: bool = False,
 ) -> pa.Table:
     """Call ``work`` for each partition with a directory of its own below ``out``, and return all
-    report rows. Keep output of an earlier run of the same ``job`` with the same options and source.
-    If a partition cannot be read (unless ``keeps_rest`` and some segments are there), or ``work``
-    raises CodecError, it has the row of ``refused`` instead. Raise OutputError or OutputLockedError
-    if ``out`` must not be written to, as inside ``inputs``; OSError if writing fails.
+    report rows. Output of an earlier run of the same ``job`` with the same options and source is
+    kept. A partition has the row of ``refused`` instead if it cannot be read (unless ``keeps_rest``
+    and some segments are there), or ``work`` raises CodecError. Raise OutputError or
+    OutputLockedError if ``out`` must not be written to, as inside ``inputs``, or two partitions
+    have the same name; OSError if writing fails.
 
     Args:
         job: Name of the job, for its manifest.
@@ -164,10 +165,11 @@ def salvage(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write the readable records of partitions below ``out`` for a broker to load, and return the
-    report; damage is a row of it, no error. ``flatten``: only committed data, without transactions.
-    ``keep_damaged``: also records with a wrong checksum. ``repair``: flipped bits are repaired
-    first, each with a row. Partitions that an equal earlier run wrote are kept. Raise OutputError or
-    OutputLockedError if ``out`` must not be written to, as inside ``inputs``; OSError if writing fails.
+    report; damage is a row of it, no error. With ``flatten`` only committed data, without
+    transactions; with ``keep_damaged`` also records with a wrong checksum; with ``repair`` flipped
+    bits are repaired first, each with a row. Partitions that an equal earlier run wrote are kept.
+    Raise OutputError or OutputLockedError if ``out`` must not be written to, as inside ``inputs``,
+    or two partitions have the same name; OSError if writing fails.
     """
     wanted = RewriteSelection(flatten=flatten, keep_damaged=keep_damaged)
 
@@ -254,9 +256,9 @@ def cut(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write the batches of partitions that ``wanted`` selects below ``out``, and return the report.
-    Raise OutputError or OutputLockedError if ``out`` must not be written to: it lies in one of
-    ``inputs``, has other output, or is in use; OSError if writing fails. Damage is reported, not
-    raised.
+    Damage is reported, not raised. Raise OutputError or OutputLockedError if ``out`` must not be
+    written to (it lies in one of ``inputs``, has other output, or is in use), or two partitions
+    have the same name; OSError if writing fails.
     """
     options = asdict(wanted)
     return run_job(
@@ -279,10 +281,10 @@ def convert(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write partitions in the codec or version of ``target`` below ``out``, and return one report
-    row for each segment. A partition with damage, with the name of a segment that is no file, or
-    with a batch newer than the target version, is not written and gets one row ``refused``. Raise
-    OutputError or OutputLockedError if ``out`` must not be written to, as inside ``inputs``;
-    OSError if writing fails.
+    row for each segment. A partition is not written, and gets one row ``refused``, if it has
+    damage, a path with the name of a segment that is no file, or a batch newer than the target
+    version. Raise OutputError or OutputLockedError if ``out`` must not be written to, as inside
+    ``inputs``, or two partitions have the same name; OSError if writing fails.
     """
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[Converted]:
@@ -306,9 +308,10 @@ def reindex(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write the indexes (an entry about every ``interval_bytes``) and producer snapshots of
-    partitions below ``out``, and return the report. Raise OutputError or OutputLockedError if
-    ``out`` must not be written to: it lies in one of ``inputs``, has other output, or is in use;
-    OSError if writing fails. Damage is reported, not raised.
+    partitions below ``out``, and return the report. Damage is reported, not raised. Raise
+    OutputError or OutputLockedError if ``out`` must not be written to (it lies in one of
+    ``inputs``, has other output, or is in use), or two partitions have the same name; OSError if
+    writing fails.
     """
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
@@ -322,10 +325,10 @@ def _reindex_partition(
     partition: Partition, out: Path, interval: int, advance: Advance
 ) -> list[ReportRow]:
     """Write the indexes and producer snapshots of a partition's segments into ``out``, and return
-    report rows: ``indexed``, and rows for damage, incomplete tails and understated batches. A
-    segment without a canonical name is ``lost``, and so is a path with the name of a segment that
-    is no file. ``interval`` is the number of bytes between index entries. Raise OSError if a file
-    cannot be written; CodecError if an index does not read back right.
+    report rows. These are ``indexed``, and rows for damage, incomplete tails and understated
+    batches; ``lost`` for a segment without a canonical name, and a path with the name of a segment
+    that is no file. ``interval`` is the number of bytes between index entries. Raise OSError if a
+    file cannot be written; CodecError if an index does not read back right.
     """
     report = RewriteReport()
     named = [s for s in partition.segments if s.has_canonical_name]

@@ -118,13 +118,13 @@ def target(codec: str | None, level: int | None, magic: int | None = None) -> Ta
     return Target(Compression[codec.upper()], level, magic)
 
 
-def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
+def recompress(data: bytes, magic: int, target: Target, *, file: str, position: int) -> bytes:
     """Return the bytes of a batch of version ``magic`` with its records compressed by the codec and
-    level of ``to``; ``data`` is the batch, which lies at byte ``position`` of ``file``. Raise
+    level of ``target``. ``data`` is the batch, which lies at byte ``position`` of ``file``. Raise
     CodecError if the records cannot be decompressed, or the version cannot use the codec.
     """
-    session = Session(strict=False, file=file, level=to.level)
-    changes = {field_of(magic, "codec"): to.codec}
+    session = Session(strict=False, file=file, level=target.level)
+    changes = {field_of(magic, "codec"): target.codec}
     try:
         return edit(
             LOG_ENTRY.cases[magic],
@@ -136,28 +136,28 @@ def recompress(data: bytes, magic: int, to: Target, *, file: str, position: int)
         raise error.located(position=position, file=file) from None
 
 
-def upgrade(data: bytes, magic: int, to: Target, *, file: str, position: int) -> bytes:
-    """Return the bytes of a batch of version ``magic`` in the version of ``to``, with its codec if
-    it has one. Fields that only that version has get defaults. ``data`` is the batch at byte
+def upgrade(data: bytes, magic: int, target: Target, *, file: str, position: int) -> bytes:
+    """Return the bytes of a batch of version ``magic`` in the version of ``target``, with its codec
+    if it has one. Fields that only that version has get defaults. ``data`` is the batch at byte
     ``position`` of ``file``. Raise CodecError if it does not parse, a checksum in it is wrong, or
     that version has no field for a value.
     """
-    assert to.magic is not None
+    assert target.magic is not None
     session = Session(strict=False, file=file)
-    older, newer = LOG_ENTRY.cases[magic], LOG_ENTRY.cases[to.magic]
+    older, newer = LOG_ENTRY.cases[magic], LOG_ENTRY.cases[target.magic]
     batch = older.read(Source(data, session, origin=position), None)
     for finding in session.findings:
         if isinstance(finding, ChecksumError):
             raise finding
     try:
         values = _carry_value(batch, older, newer)
-        if to.codec is not None:
-            name, _, member = field_of(to.magic, "codec").partition(".")
+        if target.codec is not None:
+            name, _, member = field_of(target.magic, "codec").partition(".")
             if member:
-                values[name][member] = to.codec
+                values[name][member] = target.codec
             else:
-                values[name] = to.codec
-        return newer.build(values, level=to.level, strict=False)
+                values[name] = target.codec
+        return newer.build(values, level=target.level, strict=False)
     except BuildError as error:
         raise error.located(position=position, file=file) from None
 
@@ -224,8 +224,9 @@ def convert_messages(
     """Yield the legacy messages from byte ``start`` to ``stop`` (excluded) of a file as the bytes
     of record batches of version ``magic``, in pieces of whole batches. A compressed message becomes
     one batch; uncompressed ones share batches. Without ``codec`` (None) batches keep the codec of
-    their messages; ``level`` None is the codec's default. Raise CodecError for damage, and for rows
-    that no batch can hold.
+    their messages; ``level`` None is the codec's default. Raise at once ValueError for an unknown
+    version or codec; while iterating CodecError for damage, an unreadable file, and rows that no
+    batch can hold.
     """
     scanner = Scanner(path, _COLUMNS, start=start, stop=stop)
     rows = (_group_rows(batch) for batch in scanner)
@@ -334,11 +335,11 @@ class Converted:
 def write_converted(
     partition: Partition, out: Path, target: Target, advance: Advance = lambda _: None
 ) -> list[Converted]:
-    """Convert a partition's segments, except metadata snapshots, to the codec, level and version of
-    ``target``, into the empty directory ``out``. Write a broker's files beside them, verify, and
-    return a report row for each. Leave out incomplete tails. Raise CodecError for damage, offsets
-    out of order, a version unknown or newer than the target's, and output unlike its source;
-    OSError if writing fails.
+    """Convert a partition's segments to the codec, level and version of ``target`` into the empty
+    directory ``out``. Return a report row for each segment; metadata snapshots are no segments, and
+    incomplete tails are left out. The files that a broker keeps beside segments are written too,
+    and the result is read again. Raise CodecError for damage, offsets out of order, a version
+    unknown or newer than the target's, and output unlike its source; OSError if writing fails.
 
     What was written is read again, and has to say the same as what was there. Memory holds the
     batch headers of one segment, and one batch or a chunk.
@@ -534,10 +535,10 @@ def _refuse_versions(segment: Segment, headers: Headers, target: Target) -> None
 
 
 def _verify(segment: Segment, headers: Headers, kinds: Any, written: Sequence[Written]) -> None:
-    """Raise WrittenError if the batches written for a segment differ from their source: byte by
-    byte if all were copied (by their codes in ``kinds``), else by records, and by headers except
-    those of legacy messages. Columns that the version changes are not compared. Raise other
-    CodecErrors if they cannot be read.
+    """Raise WrittenError if the batches written for a segment differ from their source. They are
+    compared byte by byte if all were copied (by their codes in ``kinds``), else by records, and by
+    headers except those of legacy messages. Columns that the version changes are not compared.
+    Raise other CodecErrors if they cannot be read.
     """
     stop = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
     if (kinds == _COPY).all() and stop == int(headers.size.sum()):

@@ -51,8 +51,8 @@ def write_partition(
 ) -> list[ReportRow]:
     """Write the selected batches of a partition, and the files that a broker keeps beside segments,
     into an empty directory. Return report rows of what was kept, left out and lost, of segments
-    that are no files, and of open transactions; damage is reported, not raised. Raise OSError if writing fails; CodecError if what
-    was written does not read as its source.
+    that are no files, and of open transactions; damage is reported, not raised. Raise OSError if
+    writing fails; CodecError if what was written does not read as its source.
 
     Offsets ascend in what is written. If segments have wrong names or overlap, or batches change
     places, the log is read again and written by offset (:class:`Arrangement`).
@@ -80,8 +80,8 @@ def write_partition(
 
 def list_unread(partition: Partition, wanted: RewriteSelection) -> list[ReportRow]:
     """Return a report row ``lost`` for each path that has the name of a live segment and is no
-    file, such as a link to a disk that is not mounted, unless its base offset is at or above the
-    end (excluded) of the selected offsets.
+    file, such as a link to a disk that is not mounted. Paths whose base offset is at or above the
+    end (excluded) of the selected offsets are left out.
     """
     end = wanted.offsets[1]
     named = ((one, parse_segment_name(one.path.name)) for one in partition.skipped_paths)
@@ -99,8 +99,8 @@ def list_unread(partition: Partition, wanted: RewriteSelection) -> list[ReportRo
 
 def _find_uncommitted_by_offset(partition: Partition, out: Path) -> Aborted:
     """Return the offset ranges, by producer id, of uncommitted records of a log whose batches do
-    not lie in the order of their offsets: transactions are followed in a copy below ``out`` in
-    which they do, and which is removed. Raise OSError if the copy cannot be written.
+    not lie in the order of their offsets. Transactions are followed in an ordered copy below
+    ``out``, which is removed. Raise OSError if the copy cannot be written.
     """
     copy = out / ".by-offset"
     copy.mkdir()
@@ -122,11 +122,11 @@ def finish(
     *,
     producers: bool = True,
 ) -> list[Segment]:
-    """Write the files that a broker keeps beside the segments ``written`` (paths and base offsets):
-    indexes, producer snapshots, leader epochs up to offset ``end``, topic id (without segments only
-    that). Return the segments. Without ``producers`` the first producer snapshot of ``source`` is
-    not copied. Raise OSError if a file cannot be written, or a segment read again; CodecError if an
-    index is wrong.
+    """Write the files that a broker keeps beside the segments ``written`` (paths and base offsets),
+    and return the segments. The files are indexes, producer snapshots, leader epochs up to offset
+    ``end`` and the topic id; without segments only the topic id. Without ``producers`` the first
+    producer snapshot of ``source`` is not copied. Raise OSError if a file cannot be written, or a
+    segment cannot be read again; CodecError if an index is wrong.
     """
     segments = _list_written(source, written)
     if segments:
@@ -308,10 +308,10 @@ class _Job:
         return _Masks(there, taken, rewritten, emptied)
 
     def _begin_empty(self, log: LogWriter, found: SegmentContents) -> None:
-        """For a segment without batches and with a base offset in its name: let the log end there
-        at least, and begin a segment of that name if the whole log is selected, the segment has no
-        lost ranges, and all that is written lies before. Do nothing for other segments. Raise
-        OSError if the file cannot be written.
+        """Let the log end at least at the base offset of a segment without batches; do nothing for
+        other segments, and without a base offset in its name. Begin a segment of that name if the
+        whole log is selected, the segment has no lost ranges, and all that is written lies before.
+        Raise OSError if the file cannot be written.
         """
         base = get_named_base_offset(found.segment)
         if base is None or len(found.headers):
@@ -348,9 +348,9 @@ class _Job:
 
     def _end_log(self, log: LogWriter) -> None:
         """Write a batch without records up to the old end offset if the last batches were not
-        written, so that new records get no offsets that consumers have seen. Begin a segment if
-        there is none. Do nothing if only a part of the log is selected. Raise OSError if writing
-        fails; WrittenError if the batch cannot state its offsets.
+        written. New records then get no offsets that consumers have seen. Begin a segment if there
+        is none. Do nothing if only a part of the log is selected. Raise OSError if writing fails;
+        WrittenError if the batch cannot state its offsets.
         """
         if not self._wanted.is_all:
             return
@@ -393,9 +393,9 @@ class _Job:
                 self.report.add_unfinished(name, rest)
 
     def _note(self, headers: Headers, there: Any, taken: Any, base: int | None) -> None:
-        """Update the last written offset, the batch version and the leader epochs by the batches
-        ``taken``, and the end offset of the log by those in ``there`` and the segment's base
-        offset.
+        """Note the batches ``taken``: the last written offset, the batch version and the leader
+        epochs. The end offset of the log is raised by the batches in ``there`` and the segment's
+        base offset.
         """
         if taken.any():
             self.last = int(headers.last[taken][-1])

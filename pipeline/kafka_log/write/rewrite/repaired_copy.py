@@ -42,10 +42,10 @@ _COPIED = 1 << 20
 def repaired_partition(
     partition: Partition, out: Path
 ) -> Iterator[tuple[Partition, list[ReportRow]]]:
-    """Give, in a ``with`` block, a partition in which each segment that can be repaired is replaced
-    by a repaired copy below ``out``, and report rows: ``repaired``, and ``not repaired`` for
-    damaged batches without a repair. Other segments stay the same. The copies are removed after the
-    block. Raise OSError if a copy cannot be written.
+    """Give, in a ``with`` block, a partition in which repaired copies below ``out`` replace the
+    segments that can be repaired, and report rows. The rows are ``repaired``, and ``not repaired``
+    for damaged batches without a repair. Other segments stay the same. The copies are removed after
+    the block. Raise OSError if a copy cannot be written.
     """
     directory = out / _COPIES
     segments, rows = [], []
@@ -107,7 +107,8 @@ def _read_headers(
     segment: Segment, next_base: int | None
 ) -> tuple[Headers, Sequence[Lost], Sequence[Lost]]:
     """Return the headers of the valid batches of a segment, the ranges of bytes that are not valid
-    batches, and the incomplete tail as one more range, if there is one.
+    batches, and the incomplete tail. The tail is a sequence of one range, or empty. Damage and an
+    unreadable file do not raise.
     """
     reader = BlockReader(
         segment.path,
@@ -151,9 +152,9 @@ def _repaired_bytes(file: FileIO, position: int, count: int, repairs: Sequence[R
 
 
 def describe_answer(segment: Segment, answer: Repair | NoRepair) -> ReportRow:
-    """Return the report row of a repair (``repaired``, with its batch's records, bytes and
-    offsets), or of a damaged batch without one (``not repaired``, with the reason; its bytes are
-    None if unknown).
+    """Return the report row of a repair, or of a damaged batch without one. A repair is
+    ``repaired``, with its batch's records, bytes and offsets; the other is ``not repaired``, with
+    the reason, and its bytes are None if unknown.
     """
     name = utf8(segment.path.name)
     if isinstance(answer, NoRepair):

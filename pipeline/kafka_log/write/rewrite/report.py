@@ -126,7 +126,8 @@ class RewriteReport:
         """Return all rows, sorted by file name. Intact batches that were not taken are ``twice`` if
         the same bytes with the same offsets were kept, else ``lost``. Lost ranges and damaged
         batches are ``twice`` if batches with their offsets were kept, a single batch out of order
-        only if one of these has the same bytes.
+        only if one of these has the same bytes. Raise UnreadableError if a segment cannot be opened
+        to compare bytes.
 
         Base offsets are in no checksum: that of a batch that does not continue the batch before it may be wrong.
         """
@@ -153,9 +154,9 @@ class RewriteReport:
     def add_taken(
         self, name: str, found: SegmentContents, taken: Any, rewritten: Any, moved: Any
     ) -> None:
-        """Add rows for the batches without problems in the mask ``taken``: ``kept`` for those not
-        in ``rewritten`` (also if there are none at all), one more for those ``moved``, and
-        ``rewritten`` for those that lose their producer.
+        """Add rows for the batches without problems in the mask ``taken``. Those not in
+        ``rewritten`` have one row ``kept`` (also if there are none at all), and one more for those
+        that are ``moved``. Those that lose their producer have one row ``rewritten``.
         """
         headers = found.headers
         good = taken & found.is_good
@@ -180,29 +181,29 @@ class RewriteReport:
             one.reason = reason
             self.entries.append(one)
 
-    def add_rewritten(self, name: str, found: SegmentContents, one: RewrittenBatch) -> None:
-        """Add rows for a batch with problems that was encoded again, in the file ``name``:
-        ``rewritten`` for records that were written, and ``lost`` (``unfinished`` in an incomplete
-        tail) for records that were left out, with the error if there was one. Either is omitted if
-        there are none.
+    def add_rewritten(self, name: str, found: SegmentContents, batch: RewrittenBatch) -> None:
+        """Add rows for a batch with problems that was encoded again, in the file ``name``. Records
+        that were written have a row ``rewritten``; records that were left out one ``lost``
+        (``unfinished`` in an incomplete tail), with the error if there was one. Either is omitted
+        if there are none.
         """
-        row = _describe_batch(name, "rewritten", found, one.index)
-        if one.written:
-            row.records = one.written
+        row = _describe_batch(name, "rewritten", found, batch.index)
+        if batch.written:
+            row.records = batch.written
             self.entries.append(row)
-        if one.left_out:
-            row = _describe_batch(name, _name_missing(found, one.index), found, one.index)
-            row.records = one.left_out
-            if one.error is not None:
-                row.reason = f"it cannot be written: {utf8(one.error)}"
+        if batch.left_out:
+            row = _describe_batch(name, _name_missing(found, batch.index), found, batch.index)
+            row.records = batch.left_out
+            if batch.error is not None:
+                row.reason = f"it cannot be written: {utf8(batch.error)}"
             self.entries.append(row)
 
     def note_untaken(self, name: str, found: SegmentContents, which: Any, *, is_main: bool) -> None:
         """Note selected batches (mask ``which``) that were not taken; :meth:`rows` decides later
-        whether they are lost. Ignore those with problems and no records. With ``is_main`` (segment
-        in the log's own state) intact ones are kept elsewhere only if their bytes are. For others
-        offsets suffice, unless a single batch is first in its file or does not continue the one
-        before.
+        whether they are lost. Batches with problems and without records are ignored. If ``is_main``
+        (the segment has the log's own state), intact ones are kept elsewhere only if the same bytes
+        are. Else the same offsets suffice, except for a single batch that is first in its file or
+        does not continue the one before.
         """
         good = np.flatnonzero(which & found.is_good)
         if is_main and len(good):
@@ -266,9 +267,9 @@ class _KeptBatches:
         self._end = self._last[np.append(new[1:] - 1, len(self._last) - 1)] if len(new) else none
 
     def bound(self, row: ReportRow) -> None:
-        """Lower the last offset of ``row``, a lost range, to the one before the next kept batch that
-        begins after its first offset; None, an unknown offset, counts as the highest. Do nothing
-        without a first offset or such a batch.
+        """Lower the last offset of ``row``, a lost range, to before the next kept batch that begins
+        after its first offset. None, an unknown offset, counts as the highest. Do nothing without a
+        first offset or such a batch.
         """
         first, last = row.first_offset, row.last_offset
         at = (
@@ -295,7 +296,8 @@ class _KeptBatches:
 
     def has_copy(self, place: _Place, first: int) -> bool:
         """Return whether a kept batch has ``first`` as its first offset and the same bytes as
-        ``place`` (file, position, size).
+        ``place`` (file, position, size). Raise UnreadableError if one of the files cannot be
+        opened.
         """
         at = int(np.searchsorted(self._first, first))
         if at == len(self._first) or self._first[at] != first or self._size[at] != place[2]:
@@ -317,8 +319,9 @@ def _describe_untaken(
     name: str, path: Path, headers: Headers, rows: Any, index: Any, kept: _KeptBatches
 ) -> Iterator[ReportRow]:
     """Yield report rows for intact batches of one file that were not taken, one for adjacent ones
-    of the same kind: ``twice`` if the same bytes are kept; ``lost`` if other batches with their
-    offsets are kept, or none.
+    of the same kind. They are ``twice`` if the same bytes are kept, ``lost`` if other batches with
+    their offsets are kept, or none. Raise UnreadableError if a file cannot be opened to compare
+    bytes.
     """
     before, run, reason = ("lost", ""), list[int](), MISPLACED
 
@@ -367,7 +370,9 @@ def _split_adjacent(rows: Any) -> list[Any]:
 
 
 def _read_place(place: _Place) -> bytes:
-    """Return the bytes at a place, as far as they can be read."""
+    """Return the bytes at a place, with zeros for those that cannot be read. Raise UnreadableError
+    if the file cannot be opened.
+    """
     path, position, size = place
     with open_segment(path) as file:
         return read_what_there_is(file, position, size, 0)

@@ -15,10 +15,10 @@ _WORDS = {"rewritten": "written anew", "open": "left open", "twice": "there twic
 
 
 def format_report(table: pa.Table, width: int | None) -> str:
-    """Return a report (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) as text: a summary
-    line for each partition, a line for each row except ``kept`` and ``indexed`` without a reason,
-    and the number of losses; for a report of repairs alone, or without rows, the number of repairs
-    instead. Lines are folded at ``width`` unless it is None.
+    """Return a report (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) as text. It has a
+    summary line for each partition, a line for each row except ``kept`` and ``indexed`` without a
+    reason, and the number of losses. A report of repairs alone, or without rows, has the number of
+    repairs instead. Lines are folded at ``width`` unless it is None.
     """
     lines: list[str] = []
     rows = table.to_pylist()
@@ -51,9 +51,9 @@ def _count_repairs(rows: list[dict[str, Any]]) -> str:
 
 
 def _summarize_partition(rows: list[dict[str, Any]]) -> str:
-    """Return the summary of a partition's rows: the number of indexed segments, if there are any;
-    else that of damaged batches if all rows are ``repaired`` or ``not repaired``; else the records,
-    batches and segments that were kept or rewritten (segments only if there are any).
+    """Return the summary of a partition's rows. It has the number of indexed segments, if there are
+    any; else that of damaged batches if all rows are ``repaired`` or ``not repaired``; else the
+    records, batches and segments that were kept or rewritten (segments only if there are any).
     """
     indexed = [row for row in rows if row["what"] == "indexed"]
     if indexed:

@@ -127,12 +127,12 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
 REVERSED = "its header has a last offset before its first one"
 
 
-def _read_ends(segment: Segment, headers: Headers, those: list[int]) -> list[tuple[int, int]]:
-    """Return the last offset and the number of records, by its readable records, of each of the
-    batches ``those``, whose headers state a last offset before the first one; the last offset of
-    the header and 0 for a batch without readable records.
+def _read_ends(segment: Segment, headers: Headers, batches: list[int]) -> list[tuple[int, int]]:
+    """Return the last offset and the number of the readable records of each of ``batches``
+    (indexes). The headers of these batches state a last offset before the first one. A batch
+    without readable records has the last offset of its header and 0.
     """
-    positions = headers.position[those]
+    positions = headers.position[batches]
     scanner = Scanner(
         segment.path,
         ["position", "offset"],
@@ -140,7 +140,7 @@ def _read_ends(segment: Segment, headers: Headers, those: list[int]) -> list[tup
         tail=segment.tail,
         size=segment.size,
     )
-    ends = [(int(headers.last[i]), 0) for i in those]
+    ends = [(int(headers.last[i]), 0) for i in batches]
     for rows in scanner:
         at = rows.column("position").to_numpy()
         for k in np.flatnonzero(np.isin(positions, at)).tolist():
@@ -206,9 +206,9 @@ def choose_intact(found: SegmentContents, inside: Any) -> Any:
 
 
 def add_damaged(found: SegmentContents, taken: Any, inside: Any, keep_damaged: bool) -> Any:
-    """Return the mask ``taken`` with the batches of the mask ``inside`` that have problems, have
-    records to write, and fit between their neighbors in ``taken``. Only records with a valid
-    checksum count, unless ``keep_damaged``.
+    """Return a copy of the mask ``taken`` with the batches of the mask ``inside`` that have
+    problems added. They must have records to write, and fit between their neighbors in ``taken``.
+    Only records with a valid checksum count, unless ``keep_damaged``.
     """
     headers = found.headers
     taken = taken.copy()

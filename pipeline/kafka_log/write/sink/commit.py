@@ -70,10 +70,11 @@ class AppendPosition:
 
 
 def find_append_position(directory: Path, start: int) -> AppendPosition:
-    """Return the next offset of the log in a partition directory, at least ``start``, its last
-    leader epoch (None: unknown), and the bytes of the producer snapshot at the end (None: no valid
-    one, or ``start`` is beyond the end). Without live segments the log continues at ``start``.
-    Raise DirectoryError if it does not end with a complete batch; OSError if it cannot be read.
+    """Return where a log continues: its next offset, at least ``start``, its last leader epoch
+    (None: unknown), and the bytes of the producer snapshot at its end. The snapshot is None if
+    there is no valid one, or ``start`` is beyond the end. Without live segments the log continues
+    at ``start``. Raise DirectoryError if it does not end with a complete batch; OSError if it
+    cannot be read.
     """
     (partition,) = discover(directory)
     if partition.error is not None:
@@ -120,10 +121,10 @@ _ROWS = [c.name for c in RECORDS.columns if c.name not in ("position", "base_off
 
 
 def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> None:
-    """Add ``shift`` to the offsets of a segment that this package wrote, and set the leader epoch
-    of its batches unless ``epoch`` is None or the version has none. Compressed legacy messages are
-    encoded again. Raise OSError if the segment cannot be read or written; CodecError if a batch
-    would not read the same with the new offsets.
+    """Add ``shift`` to the offsets of a segment that this package wrote, in place. Set the leader
+    epoch of its batches unless ``epoch`` is None or the version has none. Compressed legacy
+    messages are encoded again. Raise OSError if the segment cannot be read or written; CodecError
+    if a batch would not read the same with the new offsets.
 
     The segment and its indexes keep their names, and index entries stay relative to them. The caller syncs the files.
     """
@@ -205,7 +206,7 @@ class Micro(NamedTuple):
 
 def new_job(
     target: str | os.PathLike[str],
-    to: LogFormat,
+    log_format: LogFormat,
     *,
     overwrite: bool = False,
     passed: Iterable[str] = (),
@@ -225,7 +226,7 @@ def new_job(
             name = parse_live_partition_name(child)
             if name is not None and child.is_dir():
                 counts[name[0]] = max(counts.get(name[0], 0), name[1] + 1)
-    return WriteJob(str(path), to, overwrite, counts, tuple(passed))
+    return WriteJob(str(path), log_format, overwrite, counts, tuple(passed))
 
 
 def make_batch_job(job: WriteJob, batch: int) -> WriteJob:
@@ -235,9 +236,10 @@ def make_batch_job(job: WriteJob, batch: int) -> WriteJob:
 
 def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | None = None) -> None:
     """Make the segments that the tasks of a job wrote (``staged``, by task) part of the logs,
-    lowest task first; drop them if the micro-batch ``micro`` was committed before. Raise SinkError
+    lowest task first. Drop them if the micro-batch ``micro`` was committed before. Raise SinkError
     for offsets that do not ascend; FormatError for another topic id; DirectoryError for logs that
-    cannot be appended to, and while a broker runs; OSError. Call :func:`abort` after an error.
+    cannot be appended to, and while a broker runs; CodecError for a segment that cannot get its
+    offsets; OSError if a file cannot be read or written. Call :func:`abort` after an error.
     """
     target = Path(job.target)
     place = job_directory(job)
@@ -317,7 +319,8 @@ class _Commit:
         """Return the moves that make staged segments part of the logs, after building their files
         in the job's directory. With ``overwrite`` existing partitions of the written topics are
         moved away. Raise SinkError for offsets that do not follow, FormatError for another topic
-        id, DirectoryError for a log that cannot be appended to, OSError.
+        id, DirectoryError for a log that cannot be appended to, CodecError for a segment that
+        cannot get its offsets, OSError if a file cannot be read or written.
         """
         by_partition = {
             key: sorted(found, key=_by_offset)
@@ -359,8 +362,8 @@ class _Commit:
         self, topic: str, written: Iterable[tuple[str, int]], there: Iterable[tuple[str, int]]
     ) -> list[int]:
         """Return the numbers of the partitions of a topic that the commit creates or changes,
-        ascending: those with rows, and all of the setting ``partitions``, or of the old topic if it
-        is overwritten; ``[0]`` for a new topic without either.
+        ascending. These are those with rows, and all of the setting ``partitions``, or of the old
+        topic if it is overwritten. Return ``[0]`` for a new topic without either.
         """
         wanted = {number for of, number in written if of == topic}
         old = {number for of, number in there if of == topic}
@@ -376,7 +379,8 @@ class _Commit:
         """Build the directory of a partition that is new or replaces another one, with an empty
         segment if nothing is staged, and return its move in a list. Raise SinkError if given
         offsets do not ascend; DirectoryError if a staged file is missing; FormatError for another
-        topic id; OSError if a file cannot be written.
+        topic id; CodecError if a segment cannot get its offsets; OSError if a file cannot be
+        written.
         """
         directory = self._place / "new" / f"{topic}-{number}"
         directory.mkdir(parents=True)
@@ -402,7 +406,8 @@ class _Commit:
         """Build segments that follow those of the partition directory ``old``, and return a move
         for each file; ``[]`` if nothing is staged. Raise DirectoryError if the log does not end
         with a complete batch, or a staged file is missing; SinkError if given offsets do not follow
-        it; FormatError for another topic id; OSError.
+        it; FormatError for another topic id; CodecError if a segment cannot get its offsets;
+        OSError if a file cannot be read or written.
         """
         if not staged:
             return []

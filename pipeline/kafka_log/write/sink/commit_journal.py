@@ -61,7 +61,8 @@ class Move(NamedTuple):
 def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Create a log directory if needed, and hold the lock that its broker would take during the
     ``with`` block. Wait while another job commits. Raise DirectoryError if a broker runs in the
-    directory, or if the lock is not free after ``patience_s`` seconds.
+    directory, or if the lock is not free after ``patience_s`` seconds; OSError if the directory or
+    the lock file cannot be created.
     """
     target.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + patience_s
@@ -113,10 +114,10 @@ def _build_flock(kind: int) -> bytes:
 
 
 def write_journal(target: Path, place: Path, moves: Sequence[Move]) -> None:
-    """Commit a job: write its moves as the file DECIDED into the job's directory ``place``,
-    complete under its final name at once, and sync ``place`` and ``target``. Nothing is moved yet;
-    make_moves does that. All files to be moved must be on the disk before. Raise OSError if that
-    fails.
+    """Commit a job: write its moves as the file DECIDED into the job's directory ``place``. The
+    file is complete under its final name at once; ``place`` and ``target`` are synced. Nothing is
+    moved yet; make_moves does that. All files to be moved must be on the disk before. Raise OSError
+    if that fails.
     """
     with open_staged_file(place / DECIDED) as file:
         file.write(json.dumps(moves).encode("ascii"))
@@ -143,9 +144,9 @@ def make_moves(target: Path, place: Path) -> None:
 
 
 def recover(target: Path, own: Path | None = None) -> None:
-    """Finish jobs in ``target`` that were committed but interrupted, and remove directories of
-    other jobs that have not changed for STALE_S seconds, except ``own``. Raise OSError if a file
-    cannot be moved.
+    """Finish jobs in ``target`` that were committed but interrupted. Remove directories of other
+    jobs that have not changed for STALE_S seconds, except ``own``. Raise OSError if a journal
+    cannot be read or a file cannot be moved.
 
     Ages are measured by the clock of the file system, which may be another one than this
     machine's.

@@ -68,8 +68,9 @@ class StickyPartitioner:
 
     def of(self, sizes: Any, partitions: int) -> Any:
         """Return an array with the partition, from 0 to ``partitions`` - 1, of each of the next
-        records, by their sizes in bytes: the task's number, plus how many whole ``batch_bytes`` all
-        records before it have, also those of earlier calls, modulo ``partitions``.
+        records, by their sizes in bytes. It is the task's number, plus how many whole
+        ``batch_bytes`` all records before it have, also those of earlier calls, modulo
+        ``partitions``.
         """
         before = self._bytes + np.cumsum(sizes) - sizes
         if len(sizes):

@@ -174,7 +174,7 @@ class SinkRows:
 
     def _topics(self, given: dict[str, Any], first: int, count: int) -> Iterator[tuple[str, Any]]:
         """Yield each topic with an array of the indexes of its rows, or with None if all ``count``
-        rows have it: the topic of the settings, else those of the column in ``given``. Raise
+        rows have it. It is the topic of the settings, else those of the column in ``given``. Raise
         SinkError, which counts rows from ``first``, for a null or a name that Kafka does not allow.
         """
         if self.job.format.topic is not None:
@@ -205,9 +205,9 @@ class SinkRows:
         value: pa.Array,
     ) -> Any:
         """Return an array with the partition number of each row of ``topic`` (those with the
-        indexes ``here``): the given one, else by key hash, else (null key) sticky. Raise SinkError,
-        which counts rows from ``first``, if a given partition is out of range, or the settings ask
-        for fewer partitions than the topic has, unless it is overwritten.
+        indexes ``here``). It is the given one, else by key hash, else (null key) sticky. Raise
+        SinkError, which counts rows from ``first``, if a given partition is out of range, or the
+        settings ask for fewer partitions than the topic has, unless it is overwritten.
         """
         count = self.job.partitions_of(topic)
         there = self.job.counts.get(topic, 0)
@@ -260,8 +260,8 @@ class SinkRows:
         return pa.RecordBatch.from_pydict(columns)
 
     def _types(self, given: dict[str, Any], count: int) -> Any:
-        """Return an array with the timestamp type of each row: that of the settings, else
-        LogAppendTime where a column says so (1), else CreateTime (0); -1 if the version has none.
+        """Return an array with the timestamp type of each row, -1 if the version has none. It is
+        that of the settings, else LogAppendTime (1) where a column says so, else CreateTime (0).
         """
         if not has_field(self.job.format.magic, "timestamp_type"):
             return np.full(count, -1, np.int8)

@@ -132,13 +132,13 @@ class _Partitions:
             for other in self._of.values():
                 self._flush(other)
 
-    def _flush(self, one: _Partition) -> None:
+    def _flush(self, partition: _Partition) -> None:
         """Write the buffered rows of a partition. Then close all open files, which are opened again
         later, if more than OPEN_FILES are open. Raise SinkError for a row that cannot be written;
         OSError if writing fails.
         """
-        self._held -= one.held
-        one.flush()
+        self._held -= partition.held
+        partition.flush()
         opened = [other.log for other in self._of.values() if other.log.is_open]
         if len(opened) > OPEN_FILES:
             for log in opened:

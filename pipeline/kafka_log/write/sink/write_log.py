@@ -37,9 +37,11 @@ def write_log(
 ) -> int:
     """Write Arrow rows with the columns of Spark's Kafka sink into logs as a broker does, and
     return their number. ``mode`` is ``append``, or ``overwrite`` to replace all partitions of the
-    written topics; ``topic`` overrides the column. The others are settings of LogFormat. Raise
-    SinkError for rows or columns; FormatError, ValueError or TypeError for arguments;
-    DirectoryError; CodecError; OSError. Then nothing is changed.
+    written topics; ``topic`` overrides the column. All other arguments are settings of LogFormat.
+    Raise SinkError for rows or columns that cannot be written; FormatError, ValueError or TypeError
+    for arguments; DirectoryError if ``path`` cannot be appended to or a broker runs there;
+    CodecError if the result does not read as the rows; OSError. After an error the logs are
+    unchanged.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, anything else that gives an Arrow stream, or an iterable of
     RecordBatches with one schema. Its columns are those of Spark's Kafka sink: ``value``, which has to be there, and ``key`` (binary or
