@@ -56,7 +56,9 @@ def has_password(path: str) -> bool:
 def local_path(path: str | os.PathLike[str]) -> Path:
     """Return ``path`` as a Path of this machine. Raises ValueError for a URL of a store: nothing is written there."""
     if is_url(path):
-        raise ValueError(f"{path}: output is written to this machine's disks only")
+        raise ValueError(
+            f"{path}: output is written to local directories only: name one, and copy the result to the store"
+        )
     return place_of(path)
 
 

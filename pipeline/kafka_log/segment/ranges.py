@@ -17,11 +17,13 @@ MAX_OFFSET = (1 << 63) - 1
 def checked_range(name: str, bounds: Any) -> Range:
     """Return a pair (first, end) of integers or None as a Range; (None, None) for None. Raise
     ValueError, whose message names ``name``, if ``bounds`` is no such pair, a number needs more
-    than 64 bits, or the first is above the end.
+    than 64 bits, or the first is above the end: give the lower one first.
     """
     low, high = _checked_pair(name, bounds)
     if low is not None and high is not None and low > high:
-        raise ValueError(f"{name} is {bounds!r}: the first is above the end")
+        raise ValueError(
+            f"{name} is {bounds!r}: the first is above the end: give the lower one first"
+        )
     return low, high
 
 
@@ -52,7 +54,7 @@ def _integer(bound: Any) -> int:
 def checked_offsets(name: str, bounds: Any) -> Range:
     """Return a pair (first, end) of offsets or None as a Range; (None, None) for None. Negative
     ones count from the end of a log. Raise ValueError, whose message names ``name``, if they are no
-    64-bit integers, or the first is above the end and both or neither are negative.
+    64-bit integers, or the first is above the end: give the lower one first and both or neither are negative.
 
     Negative bounds count from the end of a log, as in Python slices: (-5, None) are the last 5 offsets.
     """
@@ -63,14 +65,16 @@ def checked_offsets(name: str, bounds: Any) -> Range:
         and low > high
         and is_negative(low) == is_negative(high)
     ):
-        raise ValueError(f"{name} is {bounds!r}: the first is above the end")
+        raise ValueError(
+            f"{name} is {bounds!r}: the first is above the end: give the lower one first"
+        )
     return low, high
 
 
 def checked_plain_offsets(name: str, bounds: Any) -> Range:
     """Return a pair (first, end) of offsets or None as a Range; (None, None) for None. Raise
     ValueError, whose message names ``name``, if they are no 64-bit integers, one is negative, or
-    the first is above the end.
+    the first is above the end: give the lower one first.
     """
     found = checked_offsets(name, bounds)
     if counts_from_end(found):
