@@ -120,11 +120,13 @@ def _merge_targets(targets: Mapping[str, Mapping[str, str]]) -> dict[str, bytes]
         for path, text in texts.items():
             if not _is_inside(path):
                 raise OutputError(
-                    f"target {target} gives the path {path!r}, which is not below the output directory"
+                    f"target {target} gives the path {path!r}, which is outside of the output directory; nothing is written"
                 )
             other = seen.setdefault(path.lower(), path)
             if path in files or other != path:
-                raise OutputError(f"{path} is written twice (the other one is {other})")
+                raise OutputError(
+                    f"{path} is generated twice, also as {other}, which some file systems take for the same file; rename one of the declarations"
+                )
             files[path] = text.encode("utf-8")
     return files
 
@@ -141,8 +143,8 @@ def _reject_foreign_files(
     if shared:
         other = listed[shared[0]].package
         raise OutputError(
-            f"in {out} stands what was generated for the package {other}: {_format_paths(shared)}; "
-            "take another directory for one of them, or generate other targets"
+            f"{out} has files that were generated for the package {other}: {_format_paths(shared)}; nothing is written: "
+            "use another directory for one of the packages, or generate other targets"
         )
 
 
@@ -185,7 +187,7 @@ def _plan_changes(
             blocked.append(path)
     if blocked:
         raise OutputError(
-            f"in {out} stands what codecgen did not write: {_format_paths(blocked)}; move it away first"
+            f"{out} has files that codecgen did not write: {_format_paths(blocked)}; nothing is written: move them away first"
         )
     for path in sorted(ours - files.keys()):
         full = out / path

@@ -15,7 +15,9 @@ class _WithoutPandas:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         """Raise ModuleNotFoundError for pandas. Return None for any other module, which is then imported as usual."""
         if name == "pandas":
-            raise ModuleNotFoundError("kafka-log does without it", name=name)
+            raise ModuleNotFoundError(
+                f"kafka-log does not need {name}, and blocks its import to start faster", name=name
+            )
 
 
 class _Interrupt(KeyboardInterrupt):

@@ -192,7 +192,7 @@ class LogDirectory:
         by_topic = (one_of(BY)("by", by) or "partition") == "topic"
         if flag("segments", segments):
             if by_topic:
-                raise ValueError("by='topic' and segments=True exclude each other")
+                raise ValueError("by='topic' and segments=True exclude each other: leave one out")
             return segment_table(self.all_partitions)
         table = topic_table if by_topic else partition_table
         return table(self.all_partitions)
@@ -341,7 +341,10 @@ class LogDirectory:
         filters = selection.to_keywords()
         if on_checked is None and filters and not any(counts):
             names = ", ".join(filters)
-            warnings.warn(f"kafka-log: no batch was checked: none matches {names}", stacklevel=2)
+            warnings.warn(
+                f"kafka-log: no batch was checked: none matches {names}; correct or leave out the filter",
+                stacklevel=2,
+            )
         return table
 
     def diff(
@@ -784,7 +787,10 @@ class LogDirectory:
             advance=advance,
         )
         if on_problem is None and problems:
-            raise ValueError(f"{problems[0]} (problem 1 of {len(problems)})")
+            raise ValueError(
+                f"{problems[0]} (problem 1 of {len(problems)}; with on_problem=print the others are shown, and the"
+                " schemas that can be read are returned)"
+            )
         return table
 
     def records_of_key(

@@ -75,12 +75,16 @@ def decode_values(
     for part in parts:
         if frame.schema[part].dataType != BinaryType():
             found = frame.schema[part].dataType.simpleString()
-            raise ValueError(f"the column {part} is {found}: decode_values decodes binary")
+            raise ValueError(
+                f"the column {part} has the type {found}, but decode_values decodes binary: pass the bytes as they are in"
+                " the log"
+            )
     partitions = [] if path is None else _find_partitions(path)
     registry = read_registry(partitions, schemas)
     own = _select_topic(partitions, topic)
     if path is not None and not own:
-        raise ValueError(f"{path}: there is no topic {topic!r}")
+        known = ", ".join(sorted({one.topic for one in partitions})[:20])
+        raise ValueError(f"{path} has no topic {topic!r}; it has: {known or 'none'}")
     names = tuple(frame.columns)
     task = _Task(
         topic,
@@ -92,7 +96,9 @@ def decode_values(
     )
     decoder = task.decoder()
     if not decoder.decoders:
-        raise ValueError(f"no schema of {' or '.join(parts)} of topic {topic!r} is known")
+        raise ValueError(
+            f"no schema of {' or '.join(parts)} of topic {topic!r} is known: pass a path with the topic _schemas, or schemas, that has it"
+        )
     fields: list[StructField] = []
     for name in names:
         own_part = decoder.decoders.get(name)

@@ -111,7 +111,7 @@ def _run_java(executable: Path, *arguments: str) -> str:
     does not start, returns an exit code other than 0, or takes more than TIMEOUT_S seconds.
     """
     if not executable.is_file():
-        raise _UnsuitableJava(f"there is no {executable}")
+        raise _UnsuitableJava(f"{executable} is missing or not a file")
     try:
         done = subprocess.run(
             [executable, *arguments],
@@ -139,9 +139,9 @@ def _read_properties(executable: Path) -> tuple[Path, int]:
     home = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.MULTILINE)
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", text, re.MULTILINE)
     if home is None or version is None:
-        raise _UnsuitableJava(f"{executable} does not say what it is")
+        raise _UnsuitableJava(f"{executable} does not print java.home and its version")
     if int(version[1]) < OLDEST:
-        raise _UnsuitableJava(f"{executable} is Java {version[1]}")
+        raise _UnsuitableJava(f"{executable} is Java {version[1]}, older than {OLDEST}")
     return Path(home[1]), int(version[1])
 
 
@@ -161,7 +161,7 @@ def _write_shim(home: Path, shims: Path) -> Path:
     OSError if it cannot be written.
     """
     if os.name == "nt":
-        raise _UnsuitableJava(f"{home} has no module {MODULE}")
+        raise _UnsuitableJava(f"{home} lacks the module {MODULE}, which Spark needs")
     shim = shims / "java-for-spark"
     script = shim / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)

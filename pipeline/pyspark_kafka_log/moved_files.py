@@ -95,4 +95,7 @@ def _find_remote_copy(segment: Segment, options: Options) -> Path | None:
 
 def _warn_of_gone(path: Path) -> None:
     """Warn that a file is missing."""
-    warnings.warn(f"kafka-log: data is lost: {path} is gone", stacklevel=3)
+    warnings.warn(
+        f"kafka-log: data is lost: {path} was deleted before it was read, and the query continues without its records",
+        stacklevel=3,
+    )

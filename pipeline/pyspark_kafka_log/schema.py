@@ -85,7 +85,7 @@ def projected_columns(schema: StructType, types: Types = TYPES) -> tuple[str, ..
     """
     names = schema.fieldNames()
     if not names:
-        raise SchemaError("kafka-log: the schema has no columns")
+        raise SchemaError("kafka-log: the schema has no columns: name at least one")
     for field in schema.fields:
         if field.name not in types:
             raise SchemaError(f"kafka-log: {_describe_unknown(field.name, types)}")

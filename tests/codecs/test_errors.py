@@ -204,7 +204,7 @@ def test_damage_in_the_compressed_bytes_says_where() -> None:
         ({"attributes": {"compression": "lzo"}, "records": []}, "attributes.compression", "'lzo'"),
         ({"attributes": {"compresion": 1}, "last_offset_delta": 0}, "attributes", "'compresion'"),
         ({"records": [{"offset_delta": 0, "key": "text"}]}, "records[0].key", "bytes are needed"),
-        ({"records": []}, "last_offset_delta", "a value is needed"),
+        ({"records": []}, "last_offset_delta", "a value is needed: it is missing or null"),
         ({"records": [{"offset": "7"}]}, "records[0].offset", "a whole number is needed, not '7'"),
         ({"records": [{"timestamp_delta": "7"}, {}]}, "records[0].timestamp_delta", "needed"),
         (
@@ -230,7 +230,7 @@ def test_build_errors(value: dict[str, Any], path: str | None, reason: str) -> N
 
 
 def test_a_value_for_a_field_that_is_not_there() -> None:
-    with pytest.raises(BuildError, match="absent here"):
+    with pytest.raises(BuildError, match="does not have the field under these values"):
         KIP_98_MESSAGE.build(
             {
                 "attributes": {"null_key": True},

@@ -187,7 +187,7 @@ def test_what_is_no_damage_fails(directory: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_where_it_is_refused() -> None:
-    with pytest.raises(OptionError, match="option ignoreCorruptFiles: a stream goes on in a file"):
+    with pytest.raises(OptionError, match="option ignoreCorruptFiles: a stream continues in files"):
         parse_stream({"path": "/x", "ignoreCorruptFiles": "true"})
     for view in ("batches", "stat", "findings"):
         with pytest.raises(
@@ -248,7 +248,7 @@ def test_a_stream_refuses_it(spark: SparkSession, directory: Path, tmp_path: Pat
     write(directory, "t", 0, 0, numbered(2, 1))
     source = spark.conf.get("spark.tests.format")
     assert source is not None
-    with pytest.raises(Exception, match="ignoreCorruptFiles: a stream goes on in a file"):
+    with pytest.raises(Exception, match="ignoreCorruptFiles: a stream continues in files"):
         frame = spark.readStream.format(source).option("ignoreCorruptFiles", "true")
         query = (
             frame.load(str(directory))

@@ -93,7 +93,7 @@ def test_what_cannot_be_decoded_is_refused(session: SparkSession, tmp_path: Path
     frame = load(session, SAMPLE, subscribe="orders")
     for wrong, arguments, message in (
         (frame, {"topic": "orders"}, "needs the schemas: give path"),
-        (frame, {"topic": "order", "path": SAMPLE}, "there is no topic 'order'"),
+        (frame, {"topic": "order", "path": SAMPLE}, "has no topic 'order'; it has: "),
         (frame, {"topic": "orders", "path": SAMPLE, "decode": "x"}, "must be one of auto"),
         (frame, {"topic": "orders", "path": SAMPLE, "decode": "protobuf"}, "of another type"),
         (frame, {"topic": "orders", "path": SAMPLE, "schema_version": 9}, "no version 9"),

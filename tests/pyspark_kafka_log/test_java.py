@@ -87,7 +87,7 @@ def test_a_broken_one_is_passed_over(make: Make, tmp_path: Path) -> None:
     for home, said in (
         (tmp_path / "nowhere", "there is no"),
         (make("failing", "17", fails=True), "fails"),
-        (make("silent", "?"), "does not say what it is"),
+        (make("silent", "?"), "does not print java.home"),
     ):
         found = find_java(environ(home, good), tmp_path / "shims")
         assert found.home == good

@@ -77,7 +77,7 @@ def test_options() -> None:
         OptionError, match=r"one of acls, assignments, .*, offsets, .* is expected, not .ofsets."
     ):
         parse({"path": "x", "view": "ofsets"})
-    with pytest.raises(OptionError, match="the rows of a view have no headers"):
+    with pytest.raises(OptionError, match="the rows of a view have no record headers"):
         parse({"path": "x", "view": "offsets", "includeHeaders": "true"})
 
 

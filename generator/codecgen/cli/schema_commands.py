@@ -295,5 +295,7 @@ def _select_changed_files(out: Path, files: Mapping[str, str], *, force: bool) -
             blocked.append(name)
     if blocked and not force:
         shown = ", ".join(blocked[:5]) + (", ..." if len(blocked) > 5 else "")
-        raise UsageError(f"in {out} stands already: {shown}; say --force to replace what differs")
+        raise UsageError(
+            f"{out} already has {shown}; nothing was written: add --force to replace files that differ"
+        )
     return new

@@ -144,12 +144,12 @@ def build(arguments: argparse.Namespace) -> int:
     out: Path | None = arguments.out
     if out is None and not arguments.hex and sys.stdout.isatty():
         raise UsageError(
-            "bytes are not written to a terminal: name a file with --out, or say --hex"
+            "bytes are not written to a terminal: name a file with --out, or add --hex"
         )
     if out is None and arguments.overwrite:
         raise UsageError("--overwrite is only allowed with --out")
     if out is not None and out.exists() and not arguments.overwrite:
-        raise UsageError(f"{out} exists: say --overwrite to replace it")
+        raise UsageError(f"{out} exists and is unchanged: add --overwrite to replace it")
     if out is not None and not out.parent.is_dir():
         raise UsageError(f"{out.parent} is not a directory")
     what = _find_codec(arguments)

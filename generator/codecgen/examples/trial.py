@@ -121,7 +121,7 @@ def _run_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -
     if not plans:
         raise Mismatch(f"there is no version {example.version}")
     if len(plans) > 1 and layout.version_is is None:
-        raise Mismatch("which version the bytes are in is not said")
+        raise Mismatch("the example does not say in which version its bytes are: add `version`")
     codec = codecs.layout(plans[0]) if len(plans) == 1 else codecs.any_version(plans[0])
     data = example.data
     if data is None:

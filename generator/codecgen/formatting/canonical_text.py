@@ -36,7 +36,9 @@ def format_text(text: str) -> str:
     ``text`` is a file that codecgen reads without a diagnostic.
     """
     if re.search(r"^%", text, re.MULTILINE):
-        raise FormatError("lines that begin with % are not written again")
+        raise FormatError(
+            "the file has a line that begins with %, which format cannot keep: remove the line"
+        )
     nodes = list(yaml.compose_all(text, yaml.SafeLoader))
     if not nodes:
         return text
@@ -335,7 +337,9 @@ def _check_same(before: str, after: str) -> None:
     """Raise FormatError unless two texts have the same meaning and the same comments."""
     old, new = _meaning(before), _meaning(after)
     if old != new:
-        raise FormatError("the result would not mean the same; please report this file")
+        raise FormatError(
+            "the formatted file would not mean the same, and the file is unchanged: please report it as a defect of codecgen"
+        )
 
 
 def _meaning(text: str) -> object:

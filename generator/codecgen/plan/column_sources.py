@@ -23,7 +23,9 @@ class SourceError(Exception):
     """A column that readers of columns cannot produce. ``field`` is the field to name in the message."""
 
     def __init__(self, reason: str, field: Field) -> None:
-        super().__init__(reason)
+        super().__init__(
+            f'"{field.name}" is {reason}, which kernels cannot read into columns; codecgen explain C023 says what to do'
+        )
         self.reason = reason
         self.field = field
 
@@ -62,7 +64,7 @@ def column_sources(view: ViewPlan, case: CasePlan) -> Sources:
             field = _find_row_field(case, value)
             _check_source_field(case, leaf, field.field)
             if field.name in fields:
-                raise SourceError("two columns of the same field", field.field)
+                raise SourceError("the source of two columns", field.field)
             fields[field.name] = leaf
         else:
             numbers.append((leaf, value))
@@ -82,7 +84,7 @@ def require_simple_columns(view: ViewPlan, case: CasePlan, others: Collection[st
         odd = column.element is not None or leaf.column.type in ("struct", "uuid", *others)
         if listed or odd:
             what = "lists" if column.type == "list" else column.type
-            raise SourceError(f"in a column of {what}", field_to_blame(case, value))
+            raise SourceError(f"shown in a column of {what}", field_to_blame(case, value))
 
 
 def resolve_column(case: CasePlan, leaf: Leaf) -> Value | None:
@@ -102,11 +104,13 @@ def _check_source_field(case: CasePlan, leaf: Leaf, f: Field) -> None:
     lists and structs get no type check.
     """
     if leaf.column.type in BYTES_LIKE and not isinstance(f.type, BytesType):
-        raise SourceError("a column of bytes from something else", f)
+        raise SourceError("shown in a column of bytes, but not stored as bytes", f)
     if leaf.column.type == "string" and not getattr(f.type, "text", False):
-        raise SourceError("a string that is not text in UTF-8", f)
+        raise SourceError("shown in a column of strings, but not declared as text", f)
     if case.rows.header_only:
-        raise SourceError("in a view of heads, where only numbers are read", f)
+        raise SourceError(
+            "not a number, and shown in `header_only` rows, of which only numbers are read", f
+        )
 
 
 def _find_row_field(case: CasePlan, value: Value) -> FieldPlan:
@@ -125,7 +129,8 @@ def _find_row_field(case: CasePlan, value: Value) -> FieldPlan:
                 reason = "one of several fields that a column may show, by a condition"
                 raise SourceError(reason, read.field)
     raise SourceError(
-        "bytes, a struct or a list that are no field of the row", field_to_blame(case, value)
+        "shown in a column of bytes, structs or lists, but not a field of the row itself",
+        field_to_blame(case, value),
     )
 
 

@@ -346,7 +346,9 @@ class _Sizer:
             number = said.get(choice.by)
         found = next((r for key, r in choice.cases if key == number and r.matches(said)), None)
         if found is None:
-            raise SizeError(f"{choice.choice}: the value does not say which case it is")
+            raise SizeError(
+                f"{choice.choice}: the value lacks the field or the fields that select a case"
+            )
         return found
 
     def find_plan(self, ref: Reference, value: Fields) -> LayoutPlan:
@@ -358,7 +360,7 @@ class _Sizer:
         if len(plans) > 1 and by is not None:
             plans = tuple(p for p in plans if p.version == value.get(by))
         if len(plans) != 1:
-            raise SizeError(f"{ref.layout}: the value does not say which version it is of")
+            raise SizeError(f"{ref.layout}: the value lacks the field that holds its version")
         return plans[0]
 
     def enum_number(self, enum: str, value: object) -> int:
@@ -416,7 +418,9 @@ class _Sizer:
                 if not isinstance(a, int) or not isinstance(b, int):
                     return None
                 return a + b if operator == "+" else a - b
-        raise SizeError(f"{self.layout.name}: a value that is not known where it is built")
+        raise SizeError(
+            f"{self.layout.name}: an expression uses a value that is not known when the bytes are built"
+        )
 
     def compare_values(self, operator: str, a: object, b: object) -> bool:
         """Return the result of a comparison. A comparison of order with anything but integers is False."""

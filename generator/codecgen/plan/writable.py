@@ -15,7 +15,9 @@ class WriteError(Exception):
     """A field or column that kernels cannot write. ``field`` is the field to name in the message."""
 
     def __init__(self, reason: str, field: Field) -> None:
-        super().__init__(reason)
+        super().__init__(
+            f'"{field.name}" is {reason}, which kernels cannot write; codecgen explain C023 says what to do'
+        )
         self.reason = reason
         self.field = field
 
@@ -25,9 +27,11 @@ def require_null(fp: FieldPlan, type_: BytesType) -> None:
     default, if any, is null.
     """
     if type_.null is None:
-        raise WriteError("without a value to write, and cannot be null", fp.field)
+        raise WriteError("a field without a value in `write` that cannot be null", fp.field)
     if fp.default is not None and not isinstance(fold(fp.default), nodes.NullValue):
-        raise WriteError("without a value to write, and has a default that is not null", fp.field)
+        raise WriteError(
+            "a field without a value in `write`, with a default that is not null", fp.field
+        )
 
 
 def require_distinct_null(type_: ArrayType | BytesType, f: Field) -> None:
@@ -36,7 +40,7 @@ def require_distinct_null(type_: ArrayType | BytesType, f: Field) -> None:
     """
     null = null_as_read(type_)
     if null is not None and null >= 0:
-        raise WriteError(f"null written as {type_.null}", f)
+        raise WriteError(f"nullable, with {type_.null} as the length of null", f)
 
 
 def require_writable_bytes(type_: BytesType, f: Field) -> None:

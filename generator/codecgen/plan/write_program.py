@@ -183,7 +183,10 @@ class _Programmer:
         for read in nodes.fields_read(program.when):
             op = program.find_op("own", read.field.name)
             if isinstance(op, Number) and op.running:
-                raise WriteError("a condition on rows, but changes with them", read.field)
+                raise WriteError(
+                    "part of the condition of the rows (`when`), but differs between them",
+                    read.field,
+                )
 
     # ------------------------------------------------------------ what is known
 
@@ -196,7 +199,7 @@ class _Programmer:
             fp = self.layouts[part].field(name)
             assert fp is not None
             if key in self.making:
-                raise WriteError("made of itself", fp.field)
+                raise WriteError("computed from its own value", fp.field)
             self.making.add(key)
             self.made[key] = self.make_op(part, fp)
         return self.made[key]
@@ -291,7 +294,10 @@ class _Programmer:
             if not needed_limits(
                 (value, value), room, self.allowed_numbers(scalar.enum, scalar.only)
             ).allows(value):
-                raise WriteError(f"written as {value}, which it does not hold", fp.field)
+                raise WriteError(
+                    f"written as the constant {value} against its type or enum",
+                    fp.field,
+                )
         return Constant(fp, type_, value)
 
     def is_present(self, part: str, fp: FieldPlan) -> bool:
@@ -306,7 +312,10 @@ class _Programmer:
             around = [with_owner(one, "entry") for one in self.holding]
             found = fold(found, lambda value: implied_value(around, value))
         if not is_known(found):
-            raise WriteError("left out by a condition that the rows do not settle", fp.field)
+            raise WriteError(
+                "present or absent by a condition that is not known before rows are written",
+                fp.field,
+            )
         return as_truth(found)
 
     def make_count(self, part: str, fp: FieldPlan) -> Count:
@@ -333,7 +342,7 @@ class _Programmer:
         """
         source = fp.default if given is None else given
         if source is None:
-            raise WriteError("without a value to write, and has no default", fp.field)
+            raise WriteError("a field without a value in `write` and without a default", fp.field)
         value = self.fold_value(source, part)
         self.require_known(value, fp, given)
         constant = single_number(value)
@@ -365,7 +374,9 @@ class _Programmer:
             value = self.fold_value(source, part)
             self.require_known(value, fp, own)
             if self.is_running(value, part):
-                raise WriteError("made of bits that change with the rows of an entry", fp.field)
+                raise WriteError(
+                    "a field of bits that differ between the rows of an entry", fp.field
+                )
             room = (0, (1 << m.width) - 1)
             allowed = needed_limits(range_of(value), room, self.allowed_numbers(m.enum, m.only))
             constant = single_number(value)
@@ -386,10 +397,11 @@ class _Programmer:
         the first, last, largest or smallest element of an array.
         """
         if isinstance(value, nodes.NullValue):
-            raise WriteError("written as null, which it cannot be", fp.field)
+            raise WriteError("written as null, but cannot be null", fp.field)
         if given is None and any(True for _ in nodes.ends_read(value)):
             raise WriteError(
-                "without a value to write, and has a default of its elements", fp.field
+                "a field without a value in `write`, with a default that is computed from elements",
+                fp.field,
             )
 
     def allowed_numbers(
@@ -415,7 +427,7 @@ class _Programmer:
             for leaf in self.view.leaves:
                 if leaf.inside is None and leaf.column.name == value.column.name:
                     return leaf
-        raise WriteError("written from something else than a column", f)
+        raise WriteError("written from an expression instead of a column", f)
 
     def make_bytes(self, fp: FieldPlan, type_: BytesType, leaf: Leaf | None) -> Bytes:
         """Return the operation that writes a column of bytes or text, or null if ``leaf`` is None.
@@ -467,7 +479,7 @@ class _Programmer:
         rejected = fp.when is not None or fp.measures is not None or f.checksum is not None
         rejected = rejected or bool(f.counts) or fp.valid is not None or fp.refuse is not None
         if rejected or isinstance(f.type, ArrayType):
-            raise WriteError("not written by the kernels inside an array of a row", f)
+            raise WriteError("of a kind that kernels do not write inside an array of a row", f)
         settled = self.make_constant_op(fp, element)
         if settled is not None:
             return settled
@@ -478,7 +490,7 @@ class _Programmer:
             case ScalarType() as scalar if _is_number(scalar):
                 value = None if fp.default is None else as_number(fold(fp.default))
                 if value is None:
-                    raise WriteError("without a value to write, and has no default", f)
+                    raise WriteError("a field without a value in `write` and without a default", f)
                 return self.make_constant(fp, scalar.name, value)
             case BitsType(base, bits):
                 word = 0
@@ -486,12 +498,14 @@ class _Programmer:
                     default = fp.bit_defaults.get(m.name)
                     found = 0 if default is None else as_number(fold(default))
                     if found is None:
-                        raise WriteError("without a value to write, and has no default", f)
+                        raise WriteError(
+                            "a field without a value in `write` and without a default", f
+                        )
                     word |= found << m.low
                 return Constant(fp, base, word)
             case TagsType():
                 return Constant(fp, "uvarint", 0)
-        raise WriteError("not written by the kernels inside an array of a row", f)
+        raise WriteError("of a kind that kernels do not write inside an array of a row", f)
 
 
 def _type_name(f: Field) -> str:

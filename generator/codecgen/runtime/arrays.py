@@ -49,7 +49,9 @@ class Until:
                 more = "" if i == len(items) - 1 else ", but more elements follow"
                 raise prefix_path(BuildError(f"the element {last} {self.text}{more}"), f"[{i}]")
         if not items:
-            raise BuildError(f"there must be an element that fulfils {self.text}")
+            raise BuildError(
+                f"the array must end with an element that meets the condition {self.text}"
+            )
 
 
 class Array(Codec):
@@ -230,7 +232,8 @@ class Array(Codec):
         limit = source.session.limits.elements
         if number > limit and (source.session.strict or not self.closes):
             raise LimitError(
-                f"count is {number}, more than the limit of {limit}", source.where(start)
+                f"count is {number}, more than the limit of {limit} (Limits.elements)",
+                source.where(start),
             )
         return int(number)
 
@@ -249,7 +252,8 @@ class Array(Codec):
             n = self.length.read(source, this)
             if n < 0:
                 raise LengthError(
-                    f"length is {n}: there must be a compressed section here", source.where(start)
+                    f"length is {n}: a compressed section cannot be null or negative in length",
+                    source.where(start),
                 )
             if n > source.left and source.session.torn:
                 reason = f"length is {n}, but {source.left} bytes are left"
@@ -306,7 +310,10 @@ class Array(Codec):
             ended = self.until is not None and bool(self.until.holds(this, item))
             i += 1
             if i > session.limits.elements:
-                raise LimitError(f"more than {session.limits.elements} elements", section.where())
+                raise LimitError(
+                    f"more than {session.limits.elements} elements, the limit (Limits.elements)",
+                    section.where(),
+                )
             if i != number and not ended:
                 yield item
         if i < self.at_least:

@@ -243,7 +243,9 @@ class Build:
         """
         if not self.is_there(f):
             if self.obj.get(f.name) is not None and f.measures is None:
-                raise BuildError("the field is absent here, but a value was given")
+                raise BuildError(
+                    "the layout does not have the field under these values (`when`), but a value was given: leave it out"
+                )
             self.obj[f.name] = None
             return b""
         if f.measures is not None or f.checksum is not None:
@@ -283,7 +285,9 @@ class Build:
             for array in others:
                 if lists[array] != lists[first]:
                     numbers = f"{lists[first]} for {first}, and {lists[array]} for {array}"
-                    raise BuildError(f"it is the number of elements of several arrays: {numbers}")
+                    raise BuildError(
+                        f"it is the number of elements of several arrays, but their lengths differ: {numbers}"
+                    )
             return lists[first]
         given = self.obj.get(f.name)
         for array in f.counts if given is None else ():
@@ -330,7 +334,7 @@ class Build:
             return construct.ListContainer()
         elif nullable(f):
             return None
-        raise BuildError("a value is needed")
+        raise BuildError("a value is needed: it is missing or null")
 
     def fill(self, parts: list[bytes]) -> None:
         """Put computed lengths into ``parts`` (the bytes of each field), from the last field to the

@@ -155,7 +155,9 @@ class Text(Bytes):
         try:
             return value.encode("utf-8")
         except UnicodeEncodeError:
-            raise BuildError("the text has a lone surrogate, which UTF-8 cannot hold") from None
+            raise BuildError(
+                "the text has a lone surrogate, which UTF-8 cannot hold: replace or remove it"
+            ) from None
 
 
 def _kind_of(value: Any) -> str:

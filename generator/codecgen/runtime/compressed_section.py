@@ -45,7 +45,9 @@ class Compressed:
         """
         number = self.by(this)
         if number is None:
-            raise ValueRefused("the field that names the codec is not there")
+            raise ValueRefused(
+                "the field that names the compression codec is missing, so that the section cannot be decompressed"
+            )
         if int(number) in self.codecs:
             return self.codecs[int(number)]
         label = getattr(number, "label", None)

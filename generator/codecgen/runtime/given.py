@@ -31,7 +31,9 @@ class Given:
         """
         try:
             if value is None:
-                raise BuildError("a value is needed: it comes from outside of the layout")
+                raise BuildError(
+                    "a value is needed, which the caller gives, because the layout does not contain it"
+                )
             data = self.codec.write(value, None, Session())
         except BuildError as error:
             raise error.located(path=self.name) from None

@@ -210,7 +210,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         found = self.length
         if found is None:
             if self.size is None:
-                raise TypeError(f"no field at a fixed place measures {self.layout_name}")
+                raise TypeError(
+                    f"the layout {self.layout_name} has no length at a fixed place, so that its end is unknown before it is parsed"
+                )
             return self.size if source.left >= self.size else None
         if source.left < found.end:
             return None

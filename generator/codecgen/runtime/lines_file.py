@@ -128,7 +128,9 @@ class LinesFile(TextFile[P]):
             except BuildError as error:
                 raise _with_path(error, line.name, line.line, self.source_file) from None
         if not self.final_newline and out and not out[-1]:
-            raise BuildError("the last line is empty, and nothing ends it")
+            raise BuildError(
+                "the last line is empty and the format has no final line break, so that readers would miss the line"
+            )
         text = "\n".join(out)
         return (text + "\n" if out and self.final_newline else text).encode("utf-8")
 
@@ -369,7 +371,7 @@ def _value_text(f: TextLine | LineValue, values: Any) -> str:
     """
     if f.name not in values:
         if f.default is None:
-            raise BuildError("a value is needed")
+            raise BuildError("a value is needed: it is missing or null")
         values[f.name] = f.default(values)
     text = write_text(f.kind, values[f.name])
     error, _ = judge(values[f.name], values, f.refuse, f.valid)
@@ -381,7 +383,7 @@ def _value_text(f: TextLine | LineValue, values: Any) -> str:
 def _one_line(text: str) -> str:
     """Return a text; raise BuildError if it has a line break."""
     if "\n" in text or "\r" in text:
-        raise BuildError("the text does not fit into a line")
+        raise BuildError("the text contains a line break, but the format keeps it in one line")
     return text
 
 

@@ -91,7 +91,9 @@ class Session:
         self.depth += 1
         if self.depth > self.limits.depth:
             self.depth -= 1
-            raise BuildError(f"layouts are nested more than {self.limits.depth} deep")
+            raise BuildError(
+                f"layouts are nested more than {self.limits.depth} deep, the limit (Limits.depth)"
+            )
 
     def count_section(self, stored: int, plain: int) -> None:
         """Add the bytes of a section, as stored and decompressed, to ``section``. Do nothing if the
@@ -115,7 +117,8 @@ class Session:
             raise error
         if len(self.findings) >= self.limits.findings:
             raise LimitError(
-                f"more than {self.limits.findings} oddities: {error.reason}", error.where
+                f"more than {self.limits.findings} findings in one parse, the limit (Limits.findings): {error.reason}",
+                error.where,
             )
         self.findings.append(error)
 
@@ -224,7 +227,8 @@ class Source:
         self.session.depth += 1
         if self.session.depth > self.session.limits.depth:
             raise LimitError(
-                f"layouts are nested more than {self.session.limits.depth} deep", self.where()
+                f"layouts are nested more than {self.session.limits.depth} deep, the limit (Limits.depth)",
+                self.where(),
             )
 
     # What construct's own classes ask of a stream, so that they can stand inside our layouts.

@@ -196,7 +196,9 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
                 version = layout.version
                 if side.layout == name and version is not None and side.load(version) is layout:
                     return self[key, version]
-        raise KeyError(f"{layout.full_name} is not a message of this table")
+        raise KeyError(
+            f"{layout.full_name} is not a message of this table: pass a request or response layout"
+        )
 
     def parse_request(
         self,

@@ -85,9 +85,9 @@ class Word:
         blank: a space, tab, line break, vertical tab or form feed.
         """
         if not text:
-            raise Unreadable("a word is needed, and there is nothing")
+            raise Unreadable("a word is needed, but the text ends here")
         if _BLANK.search(text):
-            raise Unreadable(f"{_short(text)} has a blank in it")
+            raise Unreadable(f"{_short(text)} has a blank in it, but one word is needed")
         return Spelled(text, True)
 
     def write(self, value: Any) -> str:

@@ -86,7 +86,9 @@ class ZeroFilled(Codec):
         if len(data) > self.size:
             raise BuildError(f"{len(data)} bytes do not fit {self.size}")
         if data[-1:] == b"\0":
-            raise BuildError("the last byte is zero, and would be read as none of it")
+            raise BuildError(
+                "the value ends with a zero byte, which readers would take for padding: remove it"
+            )
         return data.ljust(self.size, b"\0")
 
 

@@ -233,7 +233,10 @@ class _Parser:
         """
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise ExpressionError(f"the expression is nested more than {MAX_DEPTH} deep", 0)
+            raise ExpressionError(
+                f"the expression is nested more than {MAX_DEPTH} deep: split it into derived values",
+                0,
+            )
         try:
             if self.peek() != "if":
                 return self.parse_disjunction()
@@ -275,7 +278,10 @@ class _Parser:
             return self.parse_comparison()
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise ExpressionError(f"the expression is nested more than {MAX_DEPTH} deep", 0)
+            raise ExpressionError(
+                f"the expression is nested more than {MAX_DEPTH} deep: split it into derived values",
+                0,
+            )
         self.take()
         node = Not(self.parse_negation())
         self.depth -= 1

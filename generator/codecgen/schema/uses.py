@@ -50,7 +50,9 @@ def load_used(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnos
     for name, wanted in manifest.uses.items():
         try:
             if find is None:
-                raise CannotUse(f"{wanted} cannot be looked for here")
+                raise CannotUse(
+                    f"{wanted} cannot be found, because this program looks up no other schema directories"
+                )
             found = find(wanted)
             same = next((other for other, known in direct.items() if known.path == found.path), "")
             if same:

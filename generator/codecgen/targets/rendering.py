@@ -153,13 +153,15 @@ class Renderer:
                 written += len(part)
                 if written > self._limits.characters:
                     raise TemplateRuntimeError(
-                        f"it writes more than {self._limits.characters} characters"
+                        f"the template writes more than {self._limits.characters} characters, the limit"
                     )
                 parts.append(part)
         except TemplateNotFound as error:
             raise self._error(error, name, f"there is no template {error.name!r}") from None
         except RecursionError as error:
-            raise self._error(error, name, "macros or includes call themselves") from None
+            raise self._error(
+                error, name, "macros or includes call themselves without end"
+            ) from None
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             raise self._error(error, name, str(error) or type(error).__name__) from None
         except AttributeError as error:
@@ -235,7 +237,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         self.made += characters
         self.check_size(0)
         if self.rounds > self.limits.rounds:
-            raise TemplateRuntimeError(f"more than {self.limits.rounds} rounds of loops and macros")
+            raise TemplateRuntimeError(
+                f"the template runs more than {self.limits.rounds} rounds of loops and macros, the limit"
+            )
 
     def concatenate(self, *parts: object) -> str:
         """Return the operands of the template operator ``~`` as text. If all are text, integers or
@@ -272,7 +276,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         long.
         """
         if type(text) is not str or type(old) is not str or type(new) is not str:
-            raise TypeError("replace is for plain text")
+            raise TypeError("the filter replace takes plain text only")
         self.check_size(len(text) + text.count(old) * len(new))
         found = text.replace(old, new)
         self.made += len(found)
@@ -283,9 +287,13 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         ``size`` more characters exceed the limit of all values of a file.
         """
         if size > self.limits.characters:
-            raise SecurityError(f"a value of more than {self.limits.characters} characters")
+            raise SecurityError(
+                f"the template makes a value of more than {self.limits.characters} characters, the limit"
+            )
         if self.made + size > WASTE * self.limits.characters:
-            raise SecurityError(f"values of more than {WASTE * self.limits.characters} characters")
+            raise SecurityError(
+                f"the template makes values of more than {WASTE * self.limits.characters} characters"
+            )
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         """Return the result of an operator on integers, or of ``+`` on lists. Raise SecurityError
@@ -296,10 +304,12 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         if operator == "**" or not (numbers or operator == "+"):
             raise SecurityError(f"the operator {operator} is for numbers only, and ** for none")
         if isinstance(left, str) or isinstance(right, str):
-            raise SecurityError("text is put together with ~")
+            raise SecurityError("text is joined with ~, not with +")
         value = super().call_binop(context, operator, left, right)
         if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
-            raise SecurityError(f"a number of more than {_LONGEST_NUMBER} bits")
+            raise SecurityError(
+                f"the template makes a number of more than {_LONGEST_NUMBER} bits, the limit"
+            )
         if isinstance(value, list | tuple):
             self.check_size(len(value))
             self.made += len(value)
@@ -317,7 +327,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         """Raise SecurityError if ``value`` is ``str.format`` or ``str.format_map``; return None otherwise."""
         if super().wrap_str_format(value) is not None:
-            raise SecurityError("the methods format and format_map are not for templates")
+            raise SecurityError(
+                "templates cannot use the methods format and format_map: join text with ~"
+            )
         return None
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> tree.Template:

@@ -155,7 +155,9 @@ def _read(file: BinaryIO, name: str) -> bytes:
     """Return all bytes of a stream. Raise InputError if they are more than ``MAX_BYTES``."""
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise InputError(f"{name} holds more than {MAX_BYTES} bytes; a file of bytes may be larger")
+        raise InputError(
+            f"{name} has more than {MAX_BYTES} bytes, the limit of standard input, pipes, hexadecimal text and values; only a regular file of bytes may be larger"
+        )
     return data
 
 
@@ -171,5 +173,7 @@ def _from_hex(data: bytes, name: str) -> bytes:
         raise InputError(f"{name}:{line}:{column}: {bad[0]!r} is not a hexadecimal digit")
     digits = "".join(text.split())
     if len(digits) % 2:
-        raise InputError(f"{name}: {len(digits)} hexadecimal digits, which is an odd number")
+        raise InputError(
+            f"{name}: {len(digits)} hexadecimal digits, which is an odd number: each byte needs two"
+        )
     return bytes.fromhex(digits)

@@ -233,7 +233,7 @@ def _run_command_line(argv: Sequence[str] | None) -> int:
             )
         if not has_bytes():
             command_parser.error(
-                f"--format {options.format} writes binary data, but sys.stdout accepts only text"
+                f"--format {options.format} writes binary data, but sys.stdout accepts only text: choose --format jsonl, or give sys.stdout a buffer"
             )
     if hasattr(sys.stdout, "reconfigure") and sys.stdout.encoding.lower() != "utf-8":
         sys.stdout.reconfigure(encoding="utf-8")  # keys and headers are any text

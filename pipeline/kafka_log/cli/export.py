@@ -289,7 +289,9 @@ def _read_schemas(options: argparse.Namespace) -> SchemaRegistry | None:
     """
     if options.decode is None:
         if options.schemas is not None or options.schema_version is not None:
-            raise ValueError("--schemas and --schema-version need --decode")
+            raise ValueError(
+                "--schemas and --schema-version need --decode: add --decode, or leave them out"
+            )
         return None
     from kafka_log.logs.discovery import survey
     from kafka_log.read.schemas.sources import read_registry

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+_STOPPED = "Ctrl-C or SIGTERM ended the command; records that were written later are not printed"
+
 
 class Interrupted(KeyboardInterrupt):
     """Raised for Ctrl-C with a description of what was done before."""
@@ -71,12 +73,12 @@ class StopOnSignal:
         """Set ``is_stopped``. Raise Interrupted during a wait, and at the second signal."""
         is_repeated, self.is_stopped = self.is_stopped, True
         if self._is_waiting or is_repeated:
-            raise Interrupted("stopped by a signal")
+            raise Interrupted(_STOPPED)
 
     def wait(self, seconds: float) -> None:
         """Sleep, unless a signal came before. Raise Interrupted for a signal, which ends the ``with`` block."""
         self._is_waiting = True
         if self.is_stopped:
-            raise Interrupted("stopped by a signal")
+            raise Interrupted(_STOPPED)
         time.sleep(seconds)
         self._is_waiting = False

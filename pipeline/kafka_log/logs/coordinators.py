@@ -15,7 +15,9 @@ def java_hash(text: str) -> int:
     try:
         units = text.encode("utf-16-be")  # Java hashes UTF-16 code units
     except UnicodeEncodeError:
-        raise NotFoundError(f"{text!a} is no text in UTF-8") from None
+        raise NotFoundError(
+            f"the name {text!a} is not text in UTF-8, so that Kafka has no coordinator for it: correct the name"
+        ) from None
     found = 0
     for i in range(0, len(units), 2):
         found = (31 * found + (units[i] << 8) + units[i + 1]) & 0xFFFF_FFFF
@@ -30,6 +32,6 @@ def coordinator_partition(key: str, partitions: int = DEFAULT_PARTITIONS) -> int
     The smallest hash has no absolute value in 32 bits; Kafka uses 0 for it.
     """
     if partitions < 1:
-        raise NotFoundError(f"a topic has at least one partition, not {partitions}")
+        raise NotFoundError(f"{partitions} is not a number of partitions: a topic has at least 1")
     found = java_hash(key)
     return 0 if found == -(1 << 31) else abs(found) % partitions

@@ -370,7 +370,9 @@ def _read_file(path: Path) -> Partition:
                 reason = f"this is {kind}, not a segment: docs/log-directory.md says what reads it"
                 raise DirectoryError(path, reason)
         if (content := _recognize_content(path)) is not None:
-            raise DirectoryError(path, f"this is {content}, not a segment")
+            raise DirectoryError(
+                path, f"this is {content}, not a segment: name a segment (NNN.log)"
+            )
     topic, number, state = parse_partition_name(path.resolve().parent) or (path.stem, 0, "live")
     base, file_state = name or (0, state)
     if base > MAX_OFFSET:

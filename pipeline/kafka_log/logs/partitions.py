@@ -42,6 +42,13 @@ class DirectoryError(Exception):
         return f"{self.path}: {self.reason}"
 
 
+NO_LIVE_SEGMENT = (
+    "no segment was checked, because none is live; kafka-log ls --include all lists the others with their states:"
+    " add --include STATE"
+)
+"""Message of a NotFoundError if all segments are excluded."""
+
+
 class NotFoundError(ValueError):
     """A topic, partition, group or other name that was selected does not exist."""
 

@@ -177,7 +177,11 @@ def read_segment_end(
                 offset = last_offset_at(segment.path, position, offset)
             if offset >= MAX_OFFSET:
                 where = Where(path="last_offset", file=os.fspath(segment.path))
-                raise ValueRefused(f"{offset} has none after it", where)
+                raise ValueRefused(
+                    f"the last offset is {offset}, the largest that Kafka has, so that the log has no end offset:"
+                    " kafka-log check tells whether the batch is damaged",
+                    where,
+                )
             found = LogEnd(epoch, offset + 1)
     return found
 

@@ -121,10 +121,10 @@ def check_columns(columns: Sequence[str], known: Sequence[str]) -> None:
     if isinstance(columns, str):
         raise ValueError(f"columns is a string: write [{columns!r}]")
     if not columns:
-        raise ValueError("no column is asked for")
+        raise ValueError("columns is empty: name at least one column")
     repeated = [name for i, name in enumerate(columns) if name in columns[:i]]
     if repeated:
-        raise ValueError(f"column {repeated[0]!r} is asked for twice")
+        raise ValueError(f"columns has {repeated[0]!r} twice: name each column once")
     for name in columns:
         if name not in known:
             close = get_close_matches(str(name), known, 1)

@@ -116,7 +116,9 @@ class _Bytes:
                 layout = layout.cases[self._number(layout, source)]
             fields = layout.read(source, None)
             if source.left and (self.strict or not layout.trailing):
-                raise ValueRefused(f"{source.left} bytes follow the {part}", source.where())
+                raise ValueRefused(
+                    f"{source.left} bytes follow the last field of the {part}", source.where()
+                )
         except CodecError as error:
             path = f"{part}.{error.where.path}" if error.where.path else part
             at = error.where
@@ -131,7 +133,10 @@ class _Bytes:
         number = choice.peek(source)
         if number not in choice.cases:
             known = ", ".join(map(str, choice.cases))
-            raise ValueRefused(f"{number} is not known; there are: {known}", source.where())
+            raise ValueRefused(
+                f"the type or version {number} is unknown to this release of kafka-log; known: {known}",
+                source.where(),
+            )
         return number
 
     def to_json(self, layout: Layout, fields: Any, without: Container[str] = ()) -> Json:

@@ -190,7 +190,11 @@ class LogEnds:
         if before is not None:
             if before.last >= MAX_OFFSET:
                 where = Where(path="last_offset", file=name, position=before.position)
-                raise ValueRefused(f"{before.last} has none after it", where)
+                raise ValueRefused(
+                    f"the last offset is {before.last}, the largest that Kafka has, so that the log has no end offset:"
+                    " kafka-log check tells whether the batch is damaged",
+                    where,
+                )
             offset, epoch = max(offset, before.last + 1), before.leader_epoch
         made = _Known(
             name,

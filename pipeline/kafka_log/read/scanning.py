@@ -185,7 +185,7 @@ def scan(
         )
         columns = decoder.needed
     elif schemas is not None or schema_version is not None:
-        raise ValueError("schemas and schema_version need decode")
+        raise ValueError("schemas and schema_version need decode: add decode, or leave them out")
     if view is None:
         output: RowFormat = Output(RECORDS, found, columns, binary_view)
     else:

@@ -114,7 +114,9 @@ class TopicView:
         there = [partition for partition in found if partition.topic == self.topic]
         if not there:
             names = ", ".join(sorted({partition.topic for partition in found})[:20])
-            raise ValueError(f"the view {self.name} is of {self.topic}; there are: {names}")
+            raise ValueError(
+                f"the view {self.name} reads the topic {self.topic}, which is not there; there are: {names}"
+            )
         return there
 
 

@@ -54,13 +54,18 @@ def _parse(
     """
     if data is None:
         where = Where(path=part, position=position, file=file)
-        raise ValueRefused(f"a control record has no {part}", where)
+        raise ValueRefused(
+            f"the {part} of a control record is null, so that its type or content is unknown", where
+        )
     session = Session(strict=strict, file=file)
     source = Source(data, session, inner=True, origin=position)
     try:
         fields = layout.read(source, None)
         if source.left and strict and not layout.trailing:
-            raise ValueRefused(f"{source.left} bytes follow the {part}", source.where())
+            raise ValueRefused(
+                f"{source.left} bytes follow the last field of the {part}, which the policy strict does not accept",
+                source.where(),
+            )
         return fields
     except CodecError as error:
         path = f"{part}.{error.where.path}" if error.where.path else part

@@ -152,7 +152,10 @@ def _warn_of_skipped(directory: P, error: PermissionError) -> None:
     """Warn that a local directory is skipped. Raises ``error`` for a directory of a store."""
     if getattr(directory, "is_remote", False):
         raise error
-    warnings.warn(f"{directory} is passed over: {error.strerror}", stacklevel=2)
+    warnings.warn(
+        f"{directory} is skipped, and files in it that match the pattern are not read: {error.strerror}",
+        stacklevel=2,
+    )
 
 
 def _children(path: P, pattern: str) -> Iterator[P]:

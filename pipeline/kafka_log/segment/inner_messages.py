@@ -66,7 +66,10 @@ def find_messages(
     wrong: CodecError | None = None
     try:
         if _version(case, opened.fields) != _array(case).version:
-            raise ValueRefused("no wrapper has this magic byte", section.where(0))
+            raise ValueRefused(
+                "no wrapper message has the magic byte of this one, so that the messages inside of it are not read",
+                section.where(0),
+            )
         try:
             for source in _sources(case.layout, section, session):
                 found.append(_find_message(_array(case), source))
@@ -78,7 +81,7 @@ def find_messages(
                 raise
             wrong = opened.element(error, None)
         if not found:
-            raise LengthError("there are no messages in it", section.where())
+            raise LengthError("the wrapper message contains no complete message", section.where())
         heads = opened.fields[case.each] = ListContainer(one.head for one in found)
         rule = case.layout.by_name[case.each].refuse
         if rule is not None and rule.holds(opened.fields):
@@ -159,7 +162,10 @@ def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Sour
             return
         size = layout.frame(section)
         if size is not None and size - head > LARGEST:
-            raise LengthError(f"a message of {size} bytes, more than Kafka reads", section.where())
+            raise LengthError(
+                f"a message inside the wrapper message has {size} bytes, more than Kafka reads",
+                section.where(),
+            )
         while size is not None and pauses and pauses[0] < start + size:
             if start + size - pauses.popleft() < PASSES_PAUSE:
                 return

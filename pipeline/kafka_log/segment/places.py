@@ -60,7 +60,9 @@ def local_path(path: str | os.PathLike[str]) -> Path:
     is written to local disks only, and for a ``file:`` URL of another machine or a relative path.
     """
     if is_url(path):
-        raise ValueError(f"{path}: output is written to this machine's disks only")
+        raise ValueError(
+            f"{path}: output is written to local directories only: name one, and copy the result to the store"
+        )
     return place_of(path)
 
 

@@ -17,11 +17,13 @@ MAX_OFFSET = (1 << 63) - 1
 def checked_range(name: str, bounds: Any) -> Range:
     """Return a pair (first, end) of integers or None as a Range; (None, None) for None. Raise
     ValueError, whose message names ``name``, if ``bounds`` is no such pair, a number needs more
-    than 64 bits, or the first is above the end.
+    than 64 bits, or the first is above the end: give the lower one first.
     """
     low, high = _checked_pair(name, bounds)
     if low is not None and high is not None and low > high:
-        raise ValueError(f"{name} is {bounds!r}: the first is above the end")
+        raise ValueError(
+            f"{name} is {bounds!r}: the first is above the end: give the lower one first"
+        )
     return low, high
 
 
@@ -64,7 +66,9 @@ def checked_offsets(name: str, bounds: Any) -> Range:
         and low > high
         and is_negative(low) == is_negative(high)
     ):
-        raise ValueError(f"{name} is {bounds!r}: the first is above the end")
+        raise ValueError(
+            f"{name} is {bounds!r}: the first is above the end: give the lower one first"
+        )
     return low, high
 
 

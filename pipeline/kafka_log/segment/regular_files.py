@@ -62,7 +62,7 @@ def _open_descriptor(name: str, flags: int) -> int:
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # Python refuses directories
         return number
     os.close(number)
-    raise OSError(errno.EINVAL, f"this is {_name(mode)}, which has no bytes of its own", name)
+    raise OSError(errno.EINVAL, f"this is {_name(mode)}, not a regular file, and is not read", name)
 
 
 def _name(mode: int) -> str:

@@ -184,7 +184,7 @@ class RemoteFile(io.RawIOBase):
         """
         if len(data) != end - start:  # more of them are an error's text that was taken for bytes
             raise OSError(
-                f"only {len(data)} of {end - start} bytes were received from byte {start} on"
+                f"the store returned {len(data)} bytes instead of the {end - start} bytes from byte {start} on"
             )
         self._failures = 0
         return Block(start, data)

@@ -257,7 +257,11 @@ class RemotePath(os.PathLike[str]):
         OSError if the store refuses it.
         """
         if mode != "rb":
-            raise RemoteError(errno.EROFS, "it is read-only", self._url)
+            raise RemoteError(
+                errno.EROFS,
+                "files in object stores are only read: write to a local directory",
+                self._url,
+            )
         if self._is_missing():
             self.stat()
         file = self._file()

@@ -99,7 +99,9 @@ def _header_pattern() -> re.Pattern[bytes]:
     lengths = {}
     for value, layout in LOG_ENTRY.cases.items():
         if layout.length is None:
-            raise TypeError(f"{layout.layout_name} does not say at a fixed place how long it is")
+            raise TypeError(
+                f"{layout.layout_name} has no length at a fixed place, so that entries after damage cannot be found: change its schema and generate the codecs again"
+            )
         values.setdefault(layout.length.read_key(), []).append(value)
         lengths[layout.length.read_key()] = layout.length
     parts = [_pattern(lengths[place], known) for place, known in values.items()]

@@ -76,7 +76,9 @@ def field_of(version: int, column: str) -> str:
     case = _case(version)
     paths = () if case is None else case.columns[column].paths
     if len(paths) != 1:
-        raise ValueError(f"{column} is not a field of version {version}")
+        raise ValueError(
+            f"the column {column} is not made of exactly one field in version {version} of batches"
+        )
     return paths[0]
 
 
@@ -87,7 +89,9 @@ def absent_value(column: str) -> int:
     """
     field = LOG_ENTRY.cases[NEWEST].by_name[field_of(NEWEST, column)]
     if field.absent is None:
-        raise ValueError(f"{column} always has a value")
+        raise ValueError(
+            f"the column {column} always has a value: no number stands for a missing one"
+        )
     return field.absent
 
 

@@ -87,7 +87,9 @@ def _encode(
     given = dict(constants)
     for name in ("magic", "codec", "position"):
         if name in given:
-            raise ValueError(f"{name} is not a constant")
+            raise ValueError(
+                f"{name} cannot be given as a constant: encode decides it from its own arguments and the rows"
+            )
     if codec is not None:
         if codec not in CODECS:
             raise ValueError(f"{codec!r} is not a codec; known: {', '.join(CODECS)}")

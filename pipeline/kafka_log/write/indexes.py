@@ -35,7 +35,7 @@ from kafka_log.segment.row_masks import numbers, numbers_of
 from kafka_log.segment.row_values import OF_BATCHES
 from kafka_log.write.output_files import write_file
 from kafka_log.write.producer_states import ProducerBatch, ProducerStates
-from kafka_log.write.verification import WrittenError, read_headers
+from kafka_log.write.verification import DEFECT, WrittenError, read_headers
 
 
 class BatchRows:
@@ -115,7 +115,8 @@ def _fixed_entries(path: Path, kind: Any) -> Any:
     data = path.read_bytes()
     if len(data) % kind.itemsize:
         raise WrittenError(
-            "the last entry is incomplete", Where(position=len(data), file=os.fspath(path))
+            f"the index that was written ends with an incomplete entry; {DEFECT}",
+            Where(position=len(data), file=os.fspath(path)),
         )
     return np.frombuffer(data, kind)
 
@@ -131,7 +132,9 @@ def _refuse(path: Path, segment: Segment, entries: Any, leads: Callable[[Any], A
         row = int(wrong[0])
         position = path.stat().st_size // len(entries) * row
         values = ", ".join(map("{} {}".format, entries.dtype.names, entries[row].item()))
-        reason = f"entry {row} ({values}) leads to no such batch of {os.fspath(segment.path)}"
+        reason = (
+            f"entry {row} ({values}) leads to no such batch of {os.fspath(segment.path)}; {DEFECT}"
+        )
         raise WrittenError(reason, Where(position=position, file=os.fspath(path)))
 
 

@@ -39,6 +39,7 @@ from kafka_log.write.encoding import encode
 from kafka_log.write.output_files import OutputFile, open_output
 from kafka_log.write.rewrite.segment_contents import SegmentContents
 from kafka_log.write.verification import (
+    DEFECT,
     Written,
     WrittenError,
     compare_bytes,
@@ -190,7 +191,7 @@ class LogWriter:
         """
         if self._file is None:
             if not self.segments:
-                raise ValueError("no segment is open")
+                raise ValueError("no segment was begun: call begin before write")
             self._file = open_output(self.segments[-1][0], "a")
         self.size += len(data)
         self._file.write(data)
@@ -309,7 +310,7 @@ def build_empty_batch(version: int, first: int, last: int, leader_epoch: int) ->
     columns = HeaderColumns(("base_offset", "last_offset", "leader_epoch", "record_count"), "")
     said = columns.read(Entry(0, frame_of(data, 0, ""), data))
     if said != (first, last, leader_epoch, 0):
-        reason = f"a batch of version {version} with offsets {first} to {last} of leader epoch {leader_epoch} says {said}"
+        reason = f"a batch of version {version} with offsets {first} to {last} of leader epoch {leader_epoch} has {said} in its header; {DEFECT}"
         raise WrittenError(reason)
     return data
 
@@ -380,7 +381,11 @@ def write_batches(
             if log.size > start:
                 encoded.append((run, Written(log.segments[-1][0], start, log.size)))
     if log.size > MAX_SEGMENT:
-        raise OSError(f"{found.segment.path}: what is written of it is too large for a segment")
+        raise OSError(
+            f"{found.segment.path}: its batches as they are written take {log.size} bytes, more than the {MAX_SEGMENT}"
+            " that a segment can have; the partition is not committed. If --keep-damaged was given, leave it out; otherwise"
+            " report this as a defect of kafka-log"
+        )
     log.flush()
     for run, written in copied:
         compare_bytes(found.segment.path, headers, [written], start=run.start, stop=run.end)
@@ -496,7 +501,9 @@ class _HeaderChanges:
         before, after = self._columns.read(entry), self._columns.read(entry._replace(data=out))
         wanted = tuple(map(self._values.get, self._names, before))
         if len(out) != len(data) or after != wanted:
-            reason = "the batch cannot be written without its producer: its header says other things then"
+            reason = (
+                f"the header of the batch has other values after its producer was removed; {DEFECT}"
+            )
             raise WrittenError(reason, source.where(0))
         return out
 

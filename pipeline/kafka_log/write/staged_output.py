@@ -140,7 +140,7 @@ class OutputDirectory:
             why = describe_difference(before["made_of"], now)
             raise OutputError(
                 self.path / name,
-                f"the directory is the result of another command ({why}): choose another --out",
+                f"the directory is the result of another command ({why}), and is not overwritten: choose another --out",
             )
         said: list[dict[str, Any]] = before["rows"]
         return said

@@ -31,6 +31,19 @@ _MAY_CHANGE = {
 """Columns that say where and how something is written."""
 
 
+NOT_READ_BACK = (
+    "a segment that was just written cannot be read back, so that nothing is committed: check the disk, and run"
+    " the command again"
+)
+"""Reason of an OSError after writing."""
+
+DEFECT = (
+    "do not use the output. Run the command again while no broker writes to the source; if it fails again, report a"
+    " defect of kafka-log"
+)
+"""The next step after each WrittenError."""
+
+
 class WrittenError(ParseError):
     """Raised if written data differ from their source. ``where`` is the position in the file that was read."""
 
@@ -127,11 +140,12 @@ def compare_rows(
             if not one.column(name).equals(other.column(name)):
                 raise _difference(one, other, name, sources.path, written.path, what)
     if sources.left or written.left:
-        side, there = (sources, "is missing") if sources.left else (written, "is too many")
+        side, there = (sources, "is missing") if sources.left else (written, "has no source")
         row = side.take(1)
         place = Where(position=_number(row, _POSITION), file=_name(side.path))
         offset = _offset(row)
-        raise WrittenError(f"the {what} at offset {offset} {there} in what was written", place)
+        reason = f"the {what} at offset {offset} {there} in what was written; {DEFECT}"
+        raise WrittenError(reason, place)
 
 
 def compare_written(rows: pa.RecordBatch, written: Sequence[Written]) -> None:
@@ -202,7 +216,7 @@ def _difference(
     )
     row, made = expected.slice(i, 1), found.slice(i, 1)
     values = [_format_first_value(rows.column(name)) for rows in (row, made)]
-    reason = f"{name} of the {what} at offset {_offset(row)} is {values[0]}, but {values[1]} in what was written at byte {_number(made, _POSITION)} of {_name(written)}"
+    reason = f"{name} of the {what} at offset {_offset(row)} is {values[0]}, but {values[1]} in what was written at byte {_number(made, _POSITION)} of {_name(written)}; {DEFECT}"
     return WrittenError(reason, Where(position=_number(row, _POSITION), file=_name(source)))
 
 
@@ -285,6 +299,7 @@ def _other_bytes(
     )
     if written is not None:
         reason += f", at byte {at + same} of {written}"
+    reason += f"; {DEFECT}"
     return WrittenError(reason, Where(position=position + same, file=os.fspath(source)))
 
 

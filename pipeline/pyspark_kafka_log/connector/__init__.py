@@ -35,7 +35,7 @@ def enable(spark: SparkSession) -> None:
     """
     context: Any = getattr(spark, "_sc", None)
     if context is None:
-        raise ConnectorError(["a session of Spark Connect has no JVM to add classes to"])
+        raise ConnectorError(["a Spark Connect session cannot add classes to its server's JVM"])
     jvm = context._jvm
     made = find_or_compile_jar(jvm)
     _add_for_application(jvm, made)

@@ -86,7 +86,9 @@ def find_or_compile_jar(jvm: Any) -> Path:
         except OSError:
             continue  # a home that cannot be written: the next
         return path
-    raise ConnectorError(["no directory for its classes is writable"])
+    raise ConnectorError(
+        ["no directory for its jar is writable: set KAFKA_CODECS_CACHE to one that is"]
+    )
 
 
 def _candidate_directories() -> Iterable[Path]:
@@ -148,7 +150,9 @@ def _javac(jvm: Any, java: Sequence[Path], classes: Path) -> None:
     """
     compiler = jvm.javax.tools.ToolProvider.getSystemJavaCompiler()
     if compiler is None:
-        raise ValueError("this Java runtime has no compiler")
+        raise ValueError(
+            "Spark runs on a Java runtime without a compiler: set JAVA_HOME to a JDK before Spark starts"
+        )
     arguments = ["-nowarn", "--release", str(TARGET), "-d", str(classes), "-cp"]
     arguments += [str(jvm.java.lang.System.getProperty("java.class.path")), *map(str, java)]
     told = jvm.java.io.ByteArrayOutputStream()

@@ -57,7 +57,10 @@ class DeltaTarget:
         self._table = self._open()
         number = self._table.transaction_version(APPLICATION)
         if number is None:
-            raise ExportError(self.name, "the Delta table was not made by an export")
+            raise ExportError(
+                self.name,
+                "the Delta table was not made by an export, and nothing is added to it: choose another table",
+            )
         for commit in self._table.history():
             if STATE in commit:
                 state = State.from_json(self.name, commit[STATE])
@@ -65,7 +68,8 @@ class DeltaTarget:
                     return state
         raise ExportError(
             self.name,
-            "the table's log no longer has the commit of the last export, so its end is unknown",
+            "the table's log no longer has the commit of the last export, so the offsets at which it ended are unknown:"
+            " export to another table",
         )
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:

@@ -54,7 +54,10 @@ class IcebergTarget:
         if text is not None:
             return State.from_json(self.name, text)
         if self._table.current_snapshot() is not None:
-            raise ExportError(self.name, "the Iceberg table was not made by an export")
+            raise ExportError(
+                self.name,
+                "the Iceberg table was not made by an export, and nothing is added to it: choose another table",
+            )
         return None
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
@@ -90,7 +93,9 @@ class IcebergTarget:
             """Refresh the table before PyIceberg tries a commit again. Raise CommitFailedException if an export has changed it."""
             table = refresh()
             if table.properties.get(STATE) != known:
-                raise CommitFailedException("the table has the state of another export")
+                raise CommitFailedException(
+                    "another export committed to the table, so that nothing of this one is added"
+                )
             return table
 
         self._table.refresh = refresh_unless_exported

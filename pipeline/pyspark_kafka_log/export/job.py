@@ -224,7 +224,8 @@ def _check_options(
         )
     if options.view is not None or options.report is not None:
         raise ExportError(
-            target.name, "only records are exported: for a view, use kafka-log export without Spark"
+            target.name,
+            "an export with Spark has no option view, only records: for a view, use kafka-log export without Spark",
         )
     if options.starting_offsets is not None:
         raise ExportError(
@@ -243,7 +244,8 @@ def _check_options(
             )
     elif not set(columns) - set(partition_by):
         raise ExportError(
-            target.name, "all columns are partition columns: none is left for the files"
+            target.name,
+            "all columns are partition columns, so that none is left for the files: partition by fewer",
         )
 
 

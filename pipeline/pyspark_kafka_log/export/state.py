@@ -86,7 +86,11 @@ class State:
         try:
             whole = json.loads(text)
             if whole["version"] != VERSION:
-                raise ExportError(target, f"the state is of another version: {whole['version']!r}")
+                raise ExportError(
+                    target,
+                    f"the state of earlier exports has version {whole['version']!r}, this release reads {VERSION!r}: use"
+                    " the release that wrote it, or another table",
+                )
             ends = {
                 (topic, int(partition)): int(end)
                 for topic, partitions in whole["offsets"].items()
@@ -95,5 +99,7 @@ class State:
             return cls(int(whole["number"]), ends, dict(whole["made"]))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ExportError(
-                target, f"the state of earlier exports cannot be read: {error}"
+                target,
+                f"the state of earlier exports, with the offsets at which to continue, cannot be read: {error};"
+                " restore the table, or export to another one",
             ) from None

@@ -199,7 +199,10 @@ def parse_limits(of: Given) -> tuple[int | None, int | None, int]:
     """
     most, least = of[table.MAX_OFFSETS], of[table.MIN_OFFSETS]
     if most is not None and least is not None and least > most:
-        raise OptionError(table.MIN_OFFSETS.name, f"it is larger than {table.MAX_OFFSETS.name}")
+        raise OptionError(
+            table.MIN_OFFSETS.name,
+            f"it is larger than {table.MAX_OFFSETS.name}: lower the one or raise the other",
+        )
     return most, least, of[table.MAX_DELAY]
 
 
@@ -286,7 +289,10 @@ def _isolation(of: Given) -> Isolation | None:
     """
     one, other = of[table.ISOLATION], of[table.KAFKA_ISOLATION]
     if one is not None and other is not None and one != other:
-        raise OptionError("isolationLevel", "kafka.isolation.level has another value")
+        raise OptionError(
+            "isolationLevel",
+            f"it is {one}, but kafka.isolation.level is {other}: set one of the two",
+        )
     return one or other
 
 
@@ -319,7 +325,9 @@ def _columns(of: Given, view: str | None) -> tuple[tuple[str, ...] | None, bool,
             "the schema already names the columns: leave out includeHeaders and includeMetadata",
         )
     if view is not None and headers:
-        raise OptionError("includeHeaders", "the rows of a view have no headers")
+        raise OptionError(
+            "includeHeaders", "the rows of a view have no record headers: leave the option out"
+        )
     return columns, headers, metadata
 
 
@@ -330,13 +338,17 @@ def _check_bound(name: str, verb: str, given: Bound | None, never: int) -> None:
     """
     word = {EARLIEST: "earliest", LATEST: "latest"}[never]
     if given == never:
-        raise OptionError(name, f"a batch query cannot {verb} at {word}: nothing would be read")
+        raise OptionError(
+            name,
+            f"a batch query cannot {verb} at {word}, because it would read nothing: give offsets, or leave the option out",
+        )
     if isinstance(given, Mapping):
         for (topic, partition), offset in given.items():
             if offset == never:
                 raise OptionError(
                     name,
-                    f"{word} ({never}) is not possible here ({topic}, partition {partition})",
+                    f"a batch query cannot {verb} at {word} ({never}), which is given for partition {partition} of topic"
+                    f" {topic}: give an offset",
                 )
 
 

@@ -79,4 +79,6 @@ def to_nanoseconds(name: str, when: datetime, zone: tzinfo | None) -> int:
             when = when.astimezone() if zone is None else when.replace(tzinfo=zone)
         return (when - _EPOCH) // timedelta(microseconds=1) * 1000
     except (OverflowError, ValueError, OSError):
-        raise OptionError(name, f"{when.isoformat()} is too far away") from None
+        raise OptionError(
+            name, f"{when.isoformat()} is outside of the years 1 to 9999: give a time within them"
+        ) from None

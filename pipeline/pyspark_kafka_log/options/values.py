@@ -143,7 +143,7 @@ def names(name: str, value: str) -> tuple[str, ...]:
         raise OptionError(name, f"names with commas between are expected, not {value!r}")
     twice = sorted({n for n in found if found.count(n) > 1})
     if twice:
-        raise OptionError(name, f"{', '.join(twice)} is named twice")
+        raise OptionError(name, f"{', '.join(twice)} is named twice: name each once")
     return found
 
 
@@ -176,7 +176,7 @@ def column(name: str, value: str) -> str:
     blank, or the name of a column of the source in any case.
     """
     if not value.strip() or value.lower() in {known.lower() for known in COLUMNS}:
-        raise OptionError(name, f"expected a name that no other column has, not {value!r}")
+        raise OptionError(name, f"a name that no other column has is expected, not {value!r}")
     return value
 
 

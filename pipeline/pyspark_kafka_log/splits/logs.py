@@ -114,7 +114,7 @@ def expand_path(path: str, storage: Mapping[str, str] | None = None) -> list[Pat
     except (PatternError, FileUrlError) as error:
         raise OptionError("path", str(error)) from None
     if not found:
-        raise OptionError("path", f"{path}: nothing matches")
+        raise OptionError("path", f"{path}: no file or directory matches the pattern")
     return found
 
 
@@ -132,7 +132,10 @@ def _match_paths(path: str, storage: Mapping[str, str]) -> list[Path]:
     elif not Path(path).exists():
         scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", path)  # two letters or more: C:\ is a path
         if scheme is not None:
-            raise OptionError("path", f"{path}: a URL begins with {scheme[1]}://")
+            raise OptionError(
+                "path",
+                f"{path} is neither an existing path nor a URL: a URL begins with {scheme[1]}://",
+            )
     if Path(path).exists() or not is_pattern(path):
         return [Path(path).absolute()]
     anchor = Path(path).anchor

@@ -48,7 +48,8 @@ def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
     ordered = first is None or end is None or first <= end or first == MAX_OFFSET
     if options.fail_on_data_loss and not ordered:
         raise OptionError(
-            "startingOffsets", f"{_describe_partition(log)}: {first} comes after the end, {end}"
+            "startingOffsets",
+            f"{_describe_partition(log)}: it is {first}, after the end of the query, {end}: give a lower start or a higher end",
         )
     return first, end
 
@@ -88,7 +89,7 @@ def _check_available(
     deleted = 0 if options.selection.deleted_records else starts.get(log) or 0
     begins = max(lowest.base_offset, deleted)
     if offset < begins:
-        gone = f"{offset} to {begins - 1} are gone"
+        gone = f"the records {offset} to {begins - 1} are deleted"
         raise OptionError(
             option, f"{_describe_partition(log)} begins at offset {begins}: {gone}; {_HINT}"
         )

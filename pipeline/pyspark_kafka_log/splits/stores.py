@@ -55,7 +55,9 @@ def _parse_value(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise OptionError(name, "it begins like JSON, but is not valid JSON") from None
+        raise OptionError(
+            name, "it begins with { or [ like JSON, but is not valid JSON: correct it"
+        ) from None
 
 
 def hadoop_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
@@ -180,7 +182,7 @@ def _read_key_file(name: str, path: str) -> Any:
     try:
         return json.loads(file.read_bytes())
     except OSError as error:
-        raise OptionError(name, f"{path}: {error.strerror}") from None
+        raise OptionError(name, f"the key file {path} cannot be read: {error.strerror}") from None
     except ValueError:
         raise OptionError(
             name, f"{path} is not JSON; the key file of a service account is JSON"

@@ -52,7 +52,10 @@ def from_json(found: Any) -> dict[Key, Position]:
                     raise ValueError
                 offsets[name, int(partition)] = number
     except (AttributeError, ValueError):
-        raise ValueError(f"not the offsets of a stream: {found!r}") from None
+        raise ValueError(
+            "not the offsets of a stream of kafka-log: restart the query with a checkpoint that this source wrote, or"
+            f" with a new one: {found!r}"
+        ) from None
     return {key: Position(offset, epochs.get(key, NO_EPOCH)) for key, offset in offsets.items()}
 
 
@@ -91,7 +94,7 @@ def _parse_numbers(what: str, name: str, *, digits: int) -> dict[Key, int]:
     has another form.
     """
     if not re.fullmatch(rf"{what} [^ ]+( [0-9]{{1,9}}:[0-9]{{1,{digits}}})+", name, re.ASCII):
-        raise ValueError(f"not the offsets of a stream: {name!r}")
+        raise ValueError(f"not the offsets of a stream of kafka-log: {name!r} has another form")
     _, topic, *some = name.split(" ")
     pairs = (one.split(":") for one in some)
     return {(topic, int(partition)): int(number) for partition, number in pairs}

@@ -73,14 +73,15 @@ def parse_stream(given: Mapping[str, str], session: Session = Session()) -> Stre
     if reading.files.ignore_corrupt:
         raise OptionError(
             "ignoreCorruptFiles",
-            "a stream goes on in a file that it has read a part of, so that there is no rest of it to skip: set mode to DROPMALFORMED,"
-            " or to PERMISSIVE, which leave out what is damaged, and no more",
+            "a stream continues in files that it has partly read, so that it cannot skip the rest of a file: set mode to DROPMALFORMED"
+            " or PERMISSIVE, which skip damaged batches only",
         )
     if reading.report is not None:
         raise OptionError("view", f"a stream has no {reading.report}: read it in a batch query")
     if set(reading.selection.include) - {"remote"}:
         raise OptionError(
-            "include", "a stream reads live segments, and with remote those in tiered storage"
+            "include",
+            "a stream reads live segments, and with remote those in tiered storage: leave other states out",
         )
     if reading.selection.replicas != "error":
         raise OptionError("replicas", "a stream reads one replica of a partition: load one of them")

@@ -276,7 +276,10 @@ class LogStream:
             except FileNotFoundError:
                 continue  # of a directory that was deleted while it was looked at
             return {log.key: log for log in filter_logs(found, self._reading, self._tiers)}
-        raise DirectoryError(Path(self._reading.paths[0]), "directories in it come and go")
+        raise DirectoryError(
+            Path(self._reading.paths[0]),
+            "directories in it were deleted during each attempt to list it: start the query again",
+        )
 
     def _find_ends(
         self, logs: Mapping[Key, Log], start: Positions

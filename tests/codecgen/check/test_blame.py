@@ -41,7 +41,11 @@ fields: {x: i32}
     ("type_", "value", "said"),
     [
         # an i32 fits an int32, wherever it lies: what is in the way is where it lies
-        ("int32", "inner.x", '[C023]: "inner" is a layout in the place of a field'),
+        (
+            "int32",
+            "inner.x",
+            '[C023]: "inner" is a layout with a field that a column or condition uses',
+        ),
         ("int16", "inner.x", "can be from -2147483648 to 2147483647"),
         ("int16", "inner.x - inner.x", "can be from -4294967295 to 4294967295"),
         ("int8", "flag", "can be from 0 to 255"),

@@ -39,7 +39,10 @@ def test_a_file(tool: Tool) -> None:
     assert out.read_bytes() == GOOD
     out.write_bytes(b"old")
     code, _, err = build(tool, VALUES, "--out", "out.bin")
-    assert (code, err) == (2, "codecgen: out.bin exists: say --overwrite to replace it\n")
+    assert (code, err) == (
+        2,
+        "codecgen: out.bin exists and is unchanged: add --overwrite to replace it\n",
+    )
     assert out.read_bytes() == b"old"
     assert build(tool, VALUES, "--out", "out.bin", "--overwrite")[0] == 0
     assert out.read_bytes() == GOOD

@@ -125,7 +125,9 @@ def test_two_packages_in_one_directory(
         assert (out / directory).is_dir()
     pages = (out / "docs" / "packet.md").read_text(encoding="utf-8")
     assert main(["generate", str(other), "--out", str(out)]) == 2
-    assert "what was generated for the package example_codecs: docs/" in capsys.readouterr().err
+    assert (
+        "files that were generated for the package example_codecs: docs/" in capsys.readouterr().err
+    )
     assert (out / "docs" / "packet.md").read_text(encoding="utf-8") == pages
     assert main(["generate", str(schemas), "--out", str(out), "--check"]) == 0
 

@@ -216,7 +216,7 @@ def test_standard_input(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MAX_BYTES", 16)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(GOOD)))
     ran = tool.run("parse", "packet", "-", "--schemas", "schemas")
-    assert (ran.code, "standard input holds more than 16 bytes" in ran.err) == (2, True)
+    assert (ran.code, "standard input has more than 16 bytes" in ran.err) == (2, True)
 
 
 def test_a_file_is_not_read_whole(tool: Tool) -> None:

@@ -120,7 +120,7 @@ def test_the_model_stays_the_same() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("%YAML 1.1\n---\nlayout: a\nfields: {b: u8}\n", "begin with %"),
+        ("%YAML 1.1\n---\nlayout: a\nfields: {b: u8}\n", "begins with %"),
         ("layout: a\ndoc: |2\n    two\nfields: {b: u8}\n", "has its own indentation"),
         ("text: a\nexamples:\n  - text: |+\n      a\n\n    name: b\n", "blank lines at its end"),
     ],

@@ -235,7 +235,7 @@ def test_nothing_is_overwritten_without_force(
     definitions(source, field(type="int64"), {"name": "Other", **field()})
     before = {p.name: p.read_bytes() for p in out.iterdir()}
     assert run(source, "--out", out) == COULD_NOT_RUN
-    assert "stands already: parcel.yaml; say --force" in capsys.readouterr().err
+    assert "already has parcel.yaml; nothing was written: add --force" in capsys.readouterr().err
     assert {p.name: p.read_bytes() for p in out.iterdir()} == before
     assert run(source, "--out", out, "--force") == GOOD
     assert "weight: i64" in (out / "parcel.yaml").read_text("utf-8")

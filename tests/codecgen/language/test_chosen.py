@@ -116,7 +116,12 @@ def test_bytes_without_a_case_are_refused(
 
 
 BAD_VALUES: list[tuple[str, dict[str, Any], str, str]] = [
-    ("RECORD", {"version": 1, "body": {"name": "a"}}, "a value is needed", "kind"),
+    (
+        "RECORD",
+        {"version": 1, "body": {"name": "a"}},
+        "a value is needed",
+        "kind",
+    ),
     (
         "RECORD",
         {"kind": 2, "version": 1, "body": b"ab"},
@@ -128,7 +133,12 @@ BAD_VALUES: list[tuple[str, dict[str, Any], str, str]] = [
     ("RECORD", {"kind": 2, "version": 0, "body": None}, "null is not allowed", "body"),
     ("RECORD", {"kind": 2, "version": 0, "body": 7}, "a mapping", "body"),
     ("RECORD", {"kind": 2, "version": 0}, "a value is needed", "body"),
-    ("PAIR", {"key": {"name": "a"}, "value": None}, "a value is needed", "key.version"),
+    (
+        "PAIR",
+        {"key": {"name": "a"}, "value": None},
+        "a value is needed",
+        "key.version",
+    ),
     ("PAIR", {"key": {"version": 7}, "value": None}, "7 has no case", "key"),
     ("PAIR", {"key": b"ab", "value": None}, "not bytes", "key"),
     ("PAIR", {"key": None, "value": {"id": 1}}, "the case is not known", "value"),

@@ -106,7 +106,7 @@ def test_elements_that_are_numbers(codecs: Any) -> None:
 @pytest.mark.parametrize(
     ("items", "path", "reason"),
     [
-        ([], "all", "there must be an element that fulfils item == stop"),
+        ([], "all", "the array must end with an element that meets the condition item == stop"),
         ([1, 2], "all[1]", "is the last: it must fulfil item == stop"),
         ([1, 7, 7], "all[1]", "fulfils item == stop, but more elements follow"),
         ([7, 1], "all[0]", "fulfils item == stop"),

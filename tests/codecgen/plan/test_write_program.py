@@ -202,15 +202,15 @@ def test_only_what_ranges_leave_open_is_asked() -> None:
     ("before", "after", "message"),
     [
         ("tail: number,", "tail: entry.early, ", None),
-        ("after: {type: i64, default: number + 1}", "after: {type: u8, default: 256 + 1}", '"after" is written as 257, which it does not hold'),
-        ("{shape: shape, tail", "{shape: 7, tail", '"shape" is written as 7, which it does not hold'),
+        ("after: {type: i64, default: number + 1}", "after: {type: u8, default: 256 + 1}", '"after" is written as the constant 257 against its type or enum'),
+        ("{shape: shape, tail", "{shape: 7, tail", '"shape" is written as the constant 7 against its type or enum'),
         ("level: {at: 0-1, default: 2}", "level: {at: 0-1}", None),
         ("{is_test: first(is_test)}", "{is_test: first(is_test), level: 4}", '"flags" is made of bits level that 4 does not fit'),
         ("  pairs: {array: pair, count: u8}", "  pairs: {array: pair, count: u8}\n  rest: {array: pair, count: u8, at_least: 1}", '"rest" is an array that is not written'),
-        ("is_big: item.flag, small: 0", "is_big: item.flag, small: size", '"size" is asked for where rows are written'),
-        ("when: shape != round, default: 5", "when: number != 3, default: 5", '"not_round" is left out by a condition'),
+        ("is_big: item.flag, small: 0", "is_big: item.flag, small: size", '"size" is used while rows are written'),
+        ("when: shape != round, default: 5", "when: number != 3, default: 5", '"not_round" is present or absent by a condition'),
         ("when: shape != round, default: 5", "when: number >= 0, default: 5", None),
-        ("  number: i32\n", "  number: {type: i32, refuse: shape == square}\n", '"number" is never right'),
+        ("  number: i32\n", "  number: {type: i32, refuse: shape == square}\n", '"number" is given a value that its checks reject'),
     ],
 )  # fmt: skip
 def test_what_cannot_be_written_is_refused_by_the_field(

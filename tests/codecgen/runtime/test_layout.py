@@ -163,8 +163,8 @@ def test_a_codec_that_nothing_names() -> None:
         Field("kind", EnumField(Integer(1), Kind), when=lambda this: this.there == 1),
         Field("numbers", Array(Varint(), compressed=compressed)),
     )
-    with pytest.raises(ValueRefused, match="names the codec is not there") as caught:
+    with pytest.raises(ValueRefused, match="names the compression codec is missing") as caught:
         layout.parse(b"\0\2")
     assert caught.value.where.path == "numbers"
-    with pytest.raises(BuildError, match="names the codec is not there"):
+    with pytest.raises(BuildError, match="names the compression codec is missing"):
         layout.build({"there": 0, "numbers": [1]})

@@ -65,7 +65,7 @@ def test_bytes_do_not_go_into_a_stream_of_text(
         main(["stat", str(PARTITION), "--format", output])
     assert raised.value.code == 2 and text.getvalue() == ""
     assert (
-        f"--format {output} writes binary data, but sys.stdout accepts only text"
+        f"--format {output} writes binary data, but sys.stdout accepts only text: choose --format jsonl, or give sys.stdout a buffer"
         in capsys.readouterr().err
     )
 

@@ -155,7 +155,7 @@ def test_python_takes_times_and_texts() -> None:
         Selection(timestamps="soon")
     with pytest.raises(ValueError, match="timestamps: 'soon' is not a time"):
         Selection(timestamps=("soon", None))
-    with pytest.raises(ValueError, match="the first is above the end"):
+    with pytest.raises(ValueError, match="the first is above the end: give the lower one first"):
         Selection(timestamps=("2026-11-23", noon))
 
 

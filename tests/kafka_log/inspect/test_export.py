@@ -160,7 +160,7 @@ def test_damage_leaves_no_file(
     [
         (["--columns", "ofset"], "did you mean 'offset'?"),
         (["--view", "ofsets"], "did you mean 'offsets'?"),
-        (["--view", "share_states"], "the view share_states is of __share_group_state"),
+        (["--view", "share_states"], "the view share_states reads the topic __share_group_state"),
         (["--topic", "nothing"], "there is no topic nothing"),
     ],
 )

@@ -76,8 +76,14 @@ def test_other_schemas_make_another_export(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--schemas", "x"], "--schemas and --schema-version need --decode"),
-        (["--schema-version", "1"], "--schemas and --schema-version need --decode"),
+        (
+            ["--schemas", "x"],
+            "--schemas and --schema-version need --decode: add --decode, or leave them out",
+        ),
+        (
+            ["--schema-version", "1"],
+            "--schemas and --schema-version need --decode: add --decode, or leave them out",
+        ),
         (["--decode", "avro", "--topic", "clicks"], "can be decoded"),
         (["--decode", "auto", "--schema-version", "7", "--topic", "orders"], "has no version 7"),
         (["--decode", "avro", "--spark"], "--decode does not go with --spark"),

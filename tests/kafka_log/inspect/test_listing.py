@@ -102,7 +102,7 @@ def test_one_topic_has_no_total_and_a_topic_may_be_called_total(
 
 def test_what_cannot_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     log = LogDirectory(BROKERS[0])
-    with pytest.raises(ValueError, match="exclude each other"):
+    with pytest.raises(ValueError, match="exclude each other: leave one out"):
         log.ls(by="topic", segments=True)
     with pytest.raises(ValueError, match="by is 'codec'; known: partition, topic"):
         log.ls(by="codec")  # type: ignore[arg-type]

@@ -214,7 +214,7 @@ def test_verbs_say_which_records_lie_before_the_log_start(
         assert main(["stat", str(trimmed), *more]) == 0
         shown = capsys.readouterr()
         assert (
-            "below the log start offset are counted too, although consumers do not get them: t-0 before 40"
+            "below the log start offset, which consumers do not get, are counted too; --offsets A: leaves them out: t-0 before 40"
             in shown.err
         ) == said
     assert "counted twice" not in shown.err

@@ -58,8 +58,8 @@ def test_the_columns_are_those_that_need_not_be_asked_for(tmp_path: Path) -> Non
             ["offset", "vale"],
             "no column is called 'vale' \\(did you mean 'value'\\?\\); known: topic, ",
         ),
-        (["key", "key"], "column 'key' is asked for twice"),
-        ([], "no column is asked for"),
+        (["key", "key"], "columns has 'key' twice"),
+        ([], "columns is empty: name at least one column"),
         ("key", r"columns is a string: write \['key'\]"),
     ],
 )
@@ -74,8 +74,14 @@ def test_columns_that_are_not_there_are_refused(columns: list[str], reason: str)
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"offsets": (5, 3)}, r"offsets is \(5, 3\): the first is above the end"),
-        ({"timestamps": (5, 3)}, r"timestamps is \(5, 3\): the first is above the end"),
+        (
+            {"offsets": (5, 3)},
+            r"offsets is \(5, 3\): the first is above the end: give the lower one first",
+        ),
+        (
+            {"timestamps": (5, 3)},
+            r"timestamps is \(5, 3\): the first is above the end: give the lower one first",
+        ),
         ({"offsets": 5}, r"offsets is 5: it must be \(first, end\), each an integer or None"),
         ({"offsets": (1, 2, 3)}, "it must be"),
         ({"timestamps": (0.5, None)}, "it must be"),

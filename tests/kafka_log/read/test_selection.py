@@ -112,7 +112,9 @@ def in_splits(path: Path, selection: Selection, seed: int) -> list[int]:
 def test_negative_offsets_count_from_the_end(seed: int, low: int | None, high: int | None) -> None:
     """As in slices of Python."""
     if low is not None and high is not None and low > high and (low < 0) == (high < 0):
-        with pytest.raises(ValueError, match="the first is above the end"):
+        with pytest.raises(
+            ValueError, match="the first is above the end: give the lower one first"
+        ):
             Selection(offsets=(low, high))
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -36,7 +36,10 @@ SEEDS = st.integers(0, 1 << 20)
         ({"partitions": "x"}, "partitions: 'x' is not a partition number"),
         ({"partitions": [0, -1]}, "partitions is -1: numbers of partitions are expected"),
         ({"partitions": True}, "partitions is True"),
-        ({"offsets": (5, 3)}, r"offsets is \(5, 3\): the first is above the end"),
+        (
+            {"offsets": (5, 3)},
+            r"offsets is \(5, 3\): the first is above the end: give the lower one first",
+        ),
         ({"offsets": 7}, r"offsets is 7: it must be \(first, end\)"),
         ({"offsets": (True, None)}, r"offsets is \(True, None\): it must be \(first, end\)"),
         ({"timestamps": (None, False)}, r"timestamps is \(None, False\): it must be"),

@@ -111,7 +111,8 @@ def test_what_cannot_be_asked_for() -> None:
     with pytest.raises(ValueError, match="did you mean 'group'"):
         rows("offsets", columns=["grup"])
     with pytest.raises(
-        ValueError, match=r"the view transactions is of __transaction_state; there are: codecs"
+        ValueError,
+        match=r"the view transactions reads the topic __transaction_state, which is not there; there are: codecs",
     ):
         rows("transactions", NEW / "codecs-0")
 

@@ -184,7 +184,7 @@ def test_a_batch_that_cannot_be_moved(tmp_path: Path, monkeypatch: pytest.Monkey
         return edit(layout, source, changes | {"last_offset_delta": 9})
 
     monkeypatch.setattr(rebase, "edit", wrong)
-    with pytest.raises(WrittenError, match="cannot be moved by 3 offsets"):
+    with pytest.raises(WrittenError, match="was moved by 3 offsets"):
         write_log(tmp_path, ROWS, topic="t")
     monkeypatch.undo()
     assert read_table(tmp_path, ["value"]).num_rows == 3
@@ -257,4 +257,4 @@ def test_an_index_that_is_cut_off_is_refused(
     write = indexes.write_file
     monkeypatch.setattr(indexes, "write_file", lambda path, data: write(path, data[:-1]))
     (row,) = LogDirectory(SOURCE).reindex(tmp_path / "out", interval_bytes=200).to_pylist()
-    assert row["what"] == "lost" and "the last entry is incomplete" in row["reason"]
+    assert row["what"] == "lost" and "ends with an incomplete entry" in row["reason"]

@@ -102,7 +102,7 @@ def test_a_home_that_cannot_be_written(
     assert zipfile.is_zipfile(made)
     assert made.parent.parent == tmp_path
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
-    with pytest.raises(ConnectorError, match="no directory for its classes is writable"):
+    with pytest.raises(ConnectorError, match="no directory for its jar is writable"):
         find_or_compile_jar(jvm(session))
 
 

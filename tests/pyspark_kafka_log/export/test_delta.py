@@ -84,5 +84,6 @@ def test_a_delta_table_without_an_export_is_refused(tmp_path: Path, directory: P
     deltalake.write_deltalake(table.place, pa.table({"a": [1]}))
     with pytest.raises(ExportError) as caught:
         table.export(directory)
-    assert str(caught.value) == f"{table.place}: the Delta table was not made by an export"
+    told = f"{table.place}: the Delta table was not made by an export"
+    assert str(caught.value).startswith(told)
     assert caught.value.target == table.place

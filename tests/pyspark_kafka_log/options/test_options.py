@@ -150,7 +150,7 @@ def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -
         ({"isolationLevel": "serializable"}, "isolationLevel: one of read_uncommitted"),
         (
             {"isolationLevel": "read_committed", "kafka.isolation.level": "read_uncommitted"},
-            "isolationLevel: kafka.isolation.level has another value",
+            "but kafka.isolation.level is",
         ),
         (
             {"columns": "offset", "includeHeaders": "true"},

@@ -58,7 +58,7 @@ def test_all_options() -> None:
         (
             {"path": "/d", "compressionLevel": "3"},
             "compressionLevel",
-            "a compression level needs a codec",
+            "3 was given, but the codec is none",
         ),
         (
             {"path": "/d", "compression": "gzip", "compressionLevel": "99"},
@@ -69,13 +69,13 @@ def test_all_options() -> None:
         ({"path": "/d", "numPartitions": "0"}, "numPartitions", "0 is not in 1.."),
         ({"path": "/d", "numPartitions": "x"}, "numPartitions", "a number is expected"),
         ({"path": "/d", "segmentBytes": str(1 << 31)}, "segmentBytes", "is not in 1..2147483647"),
-        ({"path": "/d", "topic": "a/b"}, "topic", "no topic of the name"),
+        ({"path": "/d", "topic": "a/b"}, "topic", "is not a topic name"),
         ({"path": "/d", "topicId": "R6DRRlsMTMm9xlZG6ZpBNA"}, "topicId", "it needs a topic"),
         ({"path": "/d", "topic": "t", "topicId": "x"}, "topicId", "is not a topic id"),
         (
             {"path": "/d", "formatVersion": "0", "messageTimestampType": "CreateTime"},
             "messageTimestampType",
-            "messages of magic 0 have no timestamps",
+            "message format 0 (magic) has no timestamps",
         ),
     ],
 )

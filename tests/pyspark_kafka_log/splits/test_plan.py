@@ -255,7 +255,11 @@ def test_offsets_that_are_gone(broker: Path) -> None:
         (-2, 12, "endingOffsets: partition 0 of topic a begins at offset 13: 12 to 12 are gone"),
         (31, -1, "startingOffsets: partition 0 of topic a ends at offset 30, not 31"),
         (-2, 31, "endingOffsets: partition 0 of topic a ends at offset 30, not 31"),
-        (20, 19, "startingOffsets: partition 0 of topic a: 20 comes after the end, 19"),
+        (
+            20,
+            19,
+            "startingOffsets: partition 0 of topic a: it is 20, after the end of the query, 19",
+        ),
     ):
         with pytest.raises(OptionError, match=message):
             read(first, end)

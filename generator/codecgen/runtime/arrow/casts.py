@@ -20,6 +20,9 @@ _BYTES = {
 }
 
 
+_NULL = "it is null, but the column cannot be: give a value, or filter the row out"
+
+
 class RowRefused(BuildError):
     """Error for a row that cannot be written.
 
@@ -156,7 +159,7 @@ def _cast_list(array: Any, column: Column, row: int) -> Any:
         raise ValueError(f"the structs of {column.name} have {have}, not {', '.join(wanted)}")
     if structs.null_count:
         bad = first + pc.index(structs.is_null(), True).as_py()
-        raise RowRefused("it is null", row + _row_of(array, bad), column.name)
+        raise RowRefused(_NULL, row + _row_of(array, bad), column.name)
     members = []
     for m in column.members:
         member = structs.field(names.index(m.name))
@@ -170,7 +173,7 @@ def _cast_list(array: Any, column: Column, row: int) -> Any:
     offsets = array.offsets.to_numpy(zero_copy_only=False) - first
     lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), inner)
     if array.null_count:
-        raise RowRefused("it is null", row + pc.index(array.is_null(), True).as_py(), column.name)
+        raise RowRefused(_NULL, row + pc.index(array.is_null(), True).as_py(), column.name)
     return lists
 
 
@@ -187,7 +190,7 @@ def refuse_nulls(array: Any, column: Column, row: int) -> None:
     """
     if not column.nullable and array.null_count:
         first = pc.index(array.is_null(), True).as_py()
-        raise RowRefused("it is null", row + first, column.name)
+        raise RowRefused(_NULL, row + first, column.name)
     if column.type != "list":
         return
     first, last = _elements(array)
@@ -200,7 +203,7 @@ def refuse_nulls(array: Any, column: Column, row: int) -> None:
         if part.null_count:
             bad = first + pc.index(part.is_null(), True).as_py()
             at = row + _row_of(array, bad)
-            raise RowRefused("it is null", at, f"{column.name}{name}")
+            raise RowRefused(_NULL, at, f"{column.name}{name}")
 
 
 def _elements(array: Any) -> tuple[int, int]:

@@ -249,7 +249,9 @@ class Encoder:
             if number == 0:
                 continue
             if codec is None:
-                raise BuildError(f"codec {number} is not used in {self.kind.name}")
+                raise BuildError(
+                    f"codec {number} is not a codec of {self.kind.name}; leave out the codec, or give one that the format has"
+                )
             at, size = int(row[_SECTION]) - start, int(row[_SIZE])
             if size > codec.limit:
                 reason = (

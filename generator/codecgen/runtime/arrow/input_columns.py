@@ -86,17 +86,19 @@ class Columns:
         if unknown:
             what = ", ".join(unknown)
             raise ValueError(
-                f"not columns that are written: {what}; known: {', '.join(sorted(known))}"
+                f"the columns {what} are not written: drop them; known: {', '.join(sorted(known))}"
             )
         if len(set(schema.names)) != len(schema.names):
-            raise ValueError("a column occurs twice")
+            raise ValueError("the table has two columns of one name: rename or drop one")
         missing = [
             name
             for name in self.kind.needs
             if name not in schema.names and name not in self.constants
         ]
         if missing:
-            raise ValueError(f"{self.kind.name} cannot be written without {', '.join(missing)}")
+            raise ValueError(
+                f"{self.kind.name} cannot be written without the columns {', '.join(missing)}: add them, or give them as constants"
+            )
         aside = {*self.constants, *self.writer.places}
         return tuple(c for c in self.view.columns if c.name in schema.names and c.name not in aside)
 
@@ -284,5 +286,7 @@ def _offsets(array: Any, content: int, name: str, part: tuple[int, int] | None) 
     first, last = part or (0, len(array))
     used = offsets[first : last + 1]
     if len(used) and (used[0] < 0 or used[-1] > content or (used[1:] < used[:-1]).any()):
-        raise ValueError(f"the record batch is broken: the offsets of {name} are not in order")
+        raise ValueError(
+            f"the record batch is broken: the offsets of the list column {name} do not ascend; make the batch again"
+        )
     return offsets

@@ -60,7 +60,7 @@ def choose(view: Columns, names: Sequence[str] | None) -> tuple[Column, ...]:
     if names is None:
         return tuple(column for column in view.columns if not column.on_request)
     if len(set(names)) != len(names):
-        raise ValueError("a column is asked for twice")
+        raise ValueError("columns names a column twice: name each once")
     return tuple(view.column(name) for name in names)
 
 

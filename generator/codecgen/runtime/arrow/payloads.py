@@ -130,7 +130,9 @@ class _PartBytes:
             self.offsets = whole[self.array.offset : self.array.offset + count + 1]
         steps = np.diff(self.offsets)
         if (steps < 0).any() or self.offsets[0] < 0 or self.offsets[-1] > len(self.data):
-            raise ValueError("an array whose offsets are not in order, or beyond its bytes")
+            raise ValueError(
+                "the offsets of the Arrow array do not ascend, or point beyond its data: the array is damaged"
+            )
 
     def get(self, i: int) -> bytes | None:
         """Return the bytes of row ``i``, None if it is null; a copy."""

@@ -25,7 +25,9 @@ def structured(layout: Layout) -> Any:
     for f in layout.fields:
         try:
             if f.when is not None:
-                raise CodecError("a field that is not always there has no place in a dtype")
+                raise CodecError(
+                    "the field exists only under a condition (`when`), so that a NumPy dtype cannot have it"
+                )
             fields.append((f.name, _kind(f.codec)))
         except CodecError as error:
             raise layout.related.locate(error, f) from None
@@ -45,5 +47,5 @@ def _kind(codec: Codec) -> Any:
     if isinstance(codec, Float64):
         return f"{_ORDER[codec.endian]}f{codec.size}"
     if codec.size is None:
-        raise CodecError("a field of no fixed size has no place in a dtype")
+        raise CodecError("the field has no fixed size, so that a NumPy dtype cannot have it")
     return "u1" if isinstance(codec, Boolean) else f"V{codec.size}"

@@ -26,7 +26,9 @@ class Refused(Exception):
     """Error for a value or a condition that a target cannot express."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__(
+            f"a value is {reason}, which target arrow cannot express; codecgen explain C023 says what to do"
+        )
         self.reason = reason
 
 

@@ -42,7 +42,9 @@ class Unsupported(Exception):
     """Error for a schema that the target cannot express, with the field that causes it."""
 
     def __init__(self, reason: str, f: Field) -> None:
-        super().__init__(reason)
+        super().__init__(
+            f'"{f.name}" is {reason}, which target arrow cannot express; codecgen explain C023 says what to do'
+        )
         self.reason = reason
         self.field = f
 
@@ -66,7 +68,7 @@ def integer_of(f: Field) -> tuple[int, bool]:
     """
     name = str(getattr(f.type, "base", None) or getattr(f.type, "name", ""))
     if not is_integer(name):
-        raise Unsupported("no integer of fixed size", f)
+        raise Unsupported("not an integer of fixed size", f)
     loading(name, "", f)
     return SCALARS[name].width, SCALARS[name].signed
 

@@ -62,7 +62,9 @@ class KernelModule:
         taken = frozenset(self.names.taken)
         unknown = used - taken - set(dir(builtins))
         if unknown:
-            raise LookupError(f"kernels use {', '.join(sorted(unknown))}, which nothing defines")
+            raise LookupError(
+                f"kernels use {', '.join(sorted(unknown))}, which nothing defines: this is a defect of codecgen"
+            )
         parts = [
             docstring(doc, *docs),
             "from __future__ import annotations",

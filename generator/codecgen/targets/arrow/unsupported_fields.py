@@ -33,7 +33,7 @@ def refuse_unsupported_layout(plan: Plan, entry: LayoutPlan) -> None:
     """
     for layout in _layouts(plan, entry):
         for fp in layout.given_arrays:
-            raise Unsupported("an array from outside", fp.field)
+            raise Unsupported("an array that the layout gets from outside (`given`)", fp.field)
         for value in layout.look_ups:
             for look_up in nodes.look_ups_in(value):
                 raise Unsupported("an array in which elements are looked up", look_up.array.field)

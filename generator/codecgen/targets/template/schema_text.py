@@ -26,7 +26,9 @@ class Words:
         return f"Words({self._text!r})"
 
     def __str__(self) -> str:
-        raise TypeError("words of the schema go through a filter: comment, json, html or md")
+        raise TypeError(
+            "text of the schema is printed without a filter: add comment, json, html or md"
+        )
 
 
 def text_of(words: object) -> str:

@@ -58,7 +58,9 @@ class Writer:
         """
         place = getattr(thing, "place", None)
         if not isinstance(place, Place):
-            raise TypeError("warn() is about something that has a place: a field, a layout")
+            raise TypeError(
+                "warn() needs something with a place in the schema, such as a field or a layout"
+            )
         text = printable("".join(text_of(word) for word in words))
         self._warnings[f"{text_of(place.file)}:{place.line}: {text}"] = None
         return ""
@@ -75,7 +77,7 @@ def _printer(escape: Callable[[str], str] | None) -> Callable[[Any], Markup]:
         if isinstance(value, Markup):
             return value
         if value is None:
-            raise TypeError("a value that is None is printed; ask for it first")
+            raise TypeError("the template prints a value that is None: test for it with an if")
         if not isinstance(value, str | int | Words | Undefined):
             raise TypeError(f"a {type(value).__name__} is printed, which is not text")
         if escape is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_log.cli.common import PROBLEMS, add_engine, progress_of
 from kafka_log.cli.selection import CHOICE, say_unmatched
 from kafka_log.cli.tables import add_table_arguments, show, size_of
-from kafka_log.logs.partitions import NotFoundError
+from kafka_log.logs.partitions import NO_LIVE_SEGMENT, NotFoundError
 from kafka_log.segment.times import TIMES
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def run_command(options: argparse.Namespace) -> int:
         nonlocal bad
         skipped = any(segment.state != "snapshot" for segment in log.excluded_segments)
         if skipped and not any(partition.segments for partition in log.all_partitions):
-            raise NotFoundError("no segment was checked: none of those that are there is live")
+            raise NotFoundError(NO_LIVE_SEGMENT)
         table = _with_progress(log, options, count)
         if not judged:
             say_unmatched(options)

@@ -102,7 +102,8 @@ def make_finding(
     kind = CATALOG[code]
     found = severity or kind.severities[0]
     if found not in kind.severities:
-        raise ValueError(f"{code} cannot have the severity {found}")
+        known = ", ".join(kind.severities)
+        raise ValueError(f"findings {code} cannot have the severity {found}; known: {known}")
     return Finding(found, code, path, meaning, remedy or kind.remedy, **place)
 
 

@@ -102,7 +102,7 @@ def _parse_state(data: bytes) -> dict[str, Any]:
     bytes are not a valid quorum state (:func:`find_problem`).
     """
     if find_problem(data) is not None:
-        raise ValueError("not a quorum state")
+        raise ValueError("the bytes are not a valid quorum-state file; find_problem says why")
     found: dict[str, Any] = json.JSONDecoder().raw_decode(data.splitlines()[0].decode().lstrip())[0]
     return found
 

@@ -64,7 +64,7 @@ def _reject_constant(constant: str) -> Any:
 def _decode_int(data: bytes) -> Any:
     """Decode a signed big-endian integer of 1, 2, 4 or 8 bytes. Raise ValueError for other lengths."""
     if len(data) not in _LENGTHS:
-        raise ValueError(f"an integer has 1, 2, 4 or 8 bytes, not {len(data)}")
+        raise ValueError(f"{len(data)} bytes are not an integer, which has 1, 2, 4 or 8 bytes")
     return int.from_bytes(data, "big", signed=True)
 
 

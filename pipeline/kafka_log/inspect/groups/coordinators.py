@@ -76,7 +76,9 @@ def coordinator_table(
         count: Number of partitions of each topic; None takes it from the metadata log among ``found``, else 50.
     """
     if count is not None and not 1 <= count <= MAX_PARTITIONS:
-        raise NotFoundError(f"a topic has 1 to {MAX_PARTITIONS} partitions, not {count}")
+        raise NotFoundError(
+            f"{count} is not a number of partitions: a topic has 1 to {MAX_PARTITIONS}"
+        )
     counts = {} if count is not None else _partition_counts(found)
     rows = []
     known: dict[int, frozenset[str]] = {}

@@ -102,7 +102,10 @@ def find_last_offset(partition: Partition) -> int:
         return MAX_OFFSET - 1
     there = _snapshots(partition, None if end is None else end.offset)
     if not segments and not there:
-        raise DirectoryError(partition.directory, "it holds neither a segment nor a snapshot")
+        raise DirectoryError(
+            partition.directory,
+            "it has neither a segment nor a snapshot of the cluster metadata: name the metadata log of another node",
+        )
     return max([s.end_offset for s in there] + ([] if end is None else [end.offset]), default=0) - 1
 
 

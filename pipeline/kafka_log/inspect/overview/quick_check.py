@@ -135,7 +135,7 @@ def _read_times(segment: Segment, start: int, is_over: Callable[[], bool]) -> li
         end = entry.position + entry.frame.size
     if segment.rolled and end < segment.size:
         raise _IncompleteError(
-            f"{segment.path}: byte {end}: {segment.size - end} bytes at the end are not a complete batch"
+            f"{segment.path}: byte {end}: the last {segment.size - end} bytes of the rolled segment are not a complete batch; kafka-log check says what to do"
         )
     return times
 

@@ -28,7 +28,7 @@ from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import PLACES, add_selection
 from kafka_log.cli.tables import size_of
 from kafka_log.logs.partition_filters import format_numbers
-from kafka_log.logs.partitions import NotFoundError, describe_skipped
+from kafka_log.logs.partitions import NO_LIVE_SEGMENT, NotFoundError, describe_skipped
 from kafka_log.segment.places import is_url, local_path, place_of
 from kafka_log.segment.times import milliseconds, present
 
@@ -113,7 +113,7 @@ def run_command(options: argparse.Namespace) -> int:
     if any(s.state != "snapshot" for s in log.excluded_segments) and not any(
         partition.segments for partition in log.all_partitions
     ):
-        raise NotFoundError("no segment was checked: none of those that are there is live")
+        raise NotFoundError(NO_LIVE_SEGMENT)
     has_duplicates = find_duplicate(log.all_partitions) is not None
     newest = open_logs("newest") if has_duplicates else log
     remarks = list(_list_remarks(log))

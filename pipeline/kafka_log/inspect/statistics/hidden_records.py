@@ -21,7 +21,7 @@ def warn_of_hidden_records(partitions: Sequence[Partition], selection: Selection
     """
     if places := list_before_log_start(partitions, selection):
         warnings.warn(
-            f"kafka-log: records below the log start offset are counted too, although consumers do not get them: {places}",
+            f"kafka-log: records below the log start offset, which consumers do not get, are counted too; --offsets A: leaves them out: {places}",
             stacklevel=2,
         )
     copied = (
@@ -30,7 +30,8 @@ def warn_of_hidden_records(partitions: Sequence[Partition], selection: Selection
     )
     if places := _join_first(copied):
         warnings.warn(
-            f"kafka-log: records that are in tiered storage and in live segments are counted twice: {places}",
+            "kafka-log: records that are in tiered storage and in live segments are counted twice;"
+            f" without --include remote only local segments are counted: {places}",
             stacklevel=2,
         )
 

@@ -97,7 +97,7 @@ def largest_table(
     Raise ValueError if ``count`` is negative.
     """
     if count < 0:
-        raise ValueError(f"{count} is not a number of rows")
+        raise ValueError(f"count is {count}: the number of rows must be at least 0")
     for partition in partitions:
         if partition.error is not None:
             asked.on_problem(str(partition.error))

@@ -113,7 +113,7 @@ class AvroSchema:
             for _, other in registry.resolve_references(version):
                 if other.type != AVRO:
                     raise SchemaError(
-                        f"it refers to a schema of type {other.type} (schema {other.id})"
+                        f"the schema refers to schema {other.id}, which has another type: {other.type}"
                     )
                 self._parse(other.text)
             self._parsed = self._parse(version.text)
@@ -141,10 +141,14 @@ class AvroSchema:
                 value = schemaless_reader(source, schema, None, **options)
                 left = len(data) - source.tell()
                 if left:
-                    raise ValueError(f"{left} bytes follow the value")
+                    raise ValueError(
+                        f"{left} bytes follow the value, which may be of another schema"
+                    )
                 schemaless_writer(again, schema, value)
                 if again.getvalue() != data:
-                    raise ValueError("its bytes are not those that the decoded value has")
+                    raise ValueError(
+                        "the value encodes to other bytes, so that they are of another schema"
+                    )
                 if resolved is not None:
                     value = schemaless_reader(io.BytesIO(data), schema, resolved, **options)
             except Exception as error:  # fastavro raises many classes, also of its own
@@ -178,7 +182,9 @@ class AvroSchema:
         schema = _keep_logical_types(parse_json(text), self._is_reader)
         self._default_size += _measure_defaults(schema)
         if self._default_size > MAX_DEFAULTS:
-            raise SchemaError(f"its defaults have more than {MAX_DEFAULTS:,} characters")
+            raise SchemaError(
+                f"the defaults of the schema and of those to which it refers have more than {MAX_DEFAULTS:,} characters, the most that kafka-log takes"
+            )
         return parse_schema(schema, self._named)
 
     def _complete(self) -> Any:
@@ -215,7 +221,9 @@ class AvroSchema:
             if (
                 schema in names
             ):  # fastavro exhausts the stack at deep values, which ends the process
-                raise SchemaError(f"{schema} has itself as a part, which is not decoded")
+                raise SchemaError(
+                    f"{schema} contains itself, and recursive types are not decoded: read the values as bytes"
+                )
             return self._shape_of(self._named[schema], names, budget)
         kind = schema["type"]
         if isinstance(kind, dict | list):
@@ -227,7 +235,9 @@ class AvroSchema:
             if not fields:
                 return JSON  # files of Parquet cannot have a struct without fields
             if len({f["name"] for f in fields}) < len(fields):
-                raise SchemaError(f"record {schema['name']} has two fields with one name")
+                raise SchemaError(
+                    f"record {schema['name']} has two fields of the same name, which cannot both be columns"
+                )
             inner = (*names, schema["name"])
             return Shape(
                 fields=tuple((f["name"], self._shape_of(f["type"], inner, budget)) for f in fields)
@@ -237,7 +247,9 @@ class AvroSchema:
         if kind in ("array", "map"):
             item = schema["items" if kind == "array" else "values"]
             if kind == "array" and self._is_empty(item, ()):
-                raise SchemaError("elements of an array take no bytes, so any number may follow")
+                raise SchemaError(
+                    "elements of an array take no bytes, so that a short value could have any number of them: such arrays are not decoded"
+                )
             of_item = self._shape_of(item, (*names, ""), budget)
             return Shape(item=of_item, is_map=kind == "map")
         return _scalar_shape(kind, schema)
@@ -308,7 +320,7 @@ def _scalar_shape(kind: str, schema: Mapping[str, Any]) -> Shape:
             return Shape((pa.decimal128 if small else pa.decimal256)(precision, scale))
     if kind == "fixed":
         if type(schema.get("size")) is not int or schema["size"] < 0:
-            raise SchemaError("the size of a fixed type is not a number of bytes")
+            raise SchemaError("the size of a fixed type is not a whole number of bytes from 0 on")
         return Shape(pa.binary())
     return Shape(_LOGICAL_TYPES.get((kind, str(logical)), _PRIMITIVES[kind]))
 

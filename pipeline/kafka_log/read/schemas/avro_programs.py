@@ -30,7 +30,11 @@ Types = Mapping[str, Any]
 
 
 class UnsupportedError(Exception):
-    """Raised for a schema whose values only fastavro decodes."""
+    """Raised for a schema whose values only fastavro decodes. ``reason`` is the unsupported feature."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"programs do not decode {reason}: fastavro decodes the values")
+        self.reason = reason
 
 
 @dataclass

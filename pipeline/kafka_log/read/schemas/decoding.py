@@ -231,7 +231,7 @@ class PartDecoder:
             )
         if indexes:
             raise SchemaError(
-                "the header has bytes after the GUID, which only Protobuf values have"
+                "the record header with the schema's GUID has more bytes after it, which only Protobuf values have"
             )
         if version.type == JSON_SCHEMA:
             found = JsonSchema(version, self._registry)

@@ -51,7 +51,7 @@ class JsonSchema:
             for name, other in registry.resolve_references(version):
                 if other.type != JSON_SCHEMA:
                     raise SchemaError(
-                        f"it refers to a schema of type {other.type} (schema {other.id})"
+                        f"the schema refers to schema {other.id}, which has another type: {other.type}"
                     )
                 self._add_document(name, parse_json(other.text))
             root = parse_json(version.text)
@@ -90,7 +90,7 @@ class JsonSchema:
         if not isinstance(schema, dict):
             if isinstance(schema, bool):
                 return JSON
-            raise SchemaError("a schema is neither an object nor true or false")
+            raise SchemaError("a part of the schema is neither an object nor true or false")
         if "$id" in schema and schema is not self._documents[document]:
             return JSON  # references in it are relative to its own address
         if "$ref" in schema:
@@ -134,7 +134,7 @@ class JsonSchema:
             item = self._shape_of(further, document, above, depth + 1, budget)
             return Shape(item=item, is_map=True)
         if not isinstance(properties, dict):
-            raise SchemaError("'properties' is not an object")
+            raise SchemaError("'properties' of the schema is not an object")
         if further is not False:
             return JSON
         fields = []
@@ -152,7 +152,7 @@ class JsonSchema:
         leads nowhere.
         """
         if not isinstance(reference, str):
-            raise SchemaError("'$ref' is not a text")
+            raise SchemaError("'$ref' of the schema is not text")
         url, fragment = urldefrag(reference)
         name = document
         if url:
@@ -161,7 +161,9 @@ class JsonSchema:
             names = [url, *([urljoin(base, url)] if isinstance(base, str) else [])]
             name = next((n for n in names if n in self._documents), "")
             if name not in names:
-                raise SchemaError(f"'$ref' leads nowhere: {reference!a}")
+                raise SchemaError(
+                    f"'$ref' of the schema names a part that does not exist: {reference!a}"
+                )
         whole = f"{name}#{fragment}"
         if whole in above:
             return JSON
@@ -198,7 +200,9 @@ def _follow_pointer(document: Any, pointer: str, reference: str) -> Any:
             name = step.replace("~1", "/").replace("~0", "~")
             found = found[int(name) if isinstance(found, list) else name]
     except (LookupError, TypeError, ValueError):
-        raise SchemaError(f"'$ref' leads nowhere: {reference!a}") from None
+        raise SchemaError(
+            f"'$ref' of the schema names a part that does not exist: {reference!a}"
+        ) from None
     return found
 
 
@@ -224,7 +228,7 @@ def _decode(shape: Shape, data: bytes) -> Any:
     try:
         return _check(shape, _DECODER.decode(data.decode()), "")
     except RecursionError:
-        raise ValueError("its JSON is nested too deep") from None
+        raise ValueError("the JSON is nested too deep to be read") from None
 
 
 def _check(shape: Shape, value: Any, path: str) -> Any:
@@ -240,7 +244,9 @@ def _check(shape: Shape, value: Any, path: str) -> Any:
             for name, item in value.items():
                 inner = known.get(name)
                 if inner is None:
-                    raise ValueError(f"the schema has no property {path}/{name!a}")
+                    raise ValueError(
+                        f"the value has the property {path}/{name!a}, which the schema lacks"
+                    )
                 found[name] = _check(inner, item, f"{path}/{name}")
             return found
     elif shape.item is not None:
@@ -251,7 +257,9 @@ def _check(shape: Shape, value: Any, path: str) -> Any:
     elif type(value) in _PYTHON_TYPES[shape.type]:
         if shape.type == pa.int64() and isinstance(value, float):
             if not value.is_integer():
-                raise ValueError(f"{path or '/'} is {value}, which is no integer")
+                raise ValueError(
+                    f"{path or '/'} is {value}, which is not an integer, as the schema requires"
+                )
             return int(value)
         return value
     raise ValueError(f"{path or '/'} is {type(value).__name__}, not {shape.arrow}")
@@ -272,7 +280,7 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("an object has two members with one name")
+        raise ValueError("a JSON object has two members of the same name")
     return found
 
 
@@ -280,7 +288,7 @@ def _parse_float(text: str) -> float:
     """Return the float of a JSON number. Raise ValueError if it is too large for float64."""
     number = float(text)
     if math.isinf(number):
-        raise ValueError("a number is out of the range of float64")
+        raise ValueError("a number in the JSON is too large for float64")
     return number
 
 

@@ -74,7 +74,7 @@ class ProtobufSchema:
             for name, other in registry.resolve_references(version):
                 if other.type != PROTOBUF:
                     raise SchemaError(
-                        f"it refers to a schema of type {other.type} (schema {other.id})"
+                        f"the schema refers to schema {other.id}, which has another type: {other.type}"
                     )
                 texts[name] = other.text
             files = descriptor_pb2.FileDescriptorSet.FromString(_compile(version.text, texts))
@@ -104,7 +104,9 @@ class ProtobufSchema:
         names, messages = [self._file.package] * bool(self._file.package), self._file.message_type
         for index in indexes:
             if not 0 <= index < len(messages):
-                raise ValueError(f"the schema has no message {list(indexes)}")
+                raise ValueError(
+                    f"the value names the message at the indexes {list(indexes)}, which the schema does not have"
+                )
             names.append(messages[index].name)
             messages = messages[index].nested_type
         return ".".join(names)
@@ -121,7 +123,9 @@ class ProtobufSchema:
                 descriptor = self._pool.FindMessageTypeByName(name)
                 found[name] = GetMessageClass(descriptor), self._shape_of(descriptor, (), budget)
             if not found:
-                raise SchemaError("it has no message")
+                raise SchemaError(
+                    "the schema declares no message, so that no value can be decoded by it"
+                )
         except SchemaError as error:
             raise SchemaError(f"schema {self._id} is invalid: {error}") from None
         return found
@@ -240,14 +244,16 @@ class MessageDecoder:
         indexes, start = read_indexes(data)
         name = self._schema.find_name(indexes)
         if name not in self._known:
-            raise ValueError(f"message {name} is part of another one, and has no column")
+            raise ValueError(
+                f"the value is of message {name}, which is nested in another message and has no column"
+            )
         message = self._known[name][0]()
         try:
             message.ParseFromString(data[start:])
             size = message.ByteSize()
             message.DiscardUnknownFields()
             if message.ByteSize() != size:
-                raise ValueError(f"it has fields that message {name} lacks in the schema")
+                raise ValueError(f"the value has fields that message {name} of the schema lacks")
             value = self._schema.convert(message)
         except ValueError:
             raise
@@ -263,7 +269,9 @@ def read_indexes(data: bytes) -> tuple[Indexes, int]:
     """
     count, at = _read_number(data, 0)
     if not 0 <= count <= MAX_INDEXES:
-        raise ValueError(f"the path of the message has {count} numbers")
+        raise ValueError(
+            f"the message indexes before the value have {count} numbers, which the format does not allow"
+        )
     found = []
     for _ in range(count):
         number, at = _read_number(data, at)
@@ -278,13 +286,13 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
     number = 0
     for shift in range(0, 35, 7):
         if at >= len(data):
-            raise ValueError("the path of the message is cut off")
+            raise ValueError("the value ends within the message indexes before it")
         byte = data[at]
         at += 1
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
             return (number >> 1) ^ -(number & 1), at
-    raise ValueError("a number of the path of the message is too long")
+    raise ValueError("a number of the message indexes before the value is longer than 5 bytes")
 
 
 def _compile(text: str, others: dict[str, str]) -> bytes:
@@ -296,30 +304,38 @@ def _compile(text: str, others: dict[str, str]) -> bytes:
     if importlib.util.find_spec("grpc_tools") is None:
         raise ModuleNotFoundError("No module named 'grpc_tools'", name="grpc_tools")
     if len(text) + sum(map(len, others.values())) > MAX_TEXTS:
-        raise SchemaError(f"it has more than {MAX_TEXTS:,} characters")
+        raise SchemaError(
+            f"the schema and its imports have more than {MAX_TEXTS:,} characters, the most that kafka-log compiles"
+        )
     with tempfile.TemporaryDirectory(prefix="kafka-log-") as directory:
         root, out = Path(directory) / "in", Path(directory) / "out"
         for name, schema in {**others, _MAIN: text}.items():
             if not _FILE_NAME.fullmatch(name):
-                raise SchemaError(f"{name!a} cannot be the name of a file to import")
+                raise SchemaError(
+                    f"{name!a} is a reference name that cannot be the name of an imported file"
+                )
             path = root / name
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(schema, "utf-8")
             except OSError as error:
-                raise SchemaError(f"{name!a} cannot be written for the compiler: {error.strerror}") from None  # fmt: skip
+                raise SchemaError(f"{name!a} cannot be written to the temporary directory for protoc: {error.strerror}") from None  # fmt: skip
         command = [sys.executable, "-P", "-m", "grpc_tools.protoc", f"-I{root}", "--include_imports", f"--descriptor_set_out={out}", _MAIN]  # fmt: skip
         try:
             done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT, check=False)
         except subprocess.TimeoutExpired:
-            raise SchemaError(f"protoc takes more than {_TIMEOUT:.0f} s") from None
+            raise SchemaError(
+                f"protoc was stopped after {_TIMEOUT:.0f} s without a result"
+            ) from None
         if done.returncode or not out.is_file():
             said = done.stderr[:2_000].decode("utf-8", "replace").strip()
             raise SchemaError(
-                f"protoc rejects it: {said.replace(_MAIN + ':', '') or done.returncode}"
+                f"protoc rejects the schema: {said.replace(_MAIN + ':', '') or done.returncode}"
             )
         if out.stat().st_size > MAX_COMPILED:
-            raise SchemaError(f"its descriptors have more than {MAX_COMPILED:,} bytes")
+            raise SchemaError(
+                f"the compiled schema has more than {MAX_COMPILED:,} bytes, the most that kafka-log takes"
+            )
         return out.read_bytes()
 
 

@@ -223,7 +223,7 @@ class RegistryBuilder:
         """
         try:
             if key is None:
-                raise SchemaError("the record has no key")
+                raise SchemaError("the record of the topic _schemas has no key, and is ignored")
             names = parse_object(key)
             kind = _text_in(names, "keytype")
             if kind == "SCHEMA":
@@ -306,7 +306,9 @@ def parse_version(fields: Mapping[str, Any]) -> SchemaVersion:
     if references is None:
         references = []
     if not isinstance(references, list) or len(references) > MAX_REFERENCES:
-        raise SchemaError(f"'references' is not a list of at most {MAX_REFERENCES} references")
+        raise SchemaError(
+            f"'references' of a schema is not a list of at most {MAX_REFERENCES} references"
+        )
     guid = fields.get("guid")
     kind = fields.get("schemaType")
     return SchemaVersion(
@@ -324,7 +326,7 @@ def parse_version(fields: Mapping[str, Any]) -> SchemaVersion:
 def _parse_reference(fields: Any) -> SchemaReference:
     """Return a reference from its JSON object. Raise SchemaError if it is not one."""
     if not isinstance(fields, dict):
-        raise SchemaError("a reference is not a JSON object")
+        raise SchemaError("a reference of a schema is not a JSON object")
     return SchemaReference(
         _text_in(fields, "name"), _text_in(fields, "subject"), _number_in(fields, "version")
     )
@@ -335,10 +337,12 @@ def parse_object(data: bytes | str) -> dict[str, Any]:
     :data:`MAX_TEXT`.
     """
     if len(data) > MAX_TEXT:
-        raise SchemaError(f"it has {len(data):,} bytes, more than {MAX_TEXT:,}")
+        raise SchemaError(
+            f"the JSON has {len(data):,} bytes, more than the {MAX_TEXT:,} that kafka-log reads"
+        )
     found = parse_json(data)
     if not isinstance(found, dict):
-        raise SchemaError("it is not a JSON object")
+        raise SchemaError("the text is not a JSON object")
     return found
 
 
@@ -349,9 +353,9 @@ def parse_json(data: bytes | str) -> Any:
     try:
         return json.loads(data)
     except RecursionError:
-        raise SchemaError("its JSON is nested too deep") from None
+        raise SchemaError("the JSON is nested too deep to be read") from None
     except ValueError as error:
-        raise SchemaError(f"it is not JSON: {error}") from None
+        raise SchemaError(f"the text is not JSON: {error}") from None
 
 
 def _text_in(fields: Mapping[str, Any], name: str) -> str:
@@ -360,12 +364,12 @@ def _text_in(fields: Mapping[str, Any], name: str) -> str:
     """
     found = fields.get(name)
     if not isinstance(found, str):
-        raise SchemaError(f"{name!r} is not a text")
+        raise SchemaError(f"the field {name!r} is missing or not text")
     try:
         found.encode()
     except UnicodeEncodeError:
         raise SchemaError(
-            f"{name!r} has half of a surrogate pair, which UTF-8 cannot hold"
+            f"the field {name!r} has half of a surrogate pair, which UTF-8 cannot hold"
         ) from None
     return found
 
@@ -376,5 +380,7 @@ def _number_in(fields: Mapping[str, Any], name: str, low: int = 1) -> int:
     """
     found = fields.get(name)
     if type(found) is not int or not low <= found <= _MAX_NUMBER:
-        raise SchemaError(f"{name!r} is not a number from {low} to {_MAX_NUMBER}")
+        raise SchemaError(
+            f"the field {name!r} is missing or not a whole number from {low} to {_MAX_NUMBER}"
+        )
     return found

@@ -148,7 +148,9 @@ def check_name(name: Any) -> None:
     except UnicodeEncodeError:
         is_valid = False
     if not is_valid:
-        raise SchemaError(f"{name!a} cannot be the name of a column")
+        raise SchemaError(
+            f"{name!a} is the name of a field, but cannot be the name of a column: values of this schema are not decoded"
+        )
 
 
 def field_of(name: str, shape: Shape) -> Any:
@@ -212,7 +214,9 @@ class JsonTexts:
     def _take(self, count: int) -> None:
         """Count characters. Raise ValueError if fewer are left, and take none."""
         if count > self.left:
-            raise ValueError(f"JSON texts of the rows have more than {MAX_JSON:,} characters")
+            raise ValueError(
+                f"the JSON texts of the rows that are decoded together have more than {MAX_JSON:,} characters: read fewer rows at once"
+            )
         self.left -= count
 
     def _convert(self, value: Any) -> Any:
@@ -294,9 +298,9 @@ class Budget:
         self.left -= 1
         if self.left < 0:
             raise SchemaError(
-                f"it has more than {MAX_FIELDS:,} fields, the most that kafka-log decodes"
+                f"the schema has more than {MAX_FIELDS:,} fields, the most that kafka-log decodes"
             )
         if depth > MAX_DEPTH:
             raise SchemaError(
-                f"it is nested more than {MAX_DEPTH} levels deep, the most that kafka-log decodes"
+                f"the schema is nested more than {MAX_DEPTH} levels deep, the most that kafka-log decodes"
             )

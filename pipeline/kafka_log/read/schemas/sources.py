@@ -174,10 +174,12 @@ def _parse_list(text: str, place: str) -> SchemaRegistry:
     try:
         found = parse_json(text)
         if not isinstance(found, list):
-            raise SchemaError("it is not a list of schemas")
+            raise SchemaError(
+                "the JSON is not a list of schema versions, as GET /schemas of a registry returns"
+            )
         for fields in found:
             if not isinstance(fields, dict):
-                raise SchemaError("an element of the list is not a JSON object")
+                raise SchemaError("an element of the list of schemas is not a JSON object")
             builder.add_version(parse_version(fields))
     except SchemaError as error:
         raise SchemaError(f"{place}: {error}") from None
@@ -191,11 +193,13 @@ def _read_text(path: Path, most: int) -> str:
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise SchemaError(f"{path}: it has more than {most:,} bytes")
+        raise SchemaError(
+            f"{path}: the file has more than {most:,} bytes, the most that kafka-log reads of schemas"
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SchemaError(f"{path}: it is not UTF-8: {error}") from None
+        raise SchemaError(f"{path}: the file is not UTF-8: {error}: save it as UTF-8") from None
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -230,12 +234,18 @@ def _read_url(url: str) -> SchemaRegistry:
         with opener.open(request, timeout=_TIMEOUT) as response:
             data = response.read(MAX_RESPONSE + 1)
     except urllib.error.HTTPError as error:
-        raise OSError(f"{shown}: the registry answered with status {error.code}") from None
+        raise OSError(
+            f"{shown}: the schema registry answered with HTTP status {error.code}: check the URL, the user and the password"
+        ) from None
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         reason = getattr(error, "reason", None) or type(error).__name__
-        raise OSError(f"{shown}: the registry does not answer: {reason}") from None
+        raise OSError(
+            f"{shown}: the schema registry does not answer: {reason}; check the URL, or pass a directory of schema files"
+        ) from None
     if len(data) > MAX_RESPONSE:
-        raise SchemaError(f"{shown}: the answer has more than {MAX_RESPONSE:,} bytes")
+        raise SchemaError(
+            f"{shown}: the answer has more than {MAX_RESPONSE:,} bytes, the most that kafka-log reads: pass the schemas as files"
+        )
     try:
         return _parse_list(data.decode(), shown)
     except UnicodeDecodeError as error:

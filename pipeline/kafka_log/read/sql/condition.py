@@ -67,12 +67,14 @@ class RowCondition:
 
     def _find_matching_rows(self) -> pa.Array:
         """Return the indexes of the rows of the batch for which the expression is true, ascending.
-        Raise ConditionError if it is more than one expression, or DuckDB rejects it, such as for an
+        Raise ConditionError if it is more than one expression: join conditions with AND or OR, or DuckDB rejects it, such as for an
         unknown column, or fails at a value.
         """
         try:
             if len(self._connection.extract_statements(self._query)) != 1:
-                raise ConditionError(f"--where {self._expression!r} is more than one expression")
+                raise ConditionError(
+                    f"--where {self._expression!r} is more than one expression: join conditions with AND or OR"
+                )
             relation = self._connection.sql(self._query)
             found = stream_result(relation).read_all().column(0).combine_chunks()
         except (duckdb.Error, pa.ArrowException) as error:

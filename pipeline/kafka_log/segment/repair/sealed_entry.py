@@ -97,14 +97,18 @@ def find_seal(layout: Layout, size: int) -> SealedEntry:
     if len(fields) != 1:
         count = len(fields) or "no"
         raise NoRepairError(
-            f"a {layout.full_name} has {count} checksums: only a single one names wrong bytes"
+            f"{layout.full_name} has {count} checksums, and wrong bytes are located by exactly one: nothing is repaired"
         )
     [field] = fields
     if not isinstance(field.algorithm, Crc):
         title = "its checksum" if field.algorithm is None else field.algorithm.title
-        raise NoRepairError(f"{title} is not linear: it does not name wrong bytes")
+        raise NoRepairError(
+            f"{title} is not a CRC, so that wrong bytes cannot be located by it: nothing is repaired"
+        )
     if field.mask is not None:
-        raise NoRepairError("the checksum is stored masked: it does not name wrong bytes")
+        raise NoRepairError(
+            "the checksum is stored masked, so that wrong bytes cannot be located by it: nothing is repaired"
+        )
     start, end = _locate_field(layout, field.name, size)
     zeros = sorted(_locate_field(layout, name, size) for name in field.zero)
     ranges: list[tuple[int, int, bool]] = []
@@ -117,7 +121,7 @@ def find_seal(layout: Layout, size: int) -> SealedEntry:
                 at = zero_end
         ranges.append((at, stop, False))
     if start < 0 or size < end or any(not 0 <= a <= b <= size for a, b, _ in ranges):
-        raise NoRepairError("the entry is too short for its checksum")
+        raise NoRepairError("the entry is too short to contain its checksum: nothing is repaired")
     return SealedEntry(field.algorithm, field, start, end, tuple(r for r in ranges if r[0] < r[1]))
 
 
@@ -143,4 +147,6 @@ def _locate_field(layout: Layout, name: str, size: int) -> tuple[int, int]:
                 start = end - own
             if start is not None:
                 return start, end
-    raise NoRepairError(f"the place of {name} is not known before the entry is decoded")
+    raise NoRepairError(
+        f"the position of {name} is not known before the entry is decoded: nothing is repaired"
+    )

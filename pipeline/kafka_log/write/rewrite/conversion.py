@@ -105,12 +105,14 @@ def target(codec: str | None, level: int | None, magic: int | None = None) -> Ta
         refuse_unwritten(magic)
     if codec is None:
         if level is not None:
-            raise ValueError("a compression level needs a codec")
+            raise ValueError(f"level {level} was given without a codec: name the codec too")
         return Target(magic=magic)
     if codec not in CODECS:
         raise ValueError(f"{codec!r} is not a codec; known: {', '.join(CODECS)}")
     if magic is not None and codec not in codecs_of(magic):
-        raise ValueError(f"version {magic} does not use {codec}")
+        raise ValueError(
+            f"version {magic} of batches does not have the codec {codec}; it has: {', '.join(codecs_of(magic))}"
+        )
     try:
         compress(codec, b"", level=level)
     except CodecError as error:
@@ -407,7 +409,7 @@ def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost |
         where = Where(position=int(headers.position[wrong[0]]), file=os.fspath(segment.path))
         raise _refused(
             ValueRefused(
-                "its offsets are not after those before it, or not before those of the next segment",
+                "the offsets of the batch are not above those of the batch before it, or not below the next segment",
                 where,
             )
         )
@@ -425,7 +427,7 @@ def _find_unfinished_tail(segment: Segment, reader: BlockReader) -> Lost | None:
     if rest is None:
         where = Where(position=reader.end.iterated_bytes, file=os.fspath(segment.path))
         raise _refused(
-            TrailingError("the bytes at the end are of no batch that belongs there", where)
+            TrailingError("the bytes at the end are not the beginning of a batch", where)
         )
     return rest
 

@@ -42,6 +42,7 @@ from kafka_log.write.rewrite.selection import (
     has_producer,
     mark_hidden,
 )
+from kafka_log.write.verification import NOT_READ_BACK
 
 Advance = Callable[[int], None]
 
@@ -133,7 +134,7 @@ def finish(
         if producers:
             _copy_first_snapshot(source, segments[0], out)
         if write_indexes(segments, out):
-            raise OSError(f"{out}: the file that was written cannot be read back")
+            raise OSError(f"{out}: {NOT_READ_BACK}")
         write_leader_epochs(source.directory, out, epochs, segments[0].base_offset, end)
     copy_partition_metadata(source.directory, out)
     return segments

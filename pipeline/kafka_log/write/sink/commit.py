@@ -50,7 +50,7 @@ from kafka_log.write.sink.log_format import FormatError, LogFormat, WriteJob
 from kafka_log.write.sink.rows import SinkError
 from kafka_log.write.sink.staging import Staged, job_directory
 from kafka_log.write.staged_output import open_staged_file
-from kafka_log.write.verification import WrittenError
+from kafka_log.write.verification import DEFECT, NOT_READ_BACK, WrittenError
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,10 @@ def read_log_starts(target: Path) -> Mapping[tuple[str, int], int]:
     try:
         return read_checkpoint(path)
     except CodecError as error:
-        raise DirectoryError(path, f"it cannot be read: {error}") from None
+        raise DirectoryError(
+            path,
+            f"the checkpoint cannot be parsed: {error}; nothing is written. kafka-log check says how to repair it",
+        ) from None
 
 
 _SAID = [c for c in BATCHES.columns if c not in ("crc", "position", "size")]
@@ -153,7 +156,10 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
             wanted = before | {n: before[n] + shift for n in moved_too if before[n] is not None}
             wanted |= {} if epoch is None else {"leader_epoch": epoch}
             if len(moved) != len(data) or after != tuple(wanted.values()):
-                reason = f"the batch at offset {before['last_offset']} cannot be moved by {shift} offsets: its header says other things then"
+                reason = (
+                    f"the batch with the last offset {before['last_offset']} has other values in its header after it"
+                    f" was moved by {shift} offsets; {DEFECT}"
+                )
                 raise WrittenError(reason, source.where(0))
             file.seek(entry.position)
             file.write(moved)
@@ -182,7 +188,7 @@ def _rewrite(path: Path, shift: int, written: LogFormat) -> None:
     base = int(path.stem) + shift
     moved_segment = Segment(path, "", 0, base, path.stat().st_size, rolled=True)
     if write_indexes([moved_segment], path.parent):
-        raise OSError(f"{path}: the file that was written cannot be read back")
+        raise OSError(f"{path}: {NOT_READ_BACK}")
     for end in (".index", ".timeindex"):  # under the names that the segment still has
         (path.parent / f"{base:020d}{end}").replace(path.with_suffix(end))
     for snapshot in path.parent.glob("*.snapshot"):
@@ -476,7 +482,11 @@ class _Commit:
             asked = None if wanted is None else base64.urlsafe_b64decode(f"{wanted}==")
             if old is not None and asked is not None and old != asked:
                 told = base64.urlsafe_b64encode(old).decode().rstrip("=")
-                raise FormatError("topic_id", f"the topic is there with the id {told}")
+                raise FormatError(
+                    "topic_id",
+                    f"the topic {topic!r} exists in the directory with the id {told}, not {wanted}:"
+                    " leave topic_id out, or write to another directory",
+                )
             found = old or asked
             self._ids[topic] = uuid.uuid4() if found is None else uuid.UUID(bytes=found)
         return self._ids[topic]

@@ -23,6 +23,7 @@ MAX_PARTITIONS = 1_000_000
 MAX_BATCH = 1 << 28
 MAX_SEGMENT = (1 << 31) - 1
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
+TOPIC_RULE = "use 1 to 249 characters of a-z, A-Z, 0-9, ., _ and -, but not . or .. alone"
 _ID = re.compile(r"[A-Za-z0-9_-]{22}\Z")
 
 
@@ -73,9 +74,12 @@ class LogFormat:
             "magic",
         ):
             if not isinstance(value := getattr(self, name), int | None) or isinstance(value, bool):
-                raise FormatError(name, f"{value!r} is not a number")
+                raise FormatError(name, f"{value!r} is not a whole number")
         if self.topic is not None and not is_topic(self.topic):
-            raise FormatError("topic", f"Kafka has no topic of the name {self.topic!r}")
+            raise FormatError(
+                "topic",
+                f"{self.topic!r} is not a topic name: {TOPIC_RULE}",
+            )
         if self.codec not in CODECS:
             raise FormatError("codec", f"{self.codec!r} is not one of {', '.join(CODECS)}")
         try:
@@ -83,13 +87,18 @@ class LogFormat:
         except ValueError as error:
             raise FormatError("magic", str(error)) from None
         if self.codec not in codecs_of(self.magic):
-            raise FormatError("codec", f"messages of magic {self.magic} know no {self.codec}")
+            raise FormatError(
+                "codec",
+                f"message format {self.magic} (magic) does not have {self.codec}; it has:"
+                f" {', '.join(codecs_of(self.magic))}",
+            )
         if self.timestamp_type is not None and self.timestamp_type not in TIMESTAMP_TYPES:
             listed = ", ".join(TIMESTAMP_TYPES)
             raise FormatError("timestamp_type", f"{self.timestamp_type!r} is not one of {listed}")
         if self.timestamp_type is not None and not has_field(self.magic, "timestamp_type"):
             raise FormatError(
-                "timestamp_type", f"messages of magic {self.magic} have no timestamps"
+                "timestamp_type",
+                f"message format {self.magic} (magic) has no timestamps: leave it out, or write magic 1 or 2",
             )
         for name, most in (
             ("partitions", MAX_PARTITIONS),
@@ -102,7 +111,10 @@ class LogFormat:
                 raise FormatError(name, f"{value} is not in 1..{most}")
         if self.level is not None:
             if self.codec == "none":
-                raise FormatError("level", "a compression level needs a codec")
+                raise FormatError(
+                    "level",
+                    f"{self.level} was given, but the codec is none: name a codec that has levels",
+                )
             try:
                 compress(self.codec, b"", level=self.level)
             except CodecError as error:

@@ -14,7 +14,7 @@ import pyarrow.types as pt
 
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.segment.versions import has_field
-from kafka_log.write.sink.log_format import TIMESTAMP_TYPES, WriteJob, is_topic
+from kafka_log.write.sink.log_format import TIMESTAMP_TYPES, TOPIC_RULE, WriteJob, is_topic
 from kafka_log.write.sink.partitioner import StickyPartitioner, partition_by_key
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -63,7 +63,7 @@ def check_columns(schema: pa.Schema, job: WriteJob) -> None:
     known = (*COLUMNS, *_TYPE_COLUMNS)
     for name in names:
         if names.count(name) > 1:
-            raise SinkError("the column occurs twice", column=name)
+            raise SinkError("two columns have this name: rename or drop one", column=name)
         if name not in known and name not in _PASSED and name not in job.passed:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
@@ -191,7 +191,7 @@ class SinkRows:
             if not len(rows):
                 continue
             if not is_topic(name):
-                told = f"Kafka has no topic of the name {name!r}"
+                told = f"{name!r} is not a topic name: {TOPIC_RULE}"
                 raise SinkError(told, first + int(rows[0]), "topic")
             yield name, None if len(rows) == count else rows
 
@@ -309,7 +309,11 @@ def _offsets(column: pa.Array, first: int) -> pa.Array:
     negative = np.flatnonzero(found.to_numpy() < 0)
     if len(negative):
         at = int(negative[0])
-        raise SinkError(f"{found[at].as_py()} is not an offset", first + at, "offset")
+        raise SinkError(
+            f"{found[at].as_py()} is not an offset: offsets are 0 and above; leave out the column for new ones",
+            first + at,
+            "offset",
+        )
     return found
 
 

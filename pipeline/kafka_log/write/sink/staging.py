@@ -26,7 +26,7 @@ from kafka_log.write.indexes import write_indexes
 from kafka_log.write.log_writer import BOUNDS, LogWriter, SegmentRoller
 from kafka_log.write.sink.log_format import WriteJob
 from kafka_log.write.sink.rows import PartitionRows, SinkError, SinkRows
-from kafka_log.write.verification import compare_written
+from kafka_log.write.verification import NOT_READ_BACK, compare_written
 
 PREFIX, SUFFIX = ".kafka-log-", ".writing"
 """What the names of the directories of jobs begin and end with. No reader takes such a name for a partition's."""
@@ -284,7 +284,7 @@ class _Partition:
             for path, base in paths
         ]
         if write_indexes(segments, self._directory):
-            raise OSError(f"{self._directory}: the file that was written cannot be read back")
+            raise OSError(f"{self._directory}: {NOT_READ_BACK}")
         for path in self._directory.glob("*.snapshot"):
             path.unlink()  # what they say depends on the log that these are added to
         return Staged(

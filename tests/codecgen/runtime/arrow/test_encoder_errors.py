@@ -164,7 +164,7 @@ def test_versions_that_do_not_exist(value: int) -> None:
         ({"is_control": 2}, "is_control is 2: it must be in 0..1"),
         ({"producer_id": "x"}, "producer_id is 'x': a number is needed"),
         ({"key": b"k"}, "key cannot be a constant"),
-        ({"position": 1}, "position is not a constant"),
+        ({"position": 1}, "position cannot be given as a constant"),
         ({"delete_horizon": "never"}, "delete_horizon is 'never', which is not a time"),
     ],
 )
@@ -183,11 +183,17 @@ def test_a_constant_has_to_have_a_place_as_well() -> None:
 
 def test_columns_that_are_not_known() -> None:
     rows = table(ROWS)
-    with pytest.raises(ValueError, match="not columns that are written: topic; known: base_offset"):
+    with pytest.raises(
+        ValueError, match="the columns topic are not written: drop them; known: base_offset"
+    ):
         written(rows.append_column("topic", pa.array(["t"] * len(ROWS))))
-    with pytest.raises(ValueError, match="record_batch cannot be written without offset"):
+    with pytest.raises(
+        ValueError, match="record_batch cannot be written without the columns offset"
+    ):
         written(rows.drop_columns(["offset"]))
-    with pytest.raises(ValueError, match="a column occurs twice"):
+    with pytest.raises(
+        ValueError, match="the table has two columns of one name: rename or drop one"
+    ):
         written(rows.append_column("key", rows.column("key")))
     with pytest.raises(TypeError, match="a table or a stream of Arrow is needed, not list"):
         encode([1, 2])

@@ -49,9 +49,9 @@ KERNELS = [
     ("k: {type: u8, enum: codecs}, x: {array: pair, count: u8, compressed: {by: k, limit: 99}}", "k: {type: u8, enum: codecs}, x: {array: pair, count: u8}", NUMBER, TAIL, '"x" is a compressed array inside rows'),
     ("m: {type: u8, measures: {from: x, to: x}, when: n == 1}, x: {array: pair, until: end}", "m: {type: u8, measures: {from: x, to: x}, when: n == 1}, x: {bytes: rest}", NUMBER, TAIL, '"m" is a length that may be left out'),
     ("s: {type: u32, checksum: crc32c, covers: {from: x}, when: n == 1}, x: u8", "s: {type: u32, checksum: crc32c, covers: {from: x}}, x: u8", NUMBER, TAIL, '"s" is a checksum that may be left out'),
-    ("x: {string: u8}, y: {string: u8}", "x: {string: u8}, y: {string: u8}", "c: {type: string}, d: {type: string}", "columns: {c: x, d: x}", '"x" is two columns of the same field'),
+    ("x: {string: u8}, y: {string: u8}", "x: {string: u8}, y: {string: u8}", "c: {type: string}, d: {type: string}", "columns: {c: x, d: x}", '"x" is the source of two columns'),
     ("x: {bytes: u8}, y: {bytes: u8}", "x: {bytes: u8}, y: {bytes: u8}", "c: {type: binary}", "columns: {c: if n == 1 then x else y}", '"x" is one of several fields that a column may show, by a condition'),
-    ("y: {bytes: u8}, x: {array: pair, count: u8}", "y: {bytes: u8}, x: {array: pair, count: u8}", "c: {type: binary}", "each: x, columns: {c: y}", '"y" is bytes, a struct or a list that are no field of the row'),
+    ("y: {bytes: u8}, x: {array: pair, count: u8}", "y: {bytes: u8}, x: {array: pair, count: u8}", "c: {type: binary}", "each: x, columns: {c: y}", '"y" is shown in a column of bytes, structs or lists, but not a field of the row itself'),
     ("x: {array: holder, count: u8}", "x: {array: pair, count: u8}", NUMBER, "each: x, columns: {c: last(x).p.a}", '"x" is used with last(x) of a value that is not an integer directly in the elements'),
     ("x: {array: {bytes: 4}, count: u8}", "x: {array: pair, count: u8}", NUMBER, "columns: {c: n}, when: last(x) != null", '"kind" is used with last(x) of an array that does not give the rows'),
 ]  # fmt: skip
@@ -68,7 +68,7 @@ NUMPY = [
     ("m: {type: u8, measures: {from: x, to: x}, when: n == 1}, x: {bytes: rest}", "m: {type: u8, measures: {from: x, to: x}}, x: {bytes: rest}", '"m" is a length that may be left out'),
     ("x: {array: {string: u8}, count: u8}", "x: {array: u8, count: u8}", '"x" is an array of bytes or text'),
     ("x: {array: varint, count: u8}", "x: {array: u8, count: u8}", '"x" is an array of numbers that vary in length'),
-    ("x: {layout: pair}", "x: u16", '"x" is a layout in the place of a field'),
+    ("x: {layout: pair}", "x: u16", '"x" is a layout with a field that a column or condition uses'),
     ("k: {type: u8, counts: x}, x: {array: u8, when: n == 1}", "k: {type: u8, counts: x}, x: {array: u8}", '"x" is an array that may be left out with its count elsewhere'),
 ]  # fmt: skip
 

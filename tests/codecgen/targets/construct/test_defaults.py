@@ -71,7 +71,7 @@ def test_what_is_not_given_is_filled_in(things: ModuleType) -> None:
 
 
 def test_a_default_that_needs_an_element(things: ModuleType) -> None:
-    with pytest.raises(BuildError, match="a value is needed") as caught:
+    with pytest.raises(BuildError, match="a value is needed: it is missing or null") as caught:
         things.THING.build({})
     assert caught.value.where.path == "end_size"
     assert things.THING.parse(things.THING.build({"end_size": 0})).parts == []

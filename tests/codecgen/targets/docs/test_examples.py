@@ -89,7 +89,7 @@ def test_a_diagnostic_points_at_the_value() -> None:
 def test_an_example_that_cannot_be_built() -> None:
     text = ENVELOPE.replace("hex: %s", "build: true") % "{colour: red}"
     (one,) = findings(text)
-    assert one.code == "C024" and "a value is needed (name" in one.message
+    assert one.code == "C024" and "a value is needed: it is missing or null (name" in one.message
 
 
 def test_a_compressed_example_needs_its_bytes() -> None:

@@ -151,7 +151,7 @@ def test_a_schema_smuggles_no_template(doc: str) -> None:
         ("\n{{ 9 ** 9 }}\n", 2, "operator **"),
         ("\n{{ 'x' * 999999999 }}\n", 2, "operator *"),
         ("\n{{ '%9999999d' % 1 }}\n", 2, "operator %"),
-        ("\n{{ 'a' + page.path }}\n", 2, "put together with ~"),
+        ("\n{{ 'a' + page.path }}\n", 2, "text is joined with ~"),
         ("\n{{ page.path | safe }}\n", 2, "No filter named 'safe'"),
         ("\n{{ page.path | center(9999999) }}\n", 2, "No filter named 'center'"),
         ("\n{% for x in range(99999999) %}{% endfor %}\n", 2, "Range too big"),

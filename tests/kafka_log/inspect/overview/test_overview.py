@@ -121,7 +121,7 @@ def test_an_incomplete_batch_of_a_segment_that_was_rolled(
     (path.parent / f"{1:020}.log").write_bytes(b"")
     code, out, _ = run(capsys, str(tmp_path))
     assert code == 1
-    assert "bytes at the end are not a complete batch" in out
+    assert "bytes of the rolled segment are not a complete batch" in out
 
 
 def test_an_unreadable_partition_is_never_hidden(tmp_path: Path) -> None:

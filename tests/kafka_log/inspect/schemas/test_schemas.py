@@ -76,7 +76,7 @@ def test_problems(tmp_path: Path) -> None:
     write_log(tmp_path, pa.table(rows), topic="_schemas")
     lines: list[str] = []
     assert LogDirectory(tmp_path).schemas(on_problem=lines.append).num_rows == 10
-    assert len(lines) == 2 and lines[0].startswith("_schemas-0, offset 14: it is not JSON")
+    assert len(lines) == 2 and lines[0].startswith("_schemas-0, offset 14: the text is not JSON")
     with pytest.raises(ValueError, match="problem 1 of 2"):
         LogDirectory(tmp_path).schemas()
 

@@ -483,7 +483,7 @@ def test_several_things_to_sum_up_by(capsys: pytest.CaptureFixture[str]) -> None
 def test_the_api_says_what_it_counts_as_the_command_does(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    said = "records below the log start offset are counted too, although consumers do not get them: trimmed-0 before 7"
+    said = "records below the log start offset, which consumers do not get, are counted too; --offsets A: leaves them out: trimmed-0 before 7"
     log = LogDirectory(SAMPLES / "kafka-4.x", topics="trimmed")
     with pytest.warns(UserWarning, match=said):
         log.stat()

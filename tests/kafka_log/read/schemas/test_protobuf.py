@@ -151,17 +151,17 @@ TWO = ONE + "message B { int32 b = 1; }\n"
         (ONE, b"\0\x08\5", {"a": 5}, None),
         (ONE, b"\2\0\x08\5", {"a": 5}, None),  # the path [0], not shortened
         (ONE, b"\0", {"a": 0}, None),
-        (ONE, b"", None, "path of the message is cut off"),
-        (ONE, b"\2", None, "path of the message is cut off"),
-        (ONE, b"\1\0", None, "path of the message has -1 numbers"),
-        (ONE, b"\xfe\1\0", None, "has 127 numbers"),
-        (ONE, b"\x80\x80\x80\x80\x80\1", None, "too long"),
-        (ONE, b"\2\2\x08\5", None, "no message [1]"),
-        (ONE, b"\2\1\x08\5", None, "no message [-1]"),
-        (ONE, b"\4\0\0\x08\5", None, "message A.In is part of another one"),
+        (ONE, b"", None, "ends within the message indexes"),
+        (ONE, b"\2", None, "ends within the message indexes"),
+        (ONE, b"\1\0", None, "message indexes before the value have -1 numbers"),
+        (ONE, b"\xfe\1\0", None, "have 127 numbers"),
+        (ONE, b"\x80\x80\x80\x80\x80\1", None, "longer than 5 bytes"),
+        (ONE, b"\2\2\x08\5", None, "the message at the indexes [1]"),
+        (ONE, b"\2\1\x08\5", None, "the message at the indexes [-1]"),
+        (ONE, b"\4\0\0\x08\5", None, "message A.In, which is nested in another message"),
         (ONE, b"\0\x08", None, "Error"),
-        (ONE, b"\0\x10\5", None, "fields that message A lacks"),
-        (ONE, b"\0\x0a\1x", None, "fields that message A lacks"),  # another type on the wire
+        (ONE, b"\0\x10\5", None, "fields that message A of the schema lacks"),
+        (ONE, b"\0\x0a\1x", None, "fields that message A of the schema lacks"),  # another type on the wire
         (TWO, b"\0\x08\5", {"A": {"a": 5}, "B": None}, None),
         (TWO, b"\2\2\x08\5", {"A": None, "B": {"b": 5}}, None),
         (PROTO3 + "message A { string s = 1; }", b"\0\x0a\1\xff", None, "Error"),
@@ -197,13 +197,13 @@ def _length(number: int) -> bytes:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("no schema", "protoc rejects it"),
-        (PROTO3, "it has no message"),
+        ("no schema", "protoc rejects the schema"),
+        (PROTO3, "the schema declares no message, so that no value can be decoded by it"),
         (PROTO3 + "message A { Missing m = 1; }", '"Missing" is not defined'),
         (PROTO3 + 'import "other.proto"; message A {}', "other.proto"),
-        (PROTO3 + 'import "/etc/passwd"; message A {}', "protoc rejects it"),
-        (PROTO3 + 'import "../../x.proto"; message A {}', "protoc rejects it"),
-        (PROTO3 + "message A {" * 500 + "}" * 500, "protoc rejects it"),
+        (PROTO3 + 'import "/etc/passwd"; message A {}', "protoc rejects the schema"),
+        (PROTO3 + 'import "../../x.proto"; message A {}', "protoc rejects the schema"),
+        (PROTO3 + "message A {" * 500 + "}" * 500, "protoc rejects the schema"),
         (PROTO3 + "// " + "x" * (4 << 20), "more than 4,194,304 characters"),
         (
             PROTO3
@@ -239,7 +239,7 @@ def test_references() -> None:
 def test_names_of_files(name: str) -> None:
     """A reference is written to a directory for the compiler, and nowhere else."""
     other = version(PROTO3, 2, "q")
-    with pytest.raises(SchemaError, match="cannot be the name of a file"):
+    with pytest.raises(SchemaError, match="cannot be the name of an imported file"):
         registry = SchemaRegistry([other])
         ProtobufSchema(version(ONE, references=(SchemaReference(name, "q", 2),)), registry)
 
@@ -273,7 +273,7 @@ def test_bytes_after_a_guid_of_another_type() -> None:
         pa.array([b"\2"], pa.binary()), pa.array(headers, kind)
     )
     assert problems.to_pylist() == [
-        "the header has bytes after the GUID, which only Protobuf values have"
+        "the record header with the schema's GUID has more bytes after it, which only Protobuf values have"
     ]
 
 

@@ -166,7 +166,7 @@ def test_any_bytes(data: bytes) -> None:
 
 
 def test_a_text_that_is_too_long() -> None:
-    with pytest.raises(SchemaError, match="more than 16,777,216"):
+    with pytest.raises(SchemaError, match="more than the 16,777,216"):
         parse_object(b" " * ((16 << 20) + 1))
 
 

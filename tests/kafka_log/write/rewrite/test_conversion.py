@@ -294,7 +294,7 @@ def test_offsets_that_fall_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t-0").mkdir()
     (tmp_path / "t-0" / f"{0:020d}.log").write_bytes(data + data)
     (row,) = LogDirectory(tmp_path / "t-0").convert(tmp_path / "out", codec="none").to_pylist()
-    assert row["what"] == "refused" and "not after those before" in row["reason"]
+    assert row["what"] == "refused" and "not above those of the batch before" in row["reason"]
 
 
 def test_a_stream_that_may_end_early_is_refused(tmp_path: Path) -> None:

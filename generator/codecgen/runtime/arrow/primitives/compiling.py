@@ -22,7 +22,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 try:
     if not has_room_for_kernels():
-        raise ImportError("there is not enough memory for a compiler")
+        raise ImportError(
+            "there is not enough memory to load the compiler: raise the memory limit, or read without kernels"
+        )
     numba: Any = importlib.import_module("numba")
     ir: Any = importlib.import_module("llvmlite.ir")
     types: Any = numba.core.types

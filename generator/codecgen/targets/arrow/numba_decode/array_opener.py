@@ -112,9 +112,9 @@ class ArrayOpener:
         f = case.array.field
         type_ = f.type
         if case.entry.fields[-1] is not case.array or not isinstance(type_, ArrayType):
-            raise Unsupported("rows from what is no array at the end of its layout", f)
+            raise Unsupported("the source of rows, but not an array at the end of its layout", f)
         if type_.fixed is not None:
-            raise Unsupported("an array of rows of which there are always as many", f)
+            raise Unsupported("an array of rows with a fixed number of elements", f)
         if isinstance(type_.element, ScalarType):
             raise Unsupported("rows from an array of numbers", f)
         if type_.null is not None and (type_.length is not None or type_.at_least):

@@ -65,7 +65,7 @@ def null_of(type_: ArrayType | BytesType, f: Field) -> int | None:
     """
     null = null_as_read(type_)
     if null is not None and null >= 0:
-        raise Unsupported(f"null written as {type_.null}", f)
+        raise Unsupported(f"nullable, with {type_.null} as the length of null", f)
     return null
 
 
@@ -222,7 +222,7 @@ class Fields:
         f = value.field
         part, layout = self.locate_owner(value.owner)
         if value.holders or (layout.field(f.name) is None and not f.is_given):
-            raise Refused("a layout in the place of a field")
+            raise Refused("a layout with a field that a column or condition uses")
         variable = self.variables.get(part, f.name)
         match f.type:
             case ScalarType(name) if not is_number(f):

@@ -94,7 +94,10 @@ class Index:
                     "rows from an array in an entry without a length", case.array.field
                 )
             if case.when is not None or case.full_check is not None:
-                raise Unsupported("of rows with a condition, without a length", self.framing.blamed)
+                raise Unsupported(
+                    "a field of an entry without a length, in rows with a condition",
+                    self.framing.blamed,
+                )
 
     def emit(self) -> str:
         """Emit the functions that open an entry, find its end, test whether it is a row, and find

@@ -429,7 +429,7 @@ class LayoutReader:
             self.compare_checksum(c, fields.part, start, stop - start)
             return
         if not any(window.last is None for window in self.windows):
-            raise Unsupported("a checksum over a range without a measured end", c.field)
+            raise Unsupported("a checksum of a range whose end no length measures", c.field)
         if self.mode == "open" and len(self.held) == 1:
             self.code.assign(self.place_variable(fields.part, f"start of {c.name}"), self.p)
             self.pending.append((c, end))
@@ -630,7 +630,7 @@ class LayoutReader:
                 self.gives.write_missing(inner)
 
     def read_struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
-        """Emit code that reads a layout in the place of a field. If the type has a presence number,
+        """Emit code that reads a layout with a field that a column or condition uses. If the type has a presence number,
         read it first: 1 means present, ``null`` that the column becomes null or empty; the kernel
         fails for other numbers. Raise Unsupported if the layout encodes its own version, or if
         kernels cannot read it.

@@ -61,7 +61,10 @@ class Cases:
         """
         choice, case = (*read.holders, read.field)[:2]
         if len(read.holders) > 2:
-            raise Unsupported("a layout in the place of a field of a case", read.holders[2])
+            raise Unsupported(
+                "a layout inside a case with a field that a column or condition uses",
+                read.holders[2],
+            )
         known = self.found.setdefault((part, choice.name), {})
         name = layout_of(case)
         if name not in known:
@@ -69,7 +72,9 @@ class Cases:
             for plan in plans:
                 refuse_unsupported_layout(self.plan, plan)
                 for given in plan.given:
-                    raise Unsupported("a value from outside in a case", given.field)
+                    raise Unsupported(
+                        "a value that the layout of a case gets from outside (`given`)", given.field
+                    )
             known[name] = Case(part_of(part_of(part, choice.name), case.name), plans)
         if len(read.holders) == 2:
             type_ = read.field.type

@@ -165,7 +165,9 @@ class PayloadLoop:
     def is_too_short(self, name: str, fp: FieldPlan) -> Expr:
         """Return the condition that a part ends before a field does. Raise Unsupported if the field lies at no fixed place."""
         if fp.offset is None or fp.size is None:
-            raise Unsupported("what says how the bytes go on, at no fixed place", fp.field)
+            raise Unsupported(
+                "the discriminator of the bytes after it, but at no fixed place", fp.field
+            )
         return self.ends[name] - self.starts[name] < fp.offset + fp.size
 
     def load_number(self, name: str, fp: FieldPlan, plan: LayoutPlan) -> Expr:

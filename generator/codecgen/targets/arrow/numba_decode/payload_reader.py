@@ -167,7 +167,9 @@ class PayloadReader(LayoutReader):
         if not isinstance(type_, ChoiceType):
             raise Unsupported("a layout whose version another field says", f)
         if op.field.given is None:
-            raise Unsupported("one of several layouts, by what is in them", f)
+            raise Unsupported(
+                "one of several layouts that are told apart by a field of their own", f
+            )
         self.values.check_end(end, f)
         self.values.covered = 0
         if type_.length is None:
@@ -251,7 +253,10 @@ class PayloadReader(LayoutReader):
                 passed.setdefault(number, set()).add(plan.version)
         numbers = [number for _, known in read.values() for number in known]
         if version is None and len(numbers) > len(set(numbers)):
-            raise Unsupported("one of several versions, by what is in them", op.field.field)
+            raise Unsupported(
+                "one of several versions that are told apart by a field of their own",
+                op.field.field,
+            )
         for plan, known in read.values():
             yield plan, self.is_case(given, version, known, {plan.version})
         alike: dict[frozenset[int | None], list[int]] = {}

@@ -69,7 +69,10 @@ class PayloadRowsKernel:
         reader = self.make_reader()
         for name, plan in self.layouts.items():
             if not plan.fields:
-                raise Unsupported("not there in a version without fields", plan.layout.fields[0])
+                raise Unsupported(
+                    "a field of a layout that has a version without any field",
+                    plan.layout.fields[0],
+                )
             code.assign(self.p, self.starts[name])
             reader.windows, reader.values.covered, reader.values.loose = [], 0, 0
             reader.read_layout(plan, name, self.ends[name], self.asked_fields(name))
@@ -126,7 +129,9 @@ class PayloadRowsKernel:
         for case in self.combination.cases:
             if case.array is not None:
                 if case.element is None:
-                    raise Unsupported("rows from an array of what is no layout", case.array.field)
+                    raise Unsupported(
+                        "an array of rows whose elements are not layouts", case.array.field
+                    )
                 self.places.note_each(case.of, case.array.name)
             for leaf in self.kernels.view.leaves:
                 if leaf.inside is None:
@@ -155,9 +160,9 @@ class PayloadRowsKernel:
         if leaf.column.type in BYTES_LIKE:
             part, f = self.shown_field(value, case)
             if not isinstance(f.type, BytesType):
-                raise Unsupported("a column of bytes from something else", f)
+                raise Unsupported("shown in a column of bytes, but not stored as bytes", f)
             if leaf.column.type == "string" and not f.type.text:
-                raise Unsupported("a string that is not text in UTF-8", f)
+                raise Unsupported("shown in a column of strings, but not declared as text", f)
             self.prepare_default(part, f, case)
             self.places.note(part, f.name)
         elif leaf.column.type in DIRECT:
@@ -227,7 +232,10 @@ class PayloadRowsKernel:
         if isinstance(value, nodes.Conditional):
             reason = "one of several fields that a column may show, by a condition"
             raise Unsupported(reason, self.field_to_blame(value, case))
-        raise Unsupported("bytes or a list that are no field", self.field_to_blame(value, case))
+        raise Unsupported(
+            "shown in a column of bytes or lists, but not a field of a part",
+            self.field_to_blame(value, case),
+        )
 
     def field_to_blame(self, value: Value, case: PayloadCase) -> Field:
         """Return the field to name in an error about a value: the first field that it reads (the
@@ -492,4 +500,4 @@ def find_operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> rea
         reads = read_ops.Number | read_ops.Elements | read_ops.Struct
         if isinstance(op, reads) and op.field.name == f.name:
             return op
-    raise Unsupported("read otherwise than by itself", f)
+    raise Unsupported("read together with other fields instead of by itself", f)

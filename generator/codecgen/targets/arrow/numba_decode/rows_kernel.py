@@ -257,7 +257,10 @@ class RowsKernel:
         full_check, after, start = Var("full_check"), Var("after"), Var("start")
         is_open = self.index.framing.open
         if is_open and case.rows.header_only:
-            raise Unsupported("of heads, in entries without a length", case.entry.fields[0].field)
+            raise Unsupported(
+                "a field of an entry without a length, in a view with `header_only` rows",
+                case.entry.fields[0].field,
+            )
         code.assign(full_check, self.loaded(self.row, "CHECKED"))
         own = Call(self.index.is_row[case.number], (self.p, after, full_check))
         with code.loop(TRUE):
@@ -305,7 +308,7 @@ class RowsKernel:
             fp = entry.field(name)
             if fp is None or fp.offset is None or fp.when is not None:
                 blamed = entry.fields[0].field if fp is None else fp.field
-                raise Unsupported("in a view of heads, but at no fixed place", blamed)
+                raise Unsupported("used by `header_only` rows, but at no fixed place", blamed)
             place = self.p + fp.offset if fp.offset else self.p
             if is_raw(fp.field):
                 value = load_raw(getattr(fp.field.type, "name", ""), place, fp.field)

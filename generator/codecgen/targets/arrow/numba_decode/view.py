@@ -205,7 +205,9 @@ def kind_of(view: ViewPlan) -> tuple[int, int, bool, str] | None:
     _, entry = view.entries[0]
     fp = entry.field(view.by)
     if fp is None or fp.offset is None:
-        raise Unsupported("told apart by what lies at no fixed place", entry.fields[0].field)
+        raise Unsupported(
+            "a field of an entry whose discriminator lies at no fixed place", entry.fields[0].field
+        )
     return (fp.offset, *integer_of(fp.field), fp.field.endian)
 
 

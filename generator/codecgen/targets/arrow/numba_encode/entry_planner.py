@@ -259,7 +259,9 @@ class EntryPlanner:
         for op in self.program.row:
             if isinstance(op, Length) and op.ahead:
                 if length is not None or others:
-                    raise Unsupported("a length before a part of the row", op.field.field)
+                    raise Unsupported(
+                        "the length of a part of a row instead of the whole row", op.field.field
+                    )
                 self.whole_row(op)
                 length, ahead, total = op, total, 0
                 continue
@@ -302,9 +304,13 @@ class EntryPlanner:
         names = [fp.name for fp in fields]
         at = names.index(op.field.name)
         if op.field_range.last not in (None, names[-1]):
-            raise Unsupported("a length before a part of the row", op.field.field)
+            raise Unsupported(
+                "the length of a part of a row instead of the whole row", op.field.field
+            )
         if at + 1 >= len(fields) or op.field_range.first != names[at + 1]:
-            raise Unsupported("a length that is not before what it measures", op.field.field)
+            raise Unsupported(
+                "a length that does not directly precede what it measures", op.field.field
+            )
 
     def lengths_hold(self) -> None:
         """Emit stops for rows whose size exceeds a fixed-size length field in them. Emit nothing
@@ -321,7 +327,9 @@ class EntryPlanner:
             first = element.field(op.field_range.first)
             to_end = op.field_range.last in (None, element.fields[-1].name)
             if first is None or first.offset is None or not to_end:
-                raise Unsupported("a length before a part of the row", op.field.field)
+                raise Unsupported(
+                    "the length of a part of a row instead of the whole row", op.field.field
+                )
             taken: Expr = self.frame.taken
             counted = taken - first.offset if first.offset else taken
             self.frame.stop(counted > high, None, op.field.field)

@@ -121,7 +121,7 @@ class PlannerFunction:
         """
         check = Check(column=leaf) if f is None else Check(f.name, f.span, leaf)
         if condition == TRUE and f is not None:
-            raise Unsupported("never right, whatever the rows are", f)
+            raise Unsupported("given a value that its checks reject for all rows", f)
         if condition != FALSE:
             self.stop_for(condition, check)
 

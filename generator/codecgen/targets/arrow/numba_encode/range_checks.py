@@ -104,7 +104,7 @@ class RangeChecks:
         value = frame.program.fold_rule(rule, part)
         if is_known(value):
             if as_truth(value) is not wanted:
-                raise Unsupported("never right, whatever the rows are", f)
+                raise Unsupported("given a value that its checks reject for all rows", f)
             return
         condition = frame.condition(value, part, f)
         own = leaf_of(op)

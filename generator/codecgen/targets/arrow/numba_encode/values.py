@@ -58,7 +58,7 @@ class Values:
         if value.field.tag is not None and not value.holders:
             raise Refused(TAGGED)
         if value.holders or found is None:
-            raise Refused("a layout in the place of a field")
+            raise Refused("a layout with a field that a column or condition uses")
         return where, found
 
     def leaf(self, value: Value, part: str) -> Term:
@@ -110,7 +110,7 @@ class Values:
                 return Term(variable, variable < 0 if leaf.column.nullable else None)
             case Bytes():
                 return Term(Num(-1), TRUE)
-        raise Refused("asked for where rows are written, but known when all of them are")
+        raise Refused("used while rows are written, but known only after the last row")
 
     def end(self, value: nodes.EndValue) -> Term:
         """Return a number field of the first or last element of the array of rows as a Term, and

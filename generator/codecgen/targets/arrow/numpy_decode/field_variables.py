@@ -106,7 +106,7 @@ class NumpyFields:
         f = value.field
         part, layout = self.locate_owner(value.owner)
         if value.holders or layout.field(f.name) is None:
-            raise Refused("a layout in the place of a field")
+            raise Refused("a layout with a field that a column or condition uses")
         self.used.add((part, f.name))
         found = self.local.get(f.name) if self.case is None else self.of_row(part, f.name)
         match f.type:

@@ -87,7 +87,7 @@ class Readers(ElementReader):
         self.row = Var("row")
         for case in view.cases:
             for fp in case.element.given:
-                raise Unsupported("a value from outside", fp.field)
+                raise Unsupported("a value that the layout gets from outside (`given`)", fp.field)
         try:
             self.sources = {case.number: column_sources(view, case) for case in view.cases}
             for case in view.cases:
@@ -255,7 +255,7 @@ class Readers(ElementReader):
             return self.done[key]
         name = self.done[key] = self.names.new(function_name(verb, layout))
         for fp in layout.given if part else ():
-            raise Unsupported("a value from outside", fp.field)
+            raise Unsupported("a value that the layout gets from outside (`given`)", fp.field)
         code, walk_ = Builder(), Var("walk")
         inner = _NoArrays() if part else self
         reader = NumpyLayoutReader(self.plan, layout, code, walk_, inner)

@@ -216,7 +216,9 @@ def test_the_draft_is_read_but_not_written_and_the_field_is_named() -> None:
     assert model is not None and not found
     assert render(run(model), files) == ""
     text = render(list(arrow.emit(make_plan(model)).diagnostics), files)
-    assert text.startswith('error[C023]: "key_length" is a length before a part of the row')
+    assert text.startswith(
+        'error[C023]: "key_length" is the length of a part of a row instead of the whole row'
+    )
 
 
 @pytest.mark.parametrize(
@@ -224,7 +226,7 @@ def test_the_draft_is_read_but_not_written_and_the_field_is_named() -> None:
     [
         ("  history: {array", "  odd: {type: f64, default: 0}\n  history: {array", '"odd" is not written'),
         ("  tags: {array: tag}", "  tags: {array: tag}\n  lost: {type: u8, when: level == 3, default: 0}", '"lost" is left out'),
-        ("weight: {type: i16, default: -2}", "weight: i16", '"weight" is without a value'),
+        ("weight: {type: i16, default: -2}", "weight: i16", '"weight" is a field without a value'),
         ("note: {string: i16, none: -1, valid", "width: {type: varint, measures: {from: history, to: history}}\n  note: {string: i16, none: -1, valid", '"width" is'),
     ],
 )  # fmt: skip
