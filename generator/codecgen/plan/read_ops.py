@@ -49,7 +49,7 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Read a layout with a field that a column or condition uses."""
+    """Read a layout in the place of a field."""
 
     field: FieldPlan
     layout: LayoutPlan

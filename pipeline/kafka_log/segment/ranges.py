@@ -17,7 +17,7 @@ MAX_OFFSET = (1 << 63) - 1
 def checked_range(name: str, bounds: Any) -> Range:
     """Return a pair (first, end) of integers or None as a Range; (None, None) for None. Raise
     ValueError, whose message names ``name``, if ``bounds`` is no such pair, a number needs more
-    than 64 bits, or the first is above the end: give the lower one first.
+    than 64 bits, or the first is above the end.
     """
     low, high = _checked_pair(name, bounds)
     if low is not None and high is not None and low > high:

@@ -498,7 +498,7 @@ class BuildFunction(WritePrinter):
         return ref.version is None and layout.version_is is not None
 
     def struct(self, fp: FieldPlan, held: LayoutPlan) -> None:
-        """Print the writing of a layout with a field that a column or condition uses, behind its presence number if it
+        """Print the writing of a layout in the place of a field, behind its presence number if it
         has one. Raise Unsupported if the layout has no fast builder or may be of several versions.
         """
         type_ = fp.field.type

@@ -477,7 +477,7 @@ class ParseFunction(ReadPrinter):
     # ------------------------------------------------------------ layouts in layouts
 
     def struct(self, fp: FieldPlan, held: LayoutPlan) -> None:
-        """Print the reading of a layout with a field that a column or condition uses. If the type has a presence number
+        """Print the reading of a layout in the place of a field. If the type has a presence number
         with a null, read it first: null gives None, 1 the layout, and the function raises Irregular
         for others. Raise Unsupported if the layout has no fast parser or may be of several
         versions.

@@ -67,7 +67,7 @@ class RowCondition:
 
     def _find_matching_rows(self) -> pa.Array:
         """Return the indexes of the rows of the batch for which the expression is true, ascending.
-        Raise ConditionError if it is more than one expression: join conditions with AND or OR, or DuckDB rejects it, such as for an
+        Raise ConditionError if it is more than one expression, or DuckDB rejects it, such as for an
         unknown column, or fails at a value.
         """
         try:

@@ -630,7 +630,7 @@ class LayoutReader:
                 self.gives.write_missing(inner)
 
     def read_struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
-        """Emit code that reads a layout with a field that a column or condition uses. If the type has a presence number,
+        """Emit code that reads a layout in the place of a field. If the type has a presence number,
         read it first: 1 means present, ``null`` that the column becomes null or empty; the kernel
         fails for other numbers. Raise Unsupported if the layout encodes its own version, or if
         kernels cannot read it.
