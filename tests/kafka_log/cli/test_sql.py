@@ -303,6 +303,19 @@ def test_salvage_reads_on_and_exits_with_1(
     assert row["n"] >= 6
 
 
+@pytest.mark.parametrize("query", ["select count(*) from records", "select key from records"])
+def test_salvage_names_a_damaged_batch_whose_records_are_returned(
+    query: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = batch(0)
+    (tmp_path / "t-0").mkdir()
+    data = whole[:17] + bytes([whole[17] ^ 1]) + whole[18:]  # of the checksum
+    (tmp_path / "t-0" / f"{0:020d}.log").write_bytes(data + batch(3))
+    assert main(["sql", str(tmp_path), "--policy", "salvage", query]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert "stored checksum" in line and f"{0:020d}.log" in line
+
+
 def test_a_table_without_its_topic_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
