@@ -233,6 +233,19 @@ def test_formats(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
         assert table.column("n").to_pylist() == [323]
 
 
+@pytest.mark.parametrize("form", ["text", "jsonl", "csv", "parquet", "arrow"])
+@pytest.mark.parametrize(
+    "value", ["union_value(n := 3)", "[interval 1 day]", "{'a': interval 1 day}", "map {1: [union_value(n := 3)]}"]
+)  # fmt: skip
+def test_types_that_cannot_be_printed(
+    form: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sql", str(NEW / "codecs-0"), f"select 1 a, {value} b", "--format", form]) == 2
+    out, errors = capsys.readouterr()
+    assert not out
+    assert "column 'b'" in errors and "cast it" in errors
+
+
 def test_a_long_result_is_printed_whole(capsys: pytest.CaptureFixture[str]) -> None:
     query = "select range as number from range(5000)"
     assert main(["sql", str(NEW / "codecs-0"), query]) == 0
