@@ -165,13 +165,14 @@ class _Session:
 
     def run_query(self, query: str) -> int:
         """Run the statements in a text of SQL, and print the rows of each statement that returns
-        rows. Return 0; return 2 and print DuckDB's message if one fails, or if there are several
-        with the format arrow or parquet. Raise what ended the reading of a table, such as
-        CodecError; KeyboardInterrupt if the query was interrupted.
+        rows. Return 0; return 2 and print DuckDB's message if one fails, if a result has a type
+        that cannot be printed, or if there are several with the format arrow or parquet.
+        Raise what ended the reading of a table, such as CodecError; KeyboardInterrupt if the query
+        was interrupted.
         """
         import duckdb
 
-        from kafka_log.cli.sql_output import write_result
+        from kafka_log.cli.sql_output import ResultTypeError, write_result
         from kafka_log.read.sql.lazy_tables import stream_result
         from kafka_log.read.sql.words import quote_columns
 
@@ -184,7 +185,7 @@ class _Session:
                 relation = self._connection.sql(statement.query)
                 if relation is not None:  # a statement such as SET has no result
                     write_result(stream_result(relation), self._output, self._out, screen_width())
-        except (duckdb.Error, UnicodeEncodeError) as error:
+        except (duckdb.Error, UnicodeEncodeError, ResultTypeError) as error:
             self._raise_error_of_reading()
             if isinstance(error, duckdb.InterruptException):
                 raise KeyboardInterrupt from None

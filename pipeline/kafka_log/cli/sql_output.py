@@ -17,10 +17,16 @@ _FEW_ROWS = 1000
 """Number of rows of a result up to which columns of text are aligned."""
 
 
+class ResultTypeError(ValueError):
+    """A column of a result has a type that cannot be printed."""
+
+
 def write_result(rows: pa.RecordBatchReader, output: str, out: BinaryIO, width: int | None) -> None:
     """Write the result of a query to ``out`` in the format ``output``: ``text``, ``jsonl`` or one
     of ROW_WRITERS (csv, arrow, parquet), batch by batch. Text of at most 1,000 rows has aligned
-    columns that fit ``width`` (None: unlimited). Raise what reading ``rows`` raises.
+    columns that fit ``width`` (None: unlimited). Raise ResultTypeError, before anything is written,
+    for a column that is or has a union, or has an interval inside of another type; and what reading
+    ``rows`` raises.
 
     Args:
         rows: The result.
@@ -28,6 +34,11 @@ def write_result(rows: pa.RecordBatchReader, output: str, out: BinaryIO, width: 
         out: Where it is written.
         width: Width of the terminal, for text. None: lines are as long as their cells.
     """
+    for field in rows.schema:
+        if not _is_printable(field.type):
+            raise ResultTypeError(
+                f"column {field.name!r} is a UNION, or has a UNION or INTERVAL inside: cast it, such as to VARCHAR"
+            )
     if output == "text":
         _write_text(rows, out, width)
         return
@@ -40,6 +51,15 @@ def write_result(rows: pa.RecordBatchReader, output: str, out: BinaryIO, width: 
     for batch in rows:
         writer.write(convert(batch))
     writer.close()
+
+
+def _is_printable(kind: pa.DataType, *, is_inner: bool = False) -> bool:
+    """Return whether all formats can hold values of an Arrow type: no union, and no interval inside
+    of another type (``is_inner``).
+    """
+    if pa.types.is_union(kind) or (is_inner and kind == pa.month_day_nano_interval()):
+        return False
+    return all(_is_printable(kind.field(i).type, is_inner=True) for i in range(kind.num_fields))
 
 
 def _write_text(rows: pa.RecordBatchReader, out: BinaryIO, width: int | None) -> None:

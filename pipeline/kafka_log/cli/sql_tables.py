@@ -8,20 +8,24 @@ from typing import Any
 
 import pyarrow as pa
 
+from codecgen.runtime.errors import CodecError
 from kafka_codecs.columns.batches import BATCHES
+from kafka_log.cli.damage import batch_lines
 from kafka_log.inspect.check.finding import FINDINGS
 from kafka_log.inspect.groups.table import COMMITS, GROUPS
 from kafka_log.inspect.listing import PARTITIONS, SEGMENTS, TOPICS
 from kafka_log.inspect.producers.table import PRODUCERS
 from kafka_log.inspect.transactions.table import TRANSACTIONS
 from kafka_log.log_directory import LogDirectory
+from kafka_log.logs.partitions import Segment
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.output import place_columns, record_columns
 from kafka_log.read.scanning import scan, scan_batches
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.read.selection import Selection
 from kafka_log.read.sql.lazy_tables import LazyTable
-from kafka_log.segment.model import Lost, Policy
+from kafka_log.segment.model import Batch, End, Lost, Policy
+from kafka_log.segment.reader import damage
 
 ABOUT = {
     "records": "records",
@@ -106,8 +110,15 @@ class LogTables:
         partition; ValueError if decoding is not possible.
         """
         partitions = self._log.refuse_duplicates(merge_tiered_segments(self._log.all_partitions))
+        watch = _BatchNotes(self.damage) if self._salvage else None
         if self._decode is None:
-            return scan(partitions, names, selection=self._selection, on_lost=self._note_lost)
+            return scan(
+                partitions,
+                names,
+                selection=self._selection,
+                on_lost=self._note_lost,
+                watch=watch,
+            )
         # A decoded key or value brings columns about how it was decoded.
         wanted = [n for n in record_columns() if any(name == n or name.startswith(f"{n}_") for name in names)]  # fmt: skip
         rows = scan(
@@ -115,6 +126,7 @@ class LogTables:
             wanted,
             selection=self._selection,
             on_lost=self._note_lost,
+            watch=watch,
             decode=self._decode,
             schemas=self._registry,
         )
@@ -142,6 +154,29 @@ class LogTables:
     def _keep_error(self, error: BaseException) -> None:
         """Keep the exception that ended the reading of a table."""
         self.error = error
+
+
+class _BatchNotes:
+    """Notes of the batches with damage whose records a scan returns, as lines.
+
+    Args:
+        lines: Where lines are appended.
+    """
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+
+    def unreadable(self, error: CodecError) -> None:
+        """Note a partition directory that cannot be read."""
+        self._lines.append(str(error))
+
+    def batch(self, batch: Batch) -> None:
+        """Note the problems of a batch that a consumer would reject."""
+        if damage(batch) or not batch.is_valid:
+            self._lines.extend(map(str.strip, batch_lines(batch)))
+
+    def end(self, segment: Segment, end: End | None) -> None:
+        """Do nothing: lost ranges are noted for themselves."""
 
 
 def _select_columns(

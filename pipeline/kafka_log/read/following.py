@@ -348,7 +348,8 @@ class PartitionFollower:
 
     def _say_truncated(self, segment: Segment, file: _Followed) -> None:
         """Report that the broker truncated a file that was read further, and set ``file`` to go on
-        at its end. Raise FileNotFoundError if the file is gone.
+        at its end. What lies before may have been written again since the truncation. Raise
+        FileNotFoundError if the file is gone.
         """
         found = _read_last_header(segment.path, 0, None)
         offset = segment.base_offset if found is None else found.last_offset + 1
@@ -415,8 +416,8 @@ class PartitionFollower:
         """Report that the log ends before the next unread offset, and go on at its end. Do nothing if it does not."""
         if self._next_offset is not None and end < self._next_offset:
             self._say(
-                f"{self._name}: the log was truncated from offset {self._next_offset} to {end}: records from there on replace"
-                " those that were printed"
+                f"{self._name}: the log was truncated from offset {self._next_offset} to {end} or below: records from {end} on replace"
+                " those that were printed, and records before it that were written again are not printed"
             )
             self._next_offset = end
 

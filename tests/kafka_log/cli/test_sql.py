@@ -233,6 +233,19 @@ def test_formats(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
         assert table.column("n").to_pylist() == [323]
 
 
+@pytest.mark.parametrize("form", ["text", "jsonl", "csv", "parquet", "arrow"])
+@pytest.mark.parametrize(
+    "value", ["union_value(n := 3)", "[interval 1 day]", "{'a': interval 1 day}", "map {1: [union_value(n := 3)]}"]
+)  # fmt: skip
+def test_types_that_cannot_be_printed(
+    form: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sql", str(NEW / "codecs-0"), f"select 1 a, {value} b", "--format", form]) == 2
+    out, errors = capsys.readouterr()
+    assert not out
+    assert "column 'b'" in errors and "cast it" in errors
+
+
 def test_a_long_result_is_printed_whole(capsys: pytest.CaptureFixture[str]) -> None:
     query = "select range as number from range(5000)"
     assert main(["sql", str(NEW / "codecs-0"), query]) == 0
@@ -301,6 +314,19 @@ def test_salvage_reads_on_and_exits_with_1(
     query = "select count(*) as n from records"
     [row] = rows_of(capsys, path, "--policy", "salvage", query, code=1)
     assert row["n"] >= 6
+
+
+@pytest.mark.parametrize("query", ["select count(*) from records", "select key from records"])
+def test_salvage_names_a_damaged_batch_whose_records_are_returned(
+    query: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = batch(0)
+    (tmp_path / "t-0").mkdir()
+    data = whole[:17] + bytes([whole[17] ^ 1]) + whole[18:]  # of the checksum
+    (tmp_path / "t-0" / f"{0:020d}.log").write_bytes(data + batch(3))
+    assert main(["sql", str(tmp_path), "--policy", "salvage", query]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert "stored checksum" in line and f"{0:020d}.log" in line
 
 
 def test_a_table_without_its_topic_is_an_error(

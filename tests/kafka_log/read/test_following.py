@@ -225,6 +225,20 @@ def test_a_truncated_log_is_read_from_its_new_end(tmp_path: Path) -> None:
     assert "truncated from offset 6 to 3" in line
 
 
+def test_records_that_were_written_again_below_the_new_end_may_be_missing(tmp_path: Path) -> None:
+    """The file does not tell how far it was truncated."""
+    path = log_file(tmp_path / "t-0")
+    append(path, batch(0) + batch(3) + batch(6))
+    followed = Followed(tmp_path)
+    followed.read()
+    path.write_bytes(batch(0) + batch(3, size=11))
+    assert followed.read() == []
+    append(path, batch(6, size=11))
+    assert offsets(followed.read()) == [6, 7, 8]
+    [line] = followed.said
+    assert "from offset 9 to 6 or below" in line and "are not printed" in line
+
+
 def test_a_log_that_was_truncated_and_written_again_is_noticed(tmp_path: Path) -> None:
     path = log_file(tmp_path / "t-0")
     append(path, batch(0) + batch(3))

@@ -48,13 +48,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--top",
-        type=number_type("a number of rows", 0, _MAX_ROWS),
+        type=number_type("a number of rows", 1, _MAX_ROWS),
         metavar="N",
         help="only the N rows with the most bytes (default: all rows)",
     )
     command.add_argument(
         "--largest",
-        type=number_type("a number of rows", 0, _MAX_ROWS),
+        type=number_type("a number of rows", 1, _MAX_ROWS),
         metavar="N",
         help="list the N largest batches (with --deep: records) instead of counting",
     )

@@ -5,13 +5,20 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from kafka_log.read.schemas.avro_resolution import MAX_DEFAULTS, DefaultValues, LogicalTypes
+from kafka_log.read.schemas.avro_types import (
+    KEPT_LOGICAL_TYPE,
+    LOGICAL_TYPE,
+    PRIMITIVES,
+    RECORDS,
+    scalar_shape,
+)
 from kafka_log.read.schemas.registry import (
     AVRO,
     SchemaError,
@@ -24,38 +31,8 @@ from kafka_log.read.schemas.shapes import JSON, NULL, Budget, Decode, Shape, Siz
 if TYPE_CHECKING:
     from kafka_log.read.schemas.avro_programs import Program
 
-_LOGICAL = "logicalType"
-_KEPT = "x-logical-type"
-"""Name of the logical type in the schemas for fastavro, which shall return numbers and bytes: Arrow has a wider range of times than
-Python."""
-
-_PRIMITIVES = {
-    "null": pa.null(),
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "bytes": pa.binary(),
-    "string": pa.string(),
-}
-_LOGICAL_TYPES = {
-    ("int", "date"): pa.date32(),
-    ("int", "time-millis"): pa.time32("ms"),
-    ("long", "time-micros"): pa.time64("us"),
-    ("long", "timestamp-millis"): pa.timestamp("ms", "UTC"),
-    ("long", "timestamp-micros"): pa.timestamp("us", "UTC"),
-    ("long", "timestamp-nanos"): pa.timestamp("ns", "UTC"),
-    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
-    ("long", "local-timestamp-micros"): pa.timestamp("us"),
-    ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
-}
 _MIN_BYTES = {"null": 0, "float": 4, "double": 8}
 """Minimum bytes of primitive types; 1 for the others."""
-
-_MAX_PRECISION = 76
-MAX_DEFAULTS = 4_096
-"""Maximum characters of the defaults of a schema to which values are resolved. Each value may get all of them."""
 
 MIN_VALUES_FOR_KERNEL = 50
 """Minimum number of values for one call of the kernel. It takes as long as fastavro for so many."""
@@ -118,6 +95,7 @@ class AvroSchema:
                 self._parse(other.text)
             self._parsed = self._parse(version.text)
             self.shape = self._shape_of(self._parsed, (), Budget())
+            self._convert_defaults()
         except ModuleNotFoundError:
             raise
         except Exception as error:  # fastavro raises many classes, also of its own
@@ -127,10 +105,13 @@ class AvroSchema:
         """Return a function that decodes the bytes of one value, resolved to the schema ``reader``
         if it is given. It raises ValueError for bytes that are no value of the schema, are followed
         by others, encode the value in another way than the encoder does, or cannot be resolved.
-        Raise ModuleNotFoundError if fastavro is not installed.
+        Raise ModuleNotFoundError if fastavro is not installed, SchemaError if ``reader`` has another
+        logical type for the same part.
         """
         from fastavro import schemaless_reader, schemaless_writer
 
+        if reader is not None:
+            LogicalTypes(self._named, reader._named).compare(self._parsed, reader._parsed)
         schema, resolved = self._complete(), None if reader is None else reader._complete()
         # Several records in one union are told apart by their names.
         options: Any = {"return_record_name": True, "return_record_name_override": True}
@@ -187,6 +168,16 @@ class AvroSchema:
             )
         return parse_schema(schema, self._named)
 
+    def _convert_defaults(self) -> None:
+        """Replace the defaults of all records, which are JSON, by the values that fastavro would
+        read. Raise SchemaError if they have more than :data:`MAX_DEFAULTS` parts, or one is invalid.
+        """
+        records = [t for t in self._named.values() if t["type"] in RECORDS]
+        fields = [f for record in records for f in record["fields"] if "default" in f]
+        defaults = DefaultValues(self._named)
+        for field, value in [(f, defaults.read(f["type"], f["default"])) for f in fields]:
+            field["default"] = value
+
     def _complete(self) -> Any:
         """Return the schema in a form that fastavro takes without parsing it again, with all named
         types that it refers to attached; a name of one is replaced by the type.
@@ -216,8 +207,8 @@ class AvroSchema:
                 return NULL
             return others[0] if len(others) == 1 else JSON
         if isinstance(schema, str):
-            if schema in _PRIMITIVES:
-                return Shape(_PRIMITIVES[schema])
+            if schema in PRIMITIVES:
+                return Shape(PRIMITIVES[schema])
             if (
                 schema in names
             ):  # fastavro exhausts the stack at deep values, which ends the process
@@ -228,7 +219,7 @@ class AvroSchema:
         kind = schema["type"]
         if isinstance(kind, dict | list):
             return self._shape_of(kind, names, budget)
-        if kind in ("record", "error"):
+        if kind in RECORDS:
             fields = schema["fields"]
             for field in fields:
                 check_name(field["name"])
@@ -252,7 +243,7 @@ class AvroSchema:
                 )
             of_item = self._shape_of(item, (*names, ""), budget)
             return Shape(item=of_item, is_map=kind == "map")
-        return _scalar_shape(kind, schema)
+        return scalar_shape(kind, schema)
 
     def measure(self, shape: Shape) -> Size:
         """Return how many parts values can have in columns of ``shape``, which holds them."""
@@ -268,13 +259,13 @@ class AvroSchema:
             of_branch = shape if len(others) == 1 else JSON
             return Size.largest([self._measure(s, of_branch) for s in schema]).add(1, 1)
         if isinstance(schema, str):
-            if schema in _PRIMITIVES:
+            if schema in PRIMITIVES:
                 return Size(shape.width, 0, _MIN_BYTES.get(schema, 1))
             return self._measure(self._named[schema], shape)
         kind = schema["type"]
         if isinstance(kind, dict | list):
             return self._measure(kind, shape)
-        if kind in ("record", "error"):
+        if kind in RECORDS:
             known = dict(shape.fields or ())
             own = [self._measure(f["type"], known.pop(f["name"], JSON)) for f in schema["fields"]]
             return Size.sum(own).add(1 + sum(s.width for s in known.values()), 0)
@@ -290,7 +281,7 @@ class AvroSchema:
         it).
         """
         if isinstance(schema, str):
-            if schema in _PRIMITIVES or schema in names:
+            if schema in PRIMITIVES or schema in names:
                 return schema == "null"
             return self._is_empty(self._named[schema], (*names, schema))
         if isinstance(schema, list):
@@ -299,34 +290,14 @@ class AvroSchema:
             return self._is_empty(schema["type"], names)
         if schema["type"] == "fixed":
             return int(schema["size"]) == 0
-        if schema["type"] in ("record", "error"):
+        if schema["type"] in RECORDS:
             inner = (*names, schema["name"])
             return all(self._is_empty(f["type"], inner) for f in schema["fields"])
         return bool(schema["type"] == "null")
 
 
-def _scalar_shape(kind: str, schema: Mapping[str, Any]) -> Shape:
-    """Return the shape of a primitive or fixed type: that of its logical type, or of the type alone
-    if it has none, or an unknown one or an impossible decimal, as Avro demands. Raise SchemaError
-    if the size of a fixed type is missing or negative.
-    """
-    logical = schema.get(_KEPT)
-    if logical == "decimal" and kind in ("bytes", "fixed"):
-        precision: Any = schema.get("precision")
-        scale: Any = schema.get("scale", 0)
-        is_known = type(precision) is int and type(scale) is int
-        if is_known and 1 <= precision <= _MAX_PRECISION and 0 <= scale <= precision:
-            small = precision <= 38
-            return Shape((pa.decimal128 if small else pa.decimal256)(precision, scale))
-    if kind == "fixed":
-        if type(schema.get("size")) is not int or schema["size"] < 0:
-            raise SchemaError("the size of a fixed type is not a whole number of bytes from 0 on")
-        return Shape(pa.binary())
-    return Shape(_LOGICAL_TYPES.get((kind, str(logical)), _PRIMITIVES[kind]))
-
-
 def _keep_logical_types(schema: Any, with_defaults: bool) -> Any:
-    """Return a copy of a parsed schema in which the key ``logicalType`` is renamed to :data:`_KEPT`
+    """Return a copy of a parsed schema in which the key ``logicalType`` is renamed to :data:`KEPT_LOGICAL_TYPE`
     at all levels, so that fastavro does not apply it. Defaults are removed unless
     ``with_defaults``. What is no list or object is returned unchanged.
     """
@@ -334,7 +305,9 @@ def _keep_logical_types(schema: Any, with_defaults: bool) -> Any:
         return [_keep_logical_types(s, with_defaults) for s in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {_KEPT if name == _LOGICAL else name: value for name, value in schema.items()}
+    found = {
+        KEPT_LOGICAL_TYPE if name == LOGICAL_TYPE else name: value for name, value in schema.items()
+    }
     if not with_defaults:
         found.pop("default", None)
     for name in ("type", "items", "values"):

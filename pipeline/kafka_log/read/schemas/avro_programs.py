@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_log.read.schemas import avro_kernel as kernel
+from kafka_log.read.schemas.avro_types import RECORDS, Types, unwrap
 from kafka_log.read.schemas.shapes import JSON, NULL, Shape
 
 Form = Literal["null", "constant", "number", "bytes", "struct", "list"]
@@ -24,9 +25,6 @@ _EXACT = 1 << 53
 _MAX_TEXT = 100
 """Maximum bytes of a text that comes from the schema: symbols and defaults. All parts of the values that are decoded at once have
 less than 2 GiB of them."""
-
-Types = Mapping[str, Any]
-"""Named types of a schema."""
 
 
 class UnsupportedError(Exception):
@@ -141,19 +139,19 @@ class Compiler:
         """
         if own == JSON or target == JSON:
             raise UnsupportedError("a column of JSON texts")
-        schema, resolved = _unwrap(schema, self.writer), _unwrap(resolved, self.reader)
+        schema, resolved = unwrap(schema, self.writer), unwrap(resolved, self.reader)
         if isinstance(schema, list):
             return self._union(schema, resolved, own, target, at)
         if isinstance(resolved, list):
             if schema["type"] == "null":
                 raise UnsupportedError("null that is resolved to a union")
-            resolved = _unwrap(_sole_branch(resolved), self.reader)
+            resolved = unwrap(_sole_branch(resolved), self.reader)
         if resolved is not None:
             _check_resolution(schema, resolved)
         kind = schema["type"]
         if kind == "null":
             return Column(target, "null", at.level, at.slot)
-        if kind in ("record", "error"):
+        if kind in RECORDS:
             return self._record(schema, resolved, own, target, at)
         if kind in ("array", "map"):
             return self._list(schema, resolved, own, target, at)
@@ -342,27 +340,12 @@ _COLUMNS = {
 _NUMBERS = (pa.int32(), pa.int64(), pa.float32())
 """Types of values that also a column of another type holds."""
 
-_PRIMITIVES = ("null", *_RANGES, "boolean", "float", "double", "bytes", "string")
 _PROMOTED = {
     "int": ("int", "long", "double"),
     "long": ("long", "double"),
     "float": ("float", "double"),
 }
 """Types to which numbers are resolved by the kernel."""
-
-
-def _unwrap(schema: Any, named: Types) -> Any:
-    """Return a type as a union (list) or as an object whose ``type`` is a name of Avro. Return None
-    for None.
-    """
-    while schema is not None and not isinstance(schema, list):
-        if isinstance(schema, str):
-            schema = {"type": schema} if schema in _PRIMITIVES else named[schema]
-        elif isinstance(schema["type"], dict | list):
-            schema = schema["type"]
-        else:
-            break
-    return schema
 
 
 def _sole_branch(union: list[Any]) -> Any:

@@ -27,6 +27,9 @@ _SCALARS = {
     "number": Shape(pa.float64()),
     "string": Shape(pa.string()),
 }
+_EXACT = 1 << 53
+"""Number, of either sign, from which on float64 does not hold each integer."""
+
 _COMBINING = ("allOf", "anyOf", "oneOf", "not", "if", "$dynamicRef", "$recursiveRef")
 """Keywords under which the members of a type are not known, except for a choice of null and one other type."""
 
@@ -259,6 +262,10 @@ def _check(shape: Shape, value: Any, path: str) -> Any:
             if not value.is_integer():
                 raise ValueError(
                     f"{path or '/'} is {value}, which is not an integer, as the schema requires"
+                )
+            if abs(value) >= _EXACT:
+                raise ValueError(
+                    f"{path or '/'} is {value}, which float64 does not hold to the last digit"
                 )
             return int(value)
         return value

@@ -163,9 +163,13 @@ class ProtobufSchema:
 
     def convert(self, message: Any) -> dict[str, Any]:
         """Return the fields of a message by name. A field without a value is None, if Protobuf tells
-        that from its default.
+        that from its default. Raise ValueError for a message with extensions, which have no column.
         """
         name = message.DESCRIPTOR.full_name
+        if message.DESCRIPTOR.is_extendable and any(
+            f.is_extension for f, _ in message.ListFields()
+        ):
+            raise ValueError(f"it has extensions of message {name}, which have no column")
         found = self._converters.get(name)
         if found is None:
             found = [(field.name, self._converter(field)) for field in message.DESCRIPTOR.fields]

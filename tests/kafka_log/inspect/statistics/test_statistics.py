@@ -366,6 +366,16 @@ def test_largest_of_what_is_chosen(chosen: dict[str, Any], deep: bool) -> None:
     assert 0 < count == found.num_rows
 
 
+@pytest.mark.parametrize("option", ["--top", "--largest"])
+def test_no_rows_are_not_asked_for(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty table would say that there are no batches."""
+    with pytest.raises(SystemExit) as ended:
+        main(["stat", str(SAMPLES / "kafka-4.x" / "codecs-0"), option, "0"])
+    assert ended.value.code == 2
+    out, errors = capsys.readouterr()
+    assert not out and "a number of rows" in errors
+
+
 def test_largest_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     broker = str(SAMPLES / "kafka-4.x")
     assert main(["stat", broker, "--largest", "1", "--by", "topic", "--format", "jsonl"]) == 0

@@ -590,3 +590,110 @@ def test_deleted_compacted_and_missing_schemas(
     (row,) = table.to_pylist()
     assert (row["value_undecoded"] is None) == (message is None)
     assert message is None or message in row["value_problem"]
+
+
+def added(kind: Any, default: Any) -> list[Any]:
+    """A record, and the same with another field, which has a default."""
+    new = record(("a", "int"), ("b", kind))
+    new["fields"][1]["default"] = default
+    return [record(("a", "int")), new]
+
+
+INNER = record(("x", "int"), ("y", "bytes"), name="I")
+INNER["fields"][0]["default"] = 7
+OTHER = record(("z", "int"), name="J")
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "value"),
+    [
+        ("bytes", "\xff\1", b"\xff\1"),
+        ({"type": "fixed", "name": "F", "size": 2}, "\xff\1", b"\xff\1"),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, "\xff", b"\xff"),
+        ({"type": "array", "items": "bytes"}, ["\xff", ""], [b"\xff", b""]),
+        ({"type": "map", "values": "bytes"}, {"\xff": "\xff"}, {"\xff": b"\xff"}),
+        (["bytes", "null"], "\xff", b"\xff"),
+        (["null", "bytes"], None, None),
+        (["bytes", "int", "null"], "\xff", b"\xff"),
+        (["int", "string"], 3, 3),
+        ([INNER, "null"], {"y": "\xff"}, {"x": 7, "y": b"\xff"}),
+        ([INNER, OTHER, "int"], {"y": "\xff"}, ("I", {"x": 7, "y": b"\xff"})),
+        (INNER, {"y": "\xff"}, {"x": 7, "y": b"\xff"}),
+        ({"type": "array", "items": INNER}, [{"y": "a"}], [{"x": 7, "y": b"a"}]),
+        ("boolean", True, True),
+        ("float", 1, 1.0),
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "B", "B"),
+    ],
+)
+def test_a_default_is_what_a_written_value_would_be(kind: Any, default: Any, value: Any) -> None:
+    """A writer of the new schema with that value is the judge."""
+    old, new = added(kind, default)
+    plain = json.loads(json.dumps(new).replace("logicalType", "x"))
+    values = [framed(1, encoded(old, {"a": 1})), framed(2, encoded(plain, {"a": 1, "b": value}))]
+    resolved, written = decoded(registry_of(old, new), values, schema_version=2)
+    assert resolved[3] is None and resolved[0] == written[0]
+
+
+def test_a_default_that_is_no_value() -> None:
+    with pytest.raises(SchemaError, match="the default of a record has no field 'y'"):
+        PartDecoder(registry_of(*added(INNER, {})), "t", "value", [], schema_version=2)
+
+
+def test_defaults_that_grow() -> None:
+    """Each level has three times the defaults of the one below."""
+    schema: Any = "int"
+    for depth in range(15):
+        schema = record(("f", {"type": "array", "items": schema}), name=f"L{depth}")
+        schema["fields"][0]["default"] = [{} if depth else 1] * 3
+    with pytest.raises(SchemaError, match="more than 4,096 parts"):
+        PartDecoder(registry_of(*added(schema, {})), "t", "value", [], schema_version=2)
+
+
+def logical(kind: str, name: str, **more: Any) -> Any:
+    return {"type": kind, "logicalType": name, **more}
+
+
+def decimal(precision: int, scale: int) -> Any:
+    return logical("bytes", "decimal", precision=precision, scale=scale)
+
+
+MILLIS, MICROS = logical("long", "timestamp-millis"), logical("long", "timestamp-micros")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (MILLIS, MICROS, "is timestamp-millis, and timestamp-micros in the version"),
+        (MILLIS, logical("long", "local-timestamp-millis"), "local-timestamp-millis"),
+        (logical("int", "time-millis"), logical("long", "time-micros"), "time-micros"),
+        (logical("int", "date"), MILLIS, "is date, and timestamp-millis"),
+        (decimal(9, 2), decimal(9, 4), "decimal with scale 2, and decimal with scale 4"),
+        (["null", MILLIS], ["null", MICROS], "timestamp-micros"),
+        (MILLIS, ["string", MICROS], "timestamp-micros"),
+        ({"type": "array", "items": MILLIS}, {"type": "array", "items": MICROS}, "field 'f'"),
+        (record(("t", MILLIS), name="I"), record(("t", MICROS), name="I"), "field 't'"),
+    ],
+)
+def test_a_number_with_another_unit_is_not_resolved(old: Any, new: Any, message: str) -> None:
+    """The same digits would be another value."""
+    registry = registry_of(record(("f", old)), record(("f", new)))
+    ((value, _, _, problem),) = decoded(registry, [framed(1, b"\2\2\2")], schema_version=2)
+    assert value is None and message in problem
+    ((value, _, _, problem),) = decoded(registry, [framed(2, b"")], schema_version=2)
+    assert "bytes end too early" in problem
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "data"),
+    [
+        (MILLIS, MILLIS, b"\2"),
+        (MILLIS, "long", b"\2"),
+        ("long", MICROS, b"\2"),
+        (decimal(9, 2), decimal(20, 2), b"\2d"),
+        (decimal(9, 2), "bytes", b"\2d"),
+        (["null", MILLIS], ["null", "string", MILLIS], b"\2\2"),
+    ],
+)
+def test_a_number_with_the_same_unit_is_resolved(old: Any, new: Any, data: bytes) -> None:
+    registry = registry_of(record(("f", old)), record(("f", new)))
+    assert decoded(registry, [framed(1, data)], schema_version=2)[0][3] is None

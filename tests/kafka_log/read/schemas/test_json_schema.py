@@ -128,6 +128,8 @@ def test_values(schema: Any, text: str, value: Any) -> None:
     [
         (INT, '"5"', "/ is str, not int64"),
         (INT, "5.5", "/ is 5.5, which is not an integer, as the schema requires"),
+        (INT, "9007199254740993.0", "which float64 does not hold to the last digit"),
+        (INT, "-9007199254740994e0", "which float64 does not hold to the last digit"),
         (INT, "true", "/ is bool, not int64"),
         (INT, str(1 << 63), "cannot hold the value"),
         (INT, "9" * 5_000, "Exceeds the limit"),

@@ -145,6 +145,14 @@ ONE = PROTO3 + "message A { int32 a = 1; message In { int32 n = 1; } }\n"
 TWO = ONE + "message B { int32 b = 1; }\n"
 
 
+EXTENDED = """syntax = "proto2";
+message A { optional int32 a = 1; optional B b = 2; extensions 100; }
+message B { optional int32 n = 1; extensions 100; }
+extend A { optional int32 further = 100; }
+extend B { optional int32 more = 100; }
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "data", "value", "problem"),
     [
@@ -169,6 +177,9 @@ TWO = ONE + "message B { int32 b = 1; }\n"
         (PROTO3 + "message A { int32 n = 1; A next = 2; }", b"\0\x08\1\x12\2\x08\2", {"n": 1, "next": '{"n": 2, "next": null}'}, None),
         ('syntax = "proto2"; message A { required int32 a = 1; optional int32 b = 2 [default = 7]; }', b"\0\x08\1", {"a": 1, "b": None}, None),
         ('syntax = "proto2"; message A { optional group G = 1 { optional int32 n = 2; } }', b"\0\x0b\x10\5\x0c", {"g": {"n": 5}}, None),
+        (EXTENDED, b"\0\x08\5", {"A": {"a": 5, "b": None}, "B": None}, None),
+        (EXTENDED, b"\0\x08\5\xa0\x06\7", None, "extensions of message A"),
+        (EXTENDED, b"\0\x12\3\xa0\x06\7", None, "extensions of message B"),
         (PROTO3 + 'import "google/protobuf/timestamp.proto"; message A { google.protobuf.Timestamp at = 1; }', b"\0\x0a\2\x08\5", {"at": {"seconds": 5, "nanos": 0}}, None),
     ],
 )  # fmt: skip
