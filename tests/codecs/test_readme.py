@@ -105,7 +105,10 @@ def test_tables_in_three_lines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    ["README.md", *sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").rglob("*.md"))],
+    sorted(
+        path.relative_to(ROOT).as_posix()
+        for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    ),
 )
 def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")

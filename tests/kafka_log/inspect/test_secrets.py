@@ -158,6 +158,13 @@ def test_no_command_tells_secrets(
         assert KNOWN.encode() in hidden
 
 
+def test_the_report_hides_secrets(cluster: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert main(["report", str(cluster), "--out", str(page)]) == 0
+    assert told(page.read_bytes()) == set()
+    assert REDACTED.encode() in page.read_bytes() and KNOWN.encode() in page.read_bytes()
+
+
 def test_vectors_hide_secrets_in_what_they_decode(
     cluster: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
