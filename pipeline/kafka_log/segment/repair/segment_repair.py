@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -110,30 +111,49 @@ def repair_headers(
     for i in unknown[:MAX_DOUBTFUL]:
         yield from _repair_version(read, headers, i, file)
     places = _Places(headers, base, next_base)
-    chosen = _choose({i: places.find_shifts(read, i) for i in places.find_doubtful_offsets()})
-    for i, shift, is_certain in chosen:
+    candidates = {i: places.find_shifts(read, i) for i in places.find_doubtful_offsets()}
+    for i, shift, is_certain in _choose(candidates, places.has_no_gaps_beside):
         around = places.find_neighbors(i)
         yield from _repair_field(read, headers, i, "last_offset", shift, is_certain, around, file)
-    chosen = _choose({i: places.find_epoch_shifts(read, i) for i in places.find_doubtful_epochs()})
-    for i, shift, is_certain in chosen:
+    candidates = {i: places.find_epoch_shifts(read, i) for i in places.find_doubtful_epochs()}
+    for i, shift, is_certain in _choose(candidates, lambda i: False):
         around = Neighbors()
         yield from _repair_field(read, headers, i, "leader_epoch", shift, is_certain, around, file)
 
 
-Shifts = tuple[Sequence[int], bool]
-"""What may be added to a field, and whether that is certain. Several make the field ambiguous."""
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """What may be added to a field of a batch so that it fits its neighbors.
 
-
-def _choose(candidates: dict[int, Shifts]) -> Iterator[tuple[int, int, bool]]:
-    """Yield index, shift and certainty of each batch with a single candidate. Of two batches in a
-    row, each of which would make the other one fit, only one that is certain is yielded, if the
-    other one is not.
+    Attributes:
+        shifts: The numbers that may be added. Several make the field ambiguous.
+        is_exact: Whether the neighbors leave this number only.
+        has_flip: Whether one flipped bit of the field explains the contradiction, also one that is not among ``shifts``.
     """
-    for i, (shifts, is_certain) in candidates.items():
-        others = [candidates[k] for k in (i - 1, i + 1) if k in candidates]
-        rivals = [sure for found, sure in others if found]
-        if len(shifts) == 1 and (not rivals or (is_certain and not any(rivals))):
-            yield i, shifts[0], is_certain
+
+    shifts: Sequence[int] = ()
+    is_exact: bool = False
+    has_flip: bool = False
+
+
+def _choose(
+    candidates: Mapping[int, _Candidates], prefers_exact: Callable[[int], bool]
+) -> Iterator[tuple[int, int, bool]]:
+    """Yield index, shift and certainty of each batch with a single candidate that no neighbor
+    rivals. A batch beside it is a rival if another value of its field would end the contradiction
+    too. An exact candidate yields to an exact rival, and to one of a single flipped bit unless it is
+    one itself and ``prefers_exact`` returns True for its index; it is certain without such rivals.
+    """
+    for i, found in candidates.items():
+        if len(found.shifts) != 1:
+            continue
+        beside = [candidates[k] for k in (i - 1, i + 1) if k in candidates]
+        rivals = [one for one in beside if one.shifts or one.has_flip]
+        if rivals and (not found.is_exact or any(one.is_exact for one in rivals)):
+            continue
+        is_alone = not any(one.has_flip for one in rivals)
+        if is_alone or (found.has_flip and prefers_exact(i)):
+            yield i, found.shifts[0], found.is_exact and is_alone
 
 
 def _repair_version(read: Read, headers: Headers, i: int, file: str) -> Iterator[Repair]:
@@ -288,27 +308,38 @@ class _Places:
         before = int(headers.first[i + 1]) if i + 1 < len(headers) else self._next_base
         return Neighbors(after, before)
 
-    def find_shifts(self, read: Read, i: int) -> Shifts:
+    def find_shifts(self, read: Read, i: int) -> _Candidates:
         """Return what may be added to the offsets of the batch ``i`` so that they fit between its
-        neighbors, and whether it is certain: then one number, with which it fills the offsets
-        between them exactly. Else the numbers flip one bit of the stored offset, or let it follow
-        the batch before; only the latter if no offset after it is known.
+        neighbors. It is exact if the batch then fills the offsets between them. Else the numbers
+        flip one bit of the stored offset, or let it follow the batch before; if no offset after it
+        is known, the number that does both.
         """
         headers, around = self._headers, self.find_neighbors(i)
         first, last = int(headers.first[i]), int(headers.last[i])
+        flips = _list_flips(read, headers, i, "last_offset")
         shift = None if around.after is None else around.after + 1 - first
         if shift and last + shift + 1 == around.before:
-            return (shift,), True
-        candidates = {*_list_flips(read, headers, i, "last_offset"), *((shift,) if shift else ())}
+            return _Candidates((shift,), True, shift in flips)
         fitting = [
             added
-            for added in sorted(candidates)
-            if (around.after is None or around.after < first + added)
+            for added in sorted({*flips, *((shift,) if shift else ())})
+            if first + added >= 0
+            and (around.after is None or around.after < first + added)
             and (around.before is None or last + added < around.before)
         ]
+        has_flip = not set(fitting).isdisjoint(flips)
         if around.before is None:  # then most bits fit
-            fitting = [added for added in fitting if added == shift]
-        return fitting, False
+            fitting = [added for added in fitting if added == shift and added in flips]
+        return _Candidates(fitting, False, has_flip)
+
+    def has_no_gaps_beside(self, i: int) -> bool:
+        """Return whether each batch after another one continues its offsets, apart from the batch
+        ``i`` and those beside it, of which one may be wrong. Return False if no others are left.
+        """
+        headers = self._headers
+        follows = headers.first[1:] == headers.last[:-1] + 1
+        others = np.append(follows[: max(i - 2, 0)], follows[i + 2 :])
+        return len(others) > 0 and bool(others.all())
 
     def find_doubtful_epochs(self) -> list[int]:
         """Return the indexes of batches whose leader epoch is below that of the batch before or above
@@ -341,23 +372,26 @@ class _Places:
             for k in (i - 1, i + 1)
         )
 
-    def find_epoch_shifts(self, read: Read, i: int) -> Shifts:
-        """Return what may be added to the leader epoch of a batch so that it fits, and whether that
-        is certain. If both neighbors have one epoch, it is certain: the number that gives this
-        epoch, none if the batch has it. Else the numbers flip one bit and give an epoch between
-        those of the neighbors; if only one neighbor has an epoch, that epoch. There is no number if
-        neither has one.
+    def find_epoch_shifts(self, read: Read, i: int) -> _Candidates:
+        """Return what may be added to the leader epoch of a batch so that it fits. It is exact if
+        both neighbors have one epoch, else it flips one bit; in the first and last batch of a file,
+        one that gives the epoch of the neighbor.
         """
         low, high = self._epochs_around(i)
         epoch = int(self._headers.leader_epoch[i])
-        if low is not None and low == high:
-            return ((low - epoch,) if low != epoch else ()), True
         flips = _list_flips(read, self._headers, i, "leader_epoch")
-        least = high if low is None else low
-        most = low if high is None else high
-        if least is None or most is None:
-            return (), False
-        return [shift for shift in flips if least <= epoch + shift <= most], False
+        fitting = [
+            shift
+            for shift in flips
+            if (low is None or low <= epoch + shift) and (high is None or epoch + shift <= high)
+        ]
+        if low is not None and low == high:
+            shifts = (low - epoch,) if low != epoch else ()
+            return _Candidates(shifts, True, bool(fitting))
+        if low is None or high is None:  # then several bits fit
+            near = high if low is None else low
+            return _Candidates([s for s in fitting if epoch + s == near], False, bool(fitting))
+        return _Candidates(fitting, False, bool(fitting))
 
 
 def _list_flips(read: Read, headers: Headers, i: int, column: str) -> list[int]:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from kafka_codecs.columns.records import RECORDS
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.versions import has_field
 from kafka_log.write.sink.log_format import TIMESTAMP_TYPES, TOPIC_RULE, WriteJob, is_topic
 from kafka_log.write.sink.partitioner import StickyPartitioner, partition_by_key
@@ -299,32 +300,42 @@ def _headers(column: pa.Array) -> pa.Array:
 
 def _offsets(column: pa.Array, first: int) -> pa.Array:
     """Return offsets as an array of 64-bit integers. Raise SinkError for the first null, or else
-    the first negative offset; ``first`` is the number of the first row in the task.
+    the first offset that is negative or after which no offset is left; ``first`` is the number of
+    the first row in the task.
     """
     if column.null_count:
         at = first + column.is_null().index(True).as_py()
         told = "it is null: give each row its offset, or leave out the column for new ones"
         raise SinkError(told, at, "offset")
-    found = column.cast(pa.int64())
-    negative = np.flatnonzero(found.to_numpy() < 0)
-    if len(negative):
-        at = int(negative[0])
-        raise SinkError(
-            f"{found[at].as_py()} is not an offset: offsets are 0 and above; leave out the column for new ones",
-            first + at,
-            "offset",
+    numbers = column.to_numpy(zero_copy_only=False)
+    wrong = np.flatnonzero((numbers < 0) | (numbers >= MAX_OFFSET))
+    if len(wrong):
+        at = int(wrong[0])
+        told = (
+            "is not an offset: offsets are 0 and above"
+            if numbers[at] < 0
+            else "is too large: no offset is left after it"
         )
-    return found
+        raise SinkError(
+            f"{numbers[at]} {told}; leave out the column for new ones", first + at, "offset"
+        )
+    return column.cast(pa.int64())
 
 
 def _times(column: pa.Array, first: int, none: int) -> Any:
     """Return a NumPy array of times in milliseconds since 1970, rounded down, with ``none`` in
-    place of null. Raise SinkError for a time before -1 ms; ``first`` is the number of the first row
-    in the task.
+    place of null. Raise SinkError for a time before -1 ms, and for one whose milliseconds exceed 64
+    bits; ``first`` is the number of the first row in the task.
     """
     per_second = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[column.type.unit]
     null = np.asarray(column.is_null())
     raw = column.cast(pa.int64()).fill_null(0).to_numpy()
+    if per_second == 1:
+        late = np.flatnonzero(raw > np.iinfo(np.int64).max // 1000)
+        if len(late):
+            told = f"{raw[late[0]]} seconds are too many: Kafka counts milliseconds in 64 bits"
+            raise SinkError(told, first + int(late[0]), "timestamp")
+        raw = np.maximum(raw, -1)  # all times before 1970 are refused below
     millis = raw * 1000 if per_second == 1 else raw // (per_second // 1000)
     wrong = np.flatnonzero(~null & (millis < -1))
     if len(wrong):

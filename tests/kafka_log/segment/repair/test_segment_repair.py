@@ -64,19 +64,20 @@ def flip(data: bytes, byte: int, bits: int = 1) -> bytes:
 
 @given(st.data())
 def test_every_single_bit(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """Of three batches of any version and codec, any bit of the middle one but those of offsets, epochs."""
+    """Of five batches of any version and codec, any bit of the middle one but those of its base offset."""
     directory = tmp_path_factory.mktemp("bits", numbered=True)
     kind = data.draw(st.sampled_from([*CODECS, "message"]))
-    parts = [message(i) for i in (2, 3, 4)] if kind == "message" else numbered(3, 3, 3, codec=kind)
+    is_message = kind == "message"
+    parts = [message(i) for i in range(5)] if is_message else numbered(3, 3, 3, 3, 3, codec=kind)
     whole = b"".join(parts)
-    first = 8 * (len(parts[0]) + 8)
-    bit = data.draw(st.integers(first, 8 * len(parts[0] + parts[1]) - 1))
+    start, end = len(b"".join(parts[:2])), len(b"".join(parts[:3]))
+    bit = data.draw(st.integers(8 * (start + 8), 8 * end - 1))
     damaged = flip(whole, bit // 8, 1 << bit % 8)
-    found = answers(directory, damaged, next_base=9)
+    found = answers(directory, damaged, next_base=15)
     assert apply(damaged, found) == whole
     [repair] = found
     assert isinstance(repair, Repair) and repair.is_certain
-    assert repair.position == len(parts[0]) and str(bit // 8) in repair.what
+    assert repair.position == start and str(bit // 8) in repair.what
 
 
 def test_good_logs_are_left_alone(tmp_path: Path) -> None:
@@ -103,26 +104,66 @@ def test_no_vector_is_repaired_to_something_that_is_not_strict(name: str, tmp_pa
 
 
 EPOCHS = [
-    ((5, 5, 5), 4, True),  # below its neighbors
-    ((5, 5, 5), 7, True),
-    ((3, 5, 6), 1, False),
-    ((5, 5, 7), 21, False),  # 16 is the only bit
+    ((5, 5, 5, 5, 5), 4, [True]),  # below its neighbors
+    ((5, 5, 5, 5, 5), 7, [True]),
+    ((3, 3, 5, 6, 6), 1, []),  # 3 and 5 fit
+    ((5, 5, 5, 7, 7), 21, [False]),  # 16 is the only bit
+    ((5, 5, 5), 4, []),  # or the first epoch was 4, or the last one
+    ((5, 5, 5), 7, []),
 ]
 
 
-@pytest.mark.parametrize(("epochs", "wrong", "is_certain"), EPOCHS)
+@pytest.mark.parametrize(("epochs", "wrong", "certain"), EPOCHS)
 def test_leader_epochs(
-    epochs: tuple[int, int, int], wrong: int, is_certain: bool, tmp_path: Path
+    epochs: tuple[int, ...], wrong: int, certain: list[bool], tmp_path: Path
 ) -> None:
-    parts = numbered(3, 3, 3, epochs=epochs)
-    whole = b"".join(parts)
-    damaged = parts[0] + set_field(parts[1], "partition_leader_epoch", wrong) + parts[2]
+    parts = numbered(*[3] * len(epochs), epochs=epochs)
+    whole, middle = b"".join(parts), len(parts) // 2
+    parts[middle] = set_field(parts[middle], "partition_leader_epoch", wrong)
+    damaged = b"".join(parts)
     found = answers(tmp_path, damaged)
-    if wrong == 1:  # 3 and 5 fit, and so does a first epoch of 1
-        assert found == []
-        return
+    assert [r.is_certain for r in found if isinstance(r, Repair)] == certain
+    assert apply(damaged, found) == (whole if certain else damaged)
+
+
+@given(st.data())
+def test_no_flipped_bit_that_no_checksum_covers_has_a_wrong_certain_repair(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Compaction leaves gaps of offsets, and each leader has its epoch: a batch beside the damaged one may look like it."""
+    directory = tmp_path_factory.mktemp("fields", numbered=True)
+    base = data.draw(st.sampled_from([0, 5]))
+    parts, offset, epoch = [], base, 0
+    for _ in range(data.draw(st.integers(2, 5))):
+        offset += data.draw(st.sampled_from([0, 0, 1, 4]))
+        epoch += data.draw(st.sampled_from([0, 0, 1, 2]))
+        size = data.draw(st.integers(1, 4))
+        parts.append(set_field(batch(offset, "none", size), "partition_leader_epoch", epoch))
+        offset += size
+    whole = b"".join(parts)
+    which = data.draw(st.integers(0, len(parts) - 1))
+    name = data.draw(st.sampled_from(["base_offset", "partition_leader_epoch"]))
+    last = sum(map(len, parts[:which])) + RECORD_BATCH.offset_of(name) + RECORD_BATCH.size_of(name)
+    bit = data.draw(st.integers(0, 9))
+    damaged = flip(whole, last - 1 - bit // 8, 1 << bit % 8)
+    following = data.draw(st.sampled_from([None, offset, offset + 3]))
+    found = answers(directory, damaged, base, following)
+    certain = [one for one in found if isinstance(one, Repair) and one.is_certain]
+    assert not certain or apply(damaged, found) == whole
+
+
+def test_a_batch_before_the_last_one_is_likely_only(tmp_path: Path) -> None:
+    """No offset after the last one is known: it may have been a larger one before a bit was flipped."""
+    parts = numbered(2, 2, 2, 2, 2)
+    whole = b"".join(parts)
+    damaged = b"".join([*parts[:3], flip(parts[3], 7, 8), parts[4]])
+    found = answers(tmp_path, damaged)
     assert apply(damaged, found) == whole
-    assert [r.is_certain for r in found if isinstance(r, Repair)] == [is_certain]
+    assert [one.is_certain for one in found if isinstance(one, Repair)] == [False]
+    assert all(
+        isinstance(one, Repair) and one.is_certain
+        for one in answers(tmp_path, damaged, next_base=10)
+    )
 
 
 def test_epochs_that_ascend_are_not_touched(tmp_path: Path) -> None:

@@ -187,6 +187,25 @@ def test_timestamps_and_types(tmp_path: Path) -> None:
         ({"value": ["a"], "partition": [-1]}, "row 0, column partition: -1 is not in"),
         ({"value": ["a", "b"], "offset": [4, 4]}, "row 1, column offset: 4 is not after 4"),
         ({"value": ["a", "b"], "offset": [4, None]}, "row 1, column offset: it is null"),
+        (
+            {"value": ["a", "b"], "offset": [4, (1 << 63) - 1]},
+            "row 1, column offset: 9223372036854775807 is too large: no offset is left after it",
+        ),
+        (
+            {"value": ["a"], "offset": pa.array([1 << 63], pa.uint64())},
+            "row 0, column offset: 9223372036854775808 is too large",
+        ),
+        *(
+            (
+                {"value": ["a"], "timestamp": pa.array([seconds], pa.timestamp("s"))},
+                f"row 0, column timestamp: {told}",
+            )
+            for seconds, told in (
+                (1 << 62, f"{1 << 62} seconds are too many"),
+                (9223372036854776, "9223372036854776 seconds are too many"),
+                (-(1 << 62), "it is before 1970"),
+            )
+        ),
         ({"value": ["a"], "is_control": [True]}, "row 0, column is_control"),
         (
             {"value": ["a"], "timestamp": pa.array([-5], pa.timestamp("ms"))},
