@@ -96,6 +96,6 @@ def _find_remote_copy(segment: Segment, options: Options) -> Path | None:
 def _warn_of_gone(path: Path) -> None:
     """Warn that a file is missing."""
     warnings.warn(
-        f"kafka-log: data is lost: {path} was deleted before it was read, and the query continues without its records",
+        f"kafka-log: data is lost: {path} is gone (deleted before it was read), and the query continues without its records",
         stacklevel=3,
     )

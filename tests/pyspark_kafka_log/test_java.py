@@ -85,7 +85,7 @@ def test_a_broken_one_is_passed_over(make: Make, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     (broken / "bin").mkdir(parents=True)
     for home, said in (
-        (tmp_path / "nowhere", "there is no"),
+        (tmp_path / "nowhere", "is missing or not a file"),
         (make("failing", "17", fails=True), "fails"),
         (make("silent", "?"), "does not print java.home"),
     ):

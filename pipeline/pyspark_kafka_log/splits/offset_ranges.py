@@ -89,7 +89,7 @@ def _check_available(
     deleted = 0 if options.selection.deleted_records else starts.get(log) or 0
     begins = max(lowest.base_offset, deleted)
     if offset < begins:
-        gone = f"the records {offset} to {begins - 1} are deleted"
+        gone = f"{offset} to {begins - 1} are gone"
         raise OptionError(
             option, f"{_describe_partition(log)} begins at offset {begins}: {gone}; {_HINT}"
         )

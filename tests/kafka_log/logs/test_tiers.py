@@ -231,7 +231,7 @@ def test_stat_says_what_it_counts_twice(tmp_path: Path, capsys: pytest.CaptureFi
     assert main([*command, "--include", "remote"]) == 0
     err = capsys.readouterr().err
     assert (
-        "records that are in tiered storage and in live segments are counted twice: t-0 from 50"
+        "records that are in tiered storage and in live segments are counted twice; without --include remote only local segments are counted: t-0 from 50"
         in err
     )
     assert main(command) == 0

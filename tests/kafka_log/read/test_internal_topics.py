@@ -65,10 +65,15 @@ def test_other_topics_are_bytes(capsys: pytest.CaptureFixture[str]) -> None:
     ("topic", "key", "value", "expected"),
     [
         ("__consumer_offsets", None, None, "a record of this topic has a key"),
-        ("__consumer_offsets", b"\0\x63", None, "99 is not known"),
+        ("__consumer_offsets", b"\0\x63", None, "the type or version 99 is unknown"),
         ("__consumer_offsets", b"\0", None, "key"),
         ("__consumer_offsets", b"\0\1\0\1g\0\1t\0\0\0\0", b"\0\3\0", "value"),
-        ("__consumer_offsets", b"\0\1\0\1g\0\1t\0\0\0\0", b"\0\x63\0", "99 is not known"),
+        (
+            "__consumer_offsets",
+            b"\0\1\0\1g\0\1t\0\0\0\0",
+            b"\0\x63\0",
+            "the type or version 99 is unknown",
+        ),
         ("__cluster_metadata", None, None, "a record of this topic has a value"),
         ("__cluster_metadata", None, b"\1\x63\0\0", "no such record, or version, is known"),
         ("__cluster_metadata", None, b"\1\2\x63\0", "no such record, or version, is known"),
