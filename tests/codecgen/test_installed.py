@@ -13,6 +13,8 @@ import pytest
 
 from codecgen import directories
 from tests.paths import ROOT, SCHEMAS
+from tests.release.__main__ import read_project, read_repository
+from tests.release.archives import find_wheel_problems, read_wheel
 
 OWN = """\
 layout: audited_record
@@ -86,10 +88,11 @@ def test_a_directory_that_is_begun_works(installed: Path, tmp_path: Path, uses: 
 
 
 @pytest.mark.slow
-def test_the_wheel_has_all_schemas(installed: Path) -> None:
-    (package,) = installed.parent.glob("[Ll]ib/**/site-packages/kafka_codecs")
-    inside = {p.relative_to(package / "schemas") for p in (package / "schemas").rglob("*.yaml")}
-    assert inside == {p.relative_to(SCHEMAS) for p in SCHEMAS.rglob("*.yaml")}
+def test_the_wheel_has_the_files_of_the_packages_and_no_others(installed: Path) -> None:
+    """Schemas and type markers too, and no path of this machine."""
+    (wheel,) = installed.parent.parent.glob("*.whl")
+    files = read_repository(ROOT)
+    assert find_wheel_problems(read_wheel(wheel), files, read_project(ROOT), [str(ROOT)]) == []
 
 
 USED = """

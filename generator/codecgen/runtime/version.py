@@ -10,7 +10,7 @@ RUNTIME = (1, 5)
 not work any more, the second when modules that are generated from now on need more than there was."""
 
 RELEASE = "0.1.0"
-"""The first release that has this runtime."""
+"""The version of this release, as in pyproject.toml. Each release changes it and generates all modules again, which name it."""
 
 
 class MadeForAnother(ImportError):
@@ -20,7 +20,7 @@ class MadeForAnother(ImportError):
         name: The module.
         language: Version of the schema language that the module was generated from.
         runtime: Version of the runtime that it was generated for.
-        release: First release that has this runtime.
+        release: Release that the module was generated with.
     """
 
     def __init__(

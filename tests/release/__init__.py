@@ -1,0 +1,1 @@
+"""The release checklist: `python -m tests.release` (docs/release.md)."""
