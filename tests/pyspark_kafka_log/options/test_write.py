@@ -75,7 +75,7 @@ def test_all_options() -> None:
         (
             {"path": "/d", "formatVersion": "0", "messageTimestampType": "CreateTime"},
             "messageTimestampType",
-            "message format 0 (magic) has no timestamps",
+            "has no timestamps: leave it out",
         ),
     ],
 )

@@ -61,9 +61,12 @@ def test_a_name_with_a_star_is_a_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("hdfs:/logs", "option path: hdfs:/logs: a URL begins with hdfs://"),
+        (
+            "hdfs:/logs",
+            "option path: hdfs:/logs is neither an existing path nor a URL: a URL begins with hdfs://",
+        ),
         ("file://host/x", "option path: file://host/x: it is not a URL of a path on this machine"),
-        ("/nowhere/at/all-*", "nothing matches"),
+        ("/nowhere/at/all-*", "no file or directory matches"),
     ],
 )
 def test_paths_that_cannot_be(path: str, message: str) -> None:
