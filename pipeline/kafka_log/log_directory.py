@@ -415,13 +415,13 @@ class LogDirectory:
         UnreadableError (a CodecError) if the file of a transaction marker disappears meanwhile.
 
         ``state`` is open, committed or aborted. ``hanging`` is true for an open transaction that no producer or coordinator will end,
-        and ``reason`` explains it (docs/tool/txn.md has the rule). ``transactional_id`` and ``coordinator_state`` come from the topic
+        null if that cannot be known, and ``reason`` explains it (docs/tool/txn.md has the rule). ``transactional_id`` and ``coordinator_state`` come from the topic
         ``__transaction_state`` if it lies below the path, also when it is not selected. ``last_offset`` is the offset of the marker,
         or of the last record of an open transaction. ``records`` counts existing records. ``duration_ms`` ends at the marker, or at
         ``now`` for open transactions. ``hides`` is the number of offsets at or after the last stable offset.
 
         Args:
-            states: States to return, also ``hanging``. Empty: all.
+            states: States to return. ``hanging`` selects transactions that hang or may hang. Empty: all.
             producers: Producer ids. None: all.
             offsets: Offset range. A transaction that overlaps it is returned.
             timestamps: Timestamp range. A transaction that overlaps it is returned.

@@ -77,6 +77,9 @@ def build_transactions(contents: Contents, origin: Origin) -> Section:
         f"{states[state]:,} {state}" for state in ("open", "committed", "aborted") if states[state]
     )
     said = f"{count_noun(table.num_rows, 'transaction', spec=',')}: {said}. Hanging: {contents.hanging:,}."
+    unknown = table.column("hanging").null_count
+    if unknown:
+        said += f" Of {unknown:,} it cannot be known whether they hang."
     if contents.has_replicas:
         said += " Each copy of a partition has rows of its own, but a transaction that hangs in several copies counts once as hanging."
     is_open = pc.equal(table.column("state"), "open")

@@ -53,7 +53,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--state",
         action="append",
         choices=STATES,
-        help="only transactions in this state; may be repeated (default: all)",
+        help="only transactions in this state; hanging includes those that may hang; may be repeated (default: all)",
     )
     command.add_argument(
         "--now",

@@ -26,9 +26,9 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer whether an open transaction hangs, and its reason."""
+    """The answer whether an open transaction hangs (None: it may, which cannot be known), and its reason."""
 
-    is_hanging: bool
+    is_hanging: bool | None
     reason: str
 
 
@@ -40,34 +40,47 @@ def judge_transaction(
     *,
     is_cut: bool,
 ) -> Verdict:
-    """Return whether a transaction that is open in a partition hangs, with the reason. It does not
-    if its marker may be in unread bytes (``is_cut``). If the coordinator has no marker left to
-    write here, it hangs once its last batch is older than its timeout; if the coordinator has, or
-    is unknown, age counts only with a given clock.
+    """Return whether a transaction that is open in a partition hangs, with the reason. None hangs
+    before its last batch is older than its timeout. Then it hangs if the coordinator has no marker
+    left to write here; if the coordinator has, it hangs only with a given clock. If the coordinator
+    is unknown, it hangs with a given clock, and else may hang; so it may if its marker may be in
+    unread bytes (``is_cut``).
 
     Args:
         transaction: The open transaction.
         place: Topic and number of the partition.
         known: The states from ``__transaction_state``.
         clock: The time at which the log is judged.
-        is_cut: Whether bytes of the partition cannot be read. The marker may be there, so the transaction does not hang.
+        is_cut: Whether bytes of the partition cannot be read. The marker may be there, so that the answer is unknown.
     """
-    if is_cut:
-        return Verdict(False, "its marker may be in bytes of the partition that cannot be read")
     state = known.find_state(transaction.producer_id)
     limit = clock.max_timeout_ms
     if state is not None and state.timeout_ms is not None and state.timeout_ms > 0:
         limit = state.timeout_ms
     since = transaction.last_timestamp
     is_old = since is None or clock.now - since > limit
+    young = f"its last batch is not older than {limit} ms"
+    if is_cut:
+        reason = "its marker may be in bytes of the partition that cannot be read"
+        if is_old:
+            return Verdict(None, f"unknown whether it hangs: {reason}")
+        return Verdict(False, f"{reason}, but {young}")
     if state is None and not known.is_whole:
-        return _without_coordinator(known, clock, limit, is_old=is_old)
+        reason = "the readable part of __transaction_state has no entry of the producer"
+        if not known.is_there:
+            reason = "__transaction_state was not read"
+        if not is_old:
+            return Verdict(False, f"{reason}, but {young}")
+        if clock.is_given:
+            return Verdict(True, f"its last batch is older than {limit} ms; {reason}")
+        more = "read the directories of all brokers, or give now (--now) to judge by its age"
+        return Verdict(None, f"unknown whether it hangs: {reason}; {more}")
     if state is not None and _has_marker_to_write(state, transaction, place):
         return _with_coordinator(state, clock, limit)
     reason = _no_marker_reason(state, transaction)
     if is_old:
         return Verdict(True, f"{reason}: no marker will come")
-    return Verdict(False, f"{reason}, but its last batch is not older than {limit} ms")
+    return Verdict(False, f"{reason}, but {young}")
 
 
 def _has_marker_to_write(
@@ -79,19 +92,6 @@ def _has_marker_to_write(
         and state.producer_id == transaction.producer_id
         and place in state.partitions
     )
-
-
-def _without_coordinator(known: Coordinators, clock: Clock, limit: int, *, is_old: bool) -> Verdict:
-    """Return the verdict about a transaction whose producer is not in ``__transaction_state``. It
-    hangs only if the clock is given and its last batch is too old (``is_old``); else that is
-    unknown. ``limit``, in milliseconds, and whether ``known`` was read are only for the reason.
-    """
-    here = "the readable part of __transaction_state has no entry of the producer"
-    reason = here if known.is_there else "__transaction_state was not read"
-    if clock.is_given and is_old:
-        return Verdict(True, f"its last batch is older than {limit} ms; {reason}")
-    more = "read the directories of all brokers, or give now (--now) to judge by its age"
-    return Verdict(False, f"unknown whether it hangs: {reason}; {more}")
 
 
 def _with_coordinator(state: IdState, clock: Clock, limit: int) -> Verdict:

@@ -44,8 +44,10 @@ TRANSACTIONS = pa.schema(
         pa.field(
             "hanging",
             pa.bool_(),
-            False,
-            {"doc": "Whether the transaction is open and no coordinator will end it."},
+            True,
+            {
+                "doc": "Whether the transaction is open and no coordinator will end it; null if that cannot be known."
+            },
         ),
         pa.field("producer_id", pa.int64(), False, {"doc": "Producer id."}),
         pa.field("producer_epoch", pa.int16(), False, {"doc": "Producer epoch."}),
@@ -112,8 +114,9 @@ def transaction_table(
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """Return one row per transaction and partition in the columns of :data:`TRANSACTIONS`, selected
-    by ``wanted`` and ``states`` (``()``: all; ``hanging`` is one). Open ones come first, of these
-    hanging ones (judged by ``known`` coordinators and ``clock``), then ended ones by marker. Damage
+    by ``wanted`` and ``states`` (``()``: all; ``hanging`` selects those that hang, and those that
+    may). Open ones come first, of these hanging ones (judged by ``known`` coordinators and
+    ``clock``), then those that may hang; then ended ones by marker. Damage
     and unreadable files are reported to ``on_damage``. Raise UnreadableError (an OSError) if a
     marker cannot be read; ValueError if a state is not in :data:`WANTED`.
 
@@ -147,7 +150,7 @@ def transaction_table(
 
         for row in read_history(partition.segments, rows_of):
             state, is_hanging = row[2], row[3]
-            named = state in states or (is_hanging and "hanging" in states)
+            named = state in states or (is_hanging is not False and "hanging" in states)
             if (states and not named) or not _is_wanted(row, wanted):
                 continue
             if state == TransactionState.OPEN.value:
@@ -155,7 +158,7 @@ def transaction_table(
             else:
                 ended.add(row)
     first = _Rows()
-    for row in sorted(open_rows, key=lambda row: not row[3]):
+    for row in sorted(open_rows, key=lambda row: (True, None, False).index(row[3])):
         first.add(row)
     return pa.Table.from_batches([*first.batches(), *ended.batches()], TRANSACTIONS)
 
@@ -207,7 +210,7 @@ def _partition_rows(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield a row of :data:`TRANSACTIONS` for each transaction of one partition: ended ones in the
     order of their markers, then open ones. The ``known`` coordinators and ``clock`` judge which
-    open ones hang; with ``is_cut``, or after damage, none hangs. Damage and unreadable files are
+    open ones hang; with ``is_cut``, or after damage, that is unknown. Damage and unreadable files are
     skipped and reported to ``on_damage``. Raise UnreadableError if a marker cannot be read, or
     retention deletes a segment meanwhile.
     """
@@ -218,7 +221,8 @@ def _partition_rows(
     hides: int | None = None
     steps = sort_steps(_steps(headers), partition.segments)
     for one in track_transactions(steps, begun):
-        is_hanging, reason = False, None
+        is_hanging: bool | None = False
+        reason = None
         if one.state is TransactionState.OPEN:
             # All of the partition has been read, and the first of the open ones comes first.
             hides = _count_hidden_offsets(partition, headers, one) if hides is None else hides
