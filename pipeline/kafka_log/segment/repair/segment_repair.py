@@ -16,6 +16,7 @@ from kafka_codecs.rows.batches import BATCHES
 from kafka_log.segment.framing import HEADER_START, Frame, frame_of
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Lost
+from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.placement import find_ascending, find_outside_segment
 from kafka_log.segment.repair.batch_repair import (
     Edit,
@@ -314,6 +315,9 @@ class _Places:
         headers, around = self._headers, self.find_neighbors(i)
         first, last = int(headers.first[i]), int(headers.last[i])
         flips = _list_flips(read, headers, i, "last_offset")
+        end = around.before
+        if end is None and self._base is not None:
+            end = self._base + MAX_RELATIVE + 1
         shift = None if around.after is None else around.after + 1 - first
         if shift and last + shift + 1 == around.before:
             return _Candidates((shift,), True, shift in flips)
@@ -322,7 +326,7 @@ class _Places:
             for added in sorted({*flips, *((shift,) if shift else ())})
             if first + added >= 0
             and (around.after is None or around.after < first + added)
-            and (around.before is None or last + added < around.before)
+            and (end is None or last + added < end)
         ]
         has_flip = not set(fitting).isdisjoint(flips)
         if around.before is None:  # then most bits fit
