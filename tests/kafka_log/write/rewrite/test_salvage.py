@@ -151,6 +151,37 @@ def test_a_damaged_batch_is_lost_or_kept_as_asked(tmp_path: Path) -> None:
     assert problems(tmp_path / "b", GAPS) == []
 
 
+@given(st.data())
+def test_offsets_ascend_in_what_is_kept_of_damaged_batches(
+    scratch: Path, data: st.DataObject
+) -> None:
+    """Damage may change the offsets of records inside of a batch."""
+    codec = data.draw(st.sampled_from(["none", "gzip"]))
+    parts = [batch(5, codec), batch(8, codec), batch(11, codec)]
+    damaged = bytearray(parts[1])
+    at = data.draw(st.integers(RECORD_BATCH.offset_of("attributes"), len(damaged) - 1))
+    damaged[at] ^= 1 << data.draw(st.integers(0, 7))
+    source, out = scratch / "t-0", scratch / "out"
+    for old in (source, out):
+        shutil.rmtree(old, ignore_errors=True)
+    put(source, (5, parts[0] + bytes(damaged) + parts[2]))
+    LogDirectory(source).salvage(out, keep_damaged=True)
+    found = [int(row[0]) for row in rows(out)]
+    assert found == sorted(set(found))
+    assert {5, 6, 7, 11, 12, 13} <= set(found) <= set(range(5, 14))
+
+
+def test_two_records_that_damage_gave_one_offset(tmp_path: Path) -> None:
+    records = [{"offset_delta": delta, "key": b"k", "value": b"v"} for delta in (1, 1, 2)]
+    twice = bytearray(RECORD_BATCH.build({"base_offset": 5, "records": records}, strict=False))
+    twice[RECORD_BATCH.offset_of("crc")] ^= 1
+    source = put(tmp_path / "t-0", (5, bytes(twice) + batch(8)))
+    table = LogDirectory(source).salvage(tmp_path / "out", keep_damaged=True)
+    assert [int(row[0]) for row in rows(tmp_path / "out")] == [6, 7, 8, 9, 10]
+    assert [row["records"] for row in said(table, "rewritten")] == [2]
+    assert [row["records"] for row in said(table, "lost")] == [1]
+
+
 def test_a_version_that_there_is_not(tmp_path: Path) -> None:
     """No checksum covers it. The batch is read as one of the newest version, and written as that."""
     data = bytearray(batch(0) + batch(10))
