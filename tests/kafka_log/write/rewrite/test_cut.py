@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_codecs import RECORD_BATCH
-from kafka_log import LogDirectory, SegmentReader, discover, read_table
+from kafka_log import LogDirectory, SegmentReader, discover, encode, read_table
 from kafka_log.cli import main
 from tests.paths import SAMPLES
 from tests.shares import examples
@@ -59,6 +60,17 @@ def test_a_header_that_contradicts_itself_loses_no_record(
     LogDirectory(tmp_path / "in").cut(tmp_path / "out", offsets=(low, 9))
     found = [int(row[0]) for row in rows(tmp_path / "out")]
     assert found == list(range(low - low % 3, 9))
+
+
+def test_the_offsets_of_messages_count_if_that_of_their_wrapper_is_wrong(tmp_path: Path) -> None:
+    table = pa.table({"offset": [2, 3, 4], "value": [b"v"] * 3})
+    data = b"".join(encode(table, magic=0, codec="gzip"))
+    put(tmp_path / "in", (2, (1000).to_bytes(8, "big") + data[8:]))
+    log = LogDirectory(tmp_path / "in")
+    assert said(log.cut(tmp_path / "none", offsets=(100, 2000)), "rewritten") == []
+    log.cut(tmp_path / "all", offsets=(0, 5))
+    assert [int(row[0]) for row in rows(tmp_path / "all")] == [2, 3, 4]
+    assert problems(tmp_path / "all") == []
 
 
 def test_batches_of_a_range_of_times(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_codecs import PRODUCER_SNAPSHOT, RECORD_BATCH
-from kafka_log import LogDirectory, SegmentReader, discover
+from kafka_log import LogDirectory, SegmentReader, discover, encode
 from kafka_log.cli import main
 from kafka_log.logs.partitions import DirectoryError
 from kafka_log.write.staged_output import OutputError
@@ -180,6 +180,34 @@ def test_two_records_that_damage_gave_one_offset(tmp_path: Path) -> None:
     assert [int(row[0]) for row in rows(tmp_path / "out")] == [6, 7, 8, 9, 10]
     assert [row["records"] for row in said(table, "rewritten")] == [2]
     assert [row["records"] for row in said(table, "lost")] == [1]
+
+
+@pytest.mark.parametrize("wrong", [1, 9, 1 << 28, 1 << 42])
+@pytest.mark.parametrize("which", range(3))
+def test_a_wrapper_whose_own_offset_is_wrong_keeps_its_messages(
+    which: int, wrong: int, tmp_path: Path
+) -> None:
+    """Messages of version 0 state their own offsets. No checksum covers that of their wrapper, where brokers continue."""
+    parts = [
+        b"".join(
+            encode(
+                pa.table({"offset": range(i, i + 3), "value": [b"v"] * 3}), magic=0, codec="gzip"
+            )
+        )
+        for i in (2, 5, 8)
+    ]
+    whole = put(tmp_path / "whole/t-0", (2, b"".join(parts)))
+    offset = int.from_bytes(parts[which][:8], "big") ^ wrong
+    parts[which] = offset.to_bytes(8, "big") + parts[which][8:]
+    source = put(tmp_path / "t-0", (2, b"".join(parts)))
+    table = LogDirectory(source).salvage(tmp_path / "out")
+    assert rows(tmp_path / "out") == rows(whole)
+    assert problems(tmp_path / "out") == []
+    assert [row["what"] for row in said(table, "lost")] == []
+    (row,) = said(table, "rewritten")
+    assert (
+        row["reason"] == f"its offset is {offset}, but that of its last message is {4 + 3 * which}"
+    )
 
 
 def test_a_version_that_there_is_not(tmp_path: Path) -> None:
