@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,23 @@ def test_damage_elsewhere_is_nobodys_concern(tmp_path: Path) -> None:
     table = LogDirectory(source).cut(tmp_path / "b", offsets=(0, 12))
     (lost,) = said(table, "lost")
     assert (lost["first_offset"], lost["last_offset"]) == (3, 5)
+
+
+@pytest.mark.parametrize("change", ["cut off", "remove"])
+def test_an_output_that_was_changed_since_is_not_complete(
+    change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["cut", str(SMALL), "--out", str(tmp_path / "out"), "--offsets", "0:60"]
+    assert main(command) == 0 == main(command)
+    path = max((tmp_path / "out").rglob("*.log"))
+    if change == "remove":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-1])
+    assert main(command) == 2
+    assert "its files were changed after they were written" in capsys.readouterr().err
+    shutil.rmtree(path.parent)
+    assert main(command) == 0 and path.exists()
 
 
 def test_nothing_is_in_the_range(tmp_path: Path) -> None:
