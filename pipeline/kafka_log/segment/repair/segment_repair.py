@@ -335,12 +335,13 @@ class _Places:
 
     def has_no_gaps_beside(self, i: int) -> bool:
         """Return whether each batch after another one continues its offsets, apart from the batch
-        ``i`` and those beside it, of which one may be wrong. Return False if no others are left.
+        ``i`` and those beside it, of which one may be wrong. If no others are left, return whether
+        the segment is the last one, which brokers do not compact.
         """
         headers = self._headers
         follows = headers.first[1:] == headers.last[:-1] + 1
         others = np.append(follows[: max(i - 2, 0)], follows[i + 2 :])
-        return len(others) > 0 and bool(others.all())
+        return bool(others.all()) if len(others) else self._next_base is None
 
     def find_doubtful_epochs(self) -> list[int]:
         """Return the indexes of batches whose leader epoch is below that of the batch before or above
