@@ -98,13 +98,14 @@ def export(
     """Write one file per partition, ``TOPIC-PARTITION.KIND``, and yield each when it is complete.
     Nothing is done, and nothing raised, before the first one is requested. The file of an equal
     earlier export is kept, and yielded as not written. Raise ExportError for a file of another
-    export (unless ``overwrite``), or if two directories hold one partition; OutputError if ``out``
-    lies in a partition; OutputLockedError if another process writes to it; CodecError at damage,
-    unless the policy is ``salvage``; ValueError for an invalid argument; OSError if a file cannot
-    be written.
+    export or one that was changed since (unless ``overwrite``), or if two directories hold one
+    partition; OutputError if ``out`` lies in a partition; OutputLockedError if another process
+    writes to it; CodecError at damage, unless the policy is ``salvage``; ValueError for an invalid
+    argument; OSError if a file cannot be written.
 
     Each file is written under a temporary name and renamed when it is complete. Complete files stay after an error. A file
-    is kept if it was made of the same log (:mod:`kafka_log.logs.log_identity`) with the same segments, start and options.
+    is kept if it was made of the same log (:mod:`kafka_log.logs.log_identity`) with the same segments, start and options, and has
+    the size that it was written with.
     Memory holds one row group. The directory is locked until the generator is exhausted or closed.
 
     Args:
@@ -126,7 +127,7 @@ def export(
 
     Raises:
         OutputLockedError: If another process writes to the directory.
-        ExportError: If a file exists that was made of something else, or two directories hold one partition.
+        ExportError: If a file exists that was made of something else or has changed, or two directories hold one partition.
         OutputError: If the output directory lies in a partition.
         CodecError: At damage, and for a directory that cannot be read, after all other partitions. Not under ``salvage``,
             which reports both as lost.
@@ -159,7 +160,8 @@ def export(
             start = None if selection.deleted_records else starts.get(partition)
             now = describe_source(partition, asked, start)
             before, is_there = manifest.get(path.name), path.exists()
-            if is_there and before is not None and is_same_source(before["made_of"], now):
+            problem = _describe_existing(path, before, now) if is_there else None
+            if is_there and before is not None and problem is None:
                 yield ExportedFile(
                     path,
                     partition,
@@ -170,13 +172,8 @@ def export(
                     before["undecoded"],
                 )
                 continue
-            if is_there and not overwrite:
-                why = (
-                    "its origin is unknown"
-                    if before is None
-                    else describe_difference(before["made_of"], now)
-                )
-                reason = f"the file exists and is the result of another export ({why}): choose another --out, or add --overwrite to replace it"
+            if problem is not None and not overwrite:
+                reason = f"{problem}: choose another --out, or add --overwrite to replace it"
                 raise ExportError(path, reason)
             counts = 0, 0
             lost = [] if partition.error is None else [str(partition.error)]
@@ -213,12 +210,31 @@ def export(
                         "damaged": damaged,
                         "undecoded": undecoded,
                         "made_of": now,
+                        "size": path.stat().st_size,
                     },
                 )
             except OSError:
                 path.unlink(missing_ok=True)  # its origin would be unknown
                 raise
             yield ExportedFile(path, partition, rows, True, tuple(lost), damaged, undecoded)
+
+
+def _describe_existing(
+    path: Path, before: Mapping[str, Any] | None, now: Mapping[str, Any]
+) -> str | None:
+    """Return why the file at ``path`` is not the complete result of the export ``now``; None if it
+    is. ``before`` is its line in the manifest (None: there is none).
+    """
+    if before is None:
+        return "the file exists and is the result of another export (its origin is unknown)"
+    if not is_same_source(before["made_of"], now):
+        why = describe_difference(before["made_of"], now)
+        return f"the file exists and is the result of another export ({why})"
+    size = path.stat().st_size
+    written = before.get("size", size)
+    if size != written:
+        return f"the file was changed after it was exported: it has {size} bytes, but {written} were written"
+    return None
 
 
 def _target_paths(

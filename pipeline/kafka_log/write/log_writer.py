@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from itertools import chain
@@ -25,6 +25,7 @@ from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns, frame_
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
+from kafka_log.segment.placement import find_ascending
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
 from kafka_log.segment.scanner import Scanner
 from kafka_log.segment.versions import (
@@ -377,7 +378,9 @@ def write_batches(
                 (index,) = run.batches
                 given = rows.of(headers.position[[index]])
                 version = {"magic": _written_version(int(headers.magic[index]))}
-                anew.append(_write_anew(log, index, list(given), keep_damaged, constants | version))
+                anew.append(
+                    _write_anew(log, found, index, list(given), keep_damaged, constants | version)
+                )
             if log.size > start:
                 encoded.append((run, Written(log.segments[-1][0], start, log.size)))
     if log.size > MAX_SEGMENT:
@@ -406,38 +409,60 @@ def _compare_encoded(
     unless ``keep_damaged``. Raise other CodecErrors if the result cannot be read.
     """
     names = [name for name in _COLUMNS if name not in (*_TOLD, "base_offset", "magic")]
-    rows = [i for run, _ in encoded for i in run.batches]
 
     def expected() -> Iterator[pa.RecordBatch]:
-        for given in BatchRecords(found.segment).of(found.headers.position[rows]):
-            kept = given if keep_damaged else given.filter(_fill_true(given.column("crc_ok")))
-            for name, value in constants.items():
-                at = kept.schema.get_field_index(name)
-                field = kept.schema.field(at)
-                same = pa.repeat(pa.scalar(value, field.type), kept.num_rows)
-                kept = kept.set_column(at, field, same)
-            yield kept
+        records = BatchRecords(found.segment)
+        for run, _ in encoded:
+            given: Iterable[pa.RecordBatch] = records.of(found.headers.position[run.batches])
+            if run.kind == _ANEW:
+                (index,) = run.batches
+                given = _choose_rows(found, index, list(given), keep_damaged)
+            yield from map(with_constants, given)
+
+    def with_constants(rows: pa.RecordBatch) -> pa.RecordBatch:
+        for name, value in constants.items():
+            at = rows.schema.get_field_index(name)
+            field = rows.schema.field(at)
+            same = pa.repeat(pa.scalar(value, field.type), rows.num_rows)
+            rows = rows.set_column(at, field, same)
+        return rows
 
     found_rows = records_written([written for _, written in encoded], names)
     compare_rows(expected(), found.segment.path, found_rows, names)
 
 
+def _choose_rows(
+    found: SegmentContents, index: int, given: list[pa.RecordBatch], keep_damaged: bool
+) -> list[pa.RecordBatch]:
+    """Return the records of the damaged batch ``index`` that can be written: in the order of the
+    file, with a valid checksum unless ``keep_damaged``, and with ascending offsets between those of
+    its header. Damage may have changed their offsets; then the fewest are left out.
+    """
+    if not keep_damaged:
+        given = [rows.filter(_fill_true(rows.column("crc_ok"))) for rows in given]
+    offsets = [rows.column("offset").to_numpy() for rows in given]
+    at = np.concatenate([np.empty(0, np.int64), *offsets])
+    outside = (at < found.headers.first[index]) | (at > found.headers.last[index])
+    fits = iter(np.split(find_ascending(at, at, outside), np.cumsum([len(o) for o in offsets])))
+    return [rows.filter(pa.array(mask)) for rows, mask in zip(given, fits, strict=False)]
+
+
 def _write_anew(
     log: LogWriter,
+    found: SegmentContents,
     index: int,
     given: list[pa.RecordBatch],
     keep_damaged: bool,
     constants: dict[str, Any],
 ) -> RewrittenBatch:
     """Encode the records ``given`` of a damaged batch (number ``index`` of its segment) and write
-    them to ``log``. Columns in ``constants`` have these values; records with wrong checksums are
-    left out unless ``keep_damaged``. Return how many were written and left out; if no batch can
-    hold their values, write none, and return the message as ``error``. Raise OSError if writing
+    them to ``log``, with the values ``constants`` in place of their own. Leave out those that
+    cannot be written (:func:`_choose_rows`). Return how many were written and left out; if no batch
+    can hold their values, write none, and return the message as ``error``. Raise OSError if writing
     fails.
     """
     there = sum(rows.num_rows for rows in given)
-    if not keep_damaged:
-        given = [rows.filter(_fill_true(rows.column("crc_ok"))) for rows in given]
+    given = _choose_rows(found, index, given, keep_damaged)
     written = sum(rows.num_rows for rows in given)
     try:
         pieces = list(_encode_rows(iter(given), constants))

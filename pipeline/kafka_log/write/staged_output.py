@@ -125,8 +125,8 @@ class OutputDirectory:
     ) -> list[dict[str, Any]] | None:
         """Return the report rows of a partition that an earlier run wrote from the same source with
         the same options. Return None if the manifest or the directory lacks it. Raise OutputError
-        if it was made of another source or with other options; OSError if the manifest cannot be
-        read.
+        if it was made of another source or with other options, or its files have changed; OSError if
+        the manifest cannot be read.
 
         Args:
             name: The name of the partition directory.
@@ -141,6 +141,12 @@ class OutputDirectory:
             raise OutputError(
                 self.path / name,
                 f"the directory is the result of another command ({why}), and is not overwritten: choose another --out",
+            )
+        found = _list_sizes(self.path / name)
+        if before.get("files", found) != found:
+            raise OutputError(
+                self.path / name,
+                "its files were changed after they were written: choose another --out, or remove the directory to write it again",
             )
         said: list[dict[str, Any]] = before["rows"]
         return said
@@ -176,6 +182,7 @@ class OutputDirectory:
             sync(partial)
             # Said before it is there: what is there is always known.
             said: dict[str, Any] = {"made_of": dict(made_of), "rows": rows}
+            said["files"] = _list_sizes(partial)
             start = clip_log_start(log_start, partial)
             if start is not None:
                 said["log_start"] = start
@@ -201,6 +208,11 @@ class OutputDirectory:
             if start is not None and place is not None:
                 starts[place] = start
         return starts
+
+
+def _list_sizes(directory: Path) -> dict[str, int]:
+    """Return the sizes of the files in a directory by their names. Raise OSError if it cannot be listed."""
+    return {child.name: child.stat().st_size for child in directory.iterdir()}
 
 
 def manifest_name(job: str) -> str:

@@ -223,6 +223,24 @@ def test_a_second_export_waits_for_the_first_and_keeps_its_files(tmp_path: Path)
     assert [f.made for f in export(discover(b), tmp_path / "out")] == [False]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_file_that_was_cut_off_since_is_not_complete(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, out = made(tmp_path / "in", "one"), tmp_path / "out"
+    command = ["export", str(log), "--out", str(out), "--format", kind]
+    assert main(command) == 0
+    (path,) = out.glob(f"*.{kind}")
+    whole = path.read_bytes()
+    assert main(command) == 0
+    path.write_bytes(whole[:-100])
+    capsys.readouterr()
+    assert main(command) == 2
+    assert f"{len(whole) - 100} bytes, but {len(whole)} were written" in capsys.readouterr().err
+    assert main([*command, "--overwrite"]) == 0
+    assert path.read_bytes() == whole
+
+
 def test_an_overwritten_file_is_never_taken_for_the_one_before(tmp_path: Path) -> None:
     """The process dies after the new file has its name, and before the manifest says so."""
     a = made(tmp_path / "a", "one")

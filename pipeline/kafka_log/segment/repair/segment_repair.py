@@ -16,6 +16,7 @@ from kafka_codecs.rows.batches import BATCHES
 from kafka_log.segment.framing import HEADER_START, Frame, frame_of
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Lost
+from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.placement import find_ascending, find_outside_segment
 from kafka_log.segment.repair.batch_repair import (
     Edit,
@@ -317,6 +318,9 @@ class _Places:
         headers, around = self._headers, self.find_neighbors(i)
         first, last = int(headers.first[i]), int(headers.last[i])
         flips = _list_flips(read, headers, i, "last_offset")
+        end = around.before
+        if end is None and self._base is not None:
+            end = self._base + MAX_RELATIVE + 1
         shift = None if around.after is None else around.after + 1 - first
         if shift and last + shift + 1 == around.before:
             return _Candidates((shift,), True, shift in flips)
@@ -325,7 +329,7 @@ class _Places:
             for added in sorted({*flips, *((shift,) if shift else ())})
             if first + added >= 0
             and (around.after is None or around.after < first + added)
-            and (around.before is None or last + added < around.before)
+            and (end is None or last + added < end)
         ]
         has_flip = not set(fitting).isdisjoint(flips)
         if around.before is None:  # then most bits fit
@@ -334,12 +338,13 @@ class _Places:
 
     def has_no_gaps_beside(self, i: int) -> bool:
         """Return whether each batch after another one continues its offsets, apart from the batch
-        ``i`` and those beside it, of which one may be wrong. Return False if no others are left.
+        ``i`` and those beside it, of which one may be wrong. If no others are left, return whether
+        the segment is the last one, which brokers do not compact.
         """
         headers = self._headers
         follows = headers.first[1:] == headers.last[:-1] + 1
         others = np.append(follows[: max(i - 2, 0)], follows[i + 2 :])
-        return len(others) > 0 and bool(others.all())
+        return bool(others.all()) if len(others) else self._next_base is None
 
     def find_doubtful_epochs(self) -> list[int]:
         """Return the indexes of batches whose leader epoch is below that of the batch before or above

@@ -11,7 +11,7 @@ import numpy as np
 from kafka_log.logs.incomplete_tails import separate_incomplete_tail
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.block_reader import BlockReader
-from kafka_log.segment.blocks import Block
+from kafka_log.segment.blocks import COUNTED, Block
 from kafka_log.segment.header_arrays import (
     Headers,
     concatenate_headers,
@@ -24,7 +24,7 @@ from kafka_log.segment.placement import find_ascending, find_outside_segment
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_damage import crc_ok
 from kafka_log.segment.scanner import Scanner
-from kafka_log.segment.versions import VERSIONS
+from kafka_log.segment.versions import VERSIONS, have_field
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,7 @@ class SegmentContents:
 def read_contents(segment: Segment, next_base: int | None = None) -> SegmentContents:
     """Return the batches, damage, lost ranges and incomplete tail of a segment, read under
     ``salvage``. ``next_base``, the base offset of the next segment, helps to reject wrong offsets.
+    A wrapper whose offset, where brokers continue, is not that of its last message has a problem.
     Never raise for damage or an unreadable file: bytes that cannot be decoded or read become lost
     ranges, the whole segment if it cannot be opened.
 
@@ -93,14 +94,16 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
     )
     parts: list[Headers] = []
     rows: list[Any] = [np.empty(0, np.int64)]
+    ends: list[Any] = [np.empty(0, np.int64)]
     single: list[tuple[Any, ...]] = []
     troubles: dict[int, BatchProblem] = {}
     count = 0
-    for item in reader.items():
+    for item in reader.items((*COUNTED, "offset")):
         if isinstance(item, Block):
             parts += [headers_from_rows(single), headers_from_block(item)]
             single = []
             rows.append(np.diff(item.starts()))
+            ends.append(_last_offsets(item, parts[-1], rows[-1]))
             count += item.entries
             continue
         reason = _find_problem(item)
@@ -109,8 +112,18 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
             troubles[count] = BatchProblem(reason, sound)
         single.append(header_row(item) if reason is None else _row_of_damaged(item))
         rows.append(np.array([len(item.records)]))
+        ends.append(np.array([item.records[-1].offset if item.records else item.last_offset]))
         count += 1
     headers = concatenate_headers([*parts, headers_from_rows(single)])
+    row_counts, of_records = np.concatenate(rows), np.concatenate(ends)
+    wrong = (of_records != headers.last) & ~have_field(headers.magic, "record_count")
+    for i in np.flatnonzero(wrong).tolist():
+        if i not in troubles:
+            reason = (
+                f"its offset is {headers.last[i]}, but that of its last message is {of_records[i]}"
+            )
+            troubles[i] = BatchProblem(reason, int(row_counts[i]))
+            headers.last[i] = headers.offset_bound[i] = of_records[i]
     reversed_ = [
         i for i in np.flatnonzero(headers.last < headers.first).tolist() if i not in troubles
     ]
@@ -121,7 +134,18 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
             headers.last[i] = last
             troubles[i] = BatchProblem(REVERSED, sound)
     lost, unfinished = separate_incomplete_tail(segment, reader.end)
-    return SegmentContents(segment, headers, np.concatenate(rows), troubles, lost, unfinished)
+    return SegmentContents(segment, headers, row_counts, troubles, lost, unfinished)
+
+
+def _last_offsets(block: Block, headers: Headers, counts: Any) -> Any:
+    """Return the offset of the last record of each batch of a block, by its records; that of the
+    header for a batch without records.
+    """
+    offsets = block.batch.column("offset").to_numpy()
+    found = headers.last.copy()
+    has_rows = counts > 0
+    found[has_rows] = offsets[block.starts()[1:][has_rows] - 1]
+    return found
 
 
 REVERSED = "its header has a last offset before its first one"

@@ -49,7 +49,8 @@ class RewriteSelection:
         batches whose header does not bound their offsets.
         """
         headers, (low, high) = found.headers, self.offsets
-        inside = np.ones(len(headers), np.bool_)
+        is_empty = low is not None and high is not None and low >= high
+        inside = np.full(len(headers), not is_empty)
         if low is not None:
             inside &= headers.offset_bound >= low
         if high is not None:

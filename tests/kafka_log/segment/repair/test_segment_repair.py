@@ -152,6 +152,21 @@ def test_no_flipped_bit_that_no_checksum_covers_has_a_wrong_certain_repair(
     assert not certain or apply(damaged, found) == whole
 
 
+@pytest.mark.parametrize(
+    ("bit", "next_base", "certain"),
+    [(40, None, [True]), (31, None, [True]), (5, None, [False]), (5, 100, []), (5, 4, [True])],
+)
+def test_two_batches_of_which_the_first_has_a_wrong_offset(
+    bit: int, next_base: int | None, certain: list[bool], tmp_path: Path
+) -> None:
+    """If the segment has room for the second batch after it, that one may be wrong, unless compaction has left no gaps."""
+    parts = numbered(2, 2)
+    damaged = flip(parts[0], 7 - bit // 8, 1 << bit % 8) + parts[1]
+    found = answers(tmp_path, damaged, next_base=next_base)
+    assert [one.is_certain for one in found if isinstance(one, Repair)] == certain
+    assert apply(damaged, found) == (b"".join(parts) if certain else damaged)
+
+
 def test_a_batch_before_the_last_one_is_likely_only(tmp_path: Path) -> None:
     """No offset after the last one is known: it may have been a larger one before a bit was flipped."""
     parts = numbered(2, 2, 2, 2, 2)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_codecs import RECORD_BATCH
-from kafka_log import LogDirectory, SegmentReader, discover, read_table
+from kafka_log import LogDirectory, SegmentReader, discover, encode, read_table
 from kafka_log.cli import main
 from tests.paths import SAMPLES
 from tests.shares import examples
@@ -32,7 +34,8 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_batches_of_a_range_of_offsets(scratch: Path, low: int, count: int, n: int) -> None:
     out = scratch / f"{low}-{count}-{n}"
     LogDirectory(SMALL).cut(out, offsets=(low, low + count))
-    inside = [b for b in BATCHES if b.last_offset >= low and (b.base_offset or 0) < low + count]
+    selected = set(range(low, low + count))
+    inside = [b for b in BATCHES if selected & set(range(b.base_offset or 0, b.last_offset + 1))]
     wanted = [r.offset for b in inside for r in b.records]
     assert [int(row[0]) for row in rows(out)] == wanted
     whole = b"".join(files(SMALL, ".log").values())
@@ -58,6 +61,17 @@ def test_a_header_that_contradicts_itself_loses_no_record(
     LogDirectory(tmp_path / "in").cut(tmp_path / "out", offsets=(low, 9))
     found = [int(row[0]) for row in rows(tmp_path / "out")]
     assert found == list(range(low - low % 3, 9))
+
+
+def test_the_offsets_of_messages_count_if_that_of_their_wrapper_is_wrong(tmp_path: Path) -> None:
+    table = pa.table({"offset": [2, 3, 4], "value": [b"v"] * 3})
+    data = b"".join(encode(table, magic=0, codec="gzip"))
+    put(tmp_path / "in", (2, (1000).to_bytes(8, "big") + data[8:]))
+    log = LogDirectory(tmp_path / "in")
+    assert said(log.cut(tmp_path / "none", offsets=(100, 2000)), "rewritten") == []
+    log.cut(tmp_path / "all", offsets=(0, 5))
+    assert [int(row[0]) for row in rows(tmp_path / "all")] == [2, 3, 4]
+    assert problems(tmp_path / "all") == []
 
 
 def test_batches_of_a_range_of_times(tmp_path: Path) -> None:
@@ -92,6 +106,23 @@ def test_damage_elsewhere_is_nobodys_concern(tmp_path: Path) -> None:
     table = LogDirectory(source).cut(tmp_path / "b", offsets=(0, 12))
     (lost,) = said(table, "lost")
     assert (lost["first_offset"], lost["last_offset"]) == (3, 5)
+
+
+@pytest.mark.parametrize("change", ["cut off", "remove"])
+def test_an_output_that_was_changed_since_is_not_complete(
+    change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["cut", str(SMALL), "--out", str(tmp_path / "out"), "--offsets", "0:60"]
+    assert main(command) == 0 == main(command)
+    path = max((tmp_path / "out").rglob("*.log"))
+    if change == "remove":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-1])
+    assert main(command) == 2
+    assert "its files were changed after they were written" in capsys.readouterr().err
+    shutil.rmtree(path.parent)
+    assert main(command) == 0 and path.exists()
 
 
 def test_nothing_is_in_the_range(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_codecs import PRODUCER_SNAPSHOT, RECORD_BATCH
-from kafka_log import LogDirectory, SegmentReader, discover
+from kafka_log import LogDirectory, SegmentReader, discover, encode
 from kafka_log.cli import main
 from kafka_log.logs.partitions import DirectoryError
 from kafka_log.write.staged_output import OutputError
@@ -149,6 +149,65 @@ def test_a_damaged_batch_is_lost_or_kept_as_asked(tmp_path: Path) -> None:
     assert row["records"] == 5
     assert rows(tmp_path / "b") == rows(source, policy="salvage")
     assert problems(tmp_path / "b", GAPS) == []
+
+
+@given(st.data())
+def test_offsets_ascend_in_what_is_kept_of_damaged_batches(
+    scratch: Path, data: st.DataObject
+) -> None:
+    """Damage may change the offsets of records inside of a batch."""
+    codec = data.draw(st.sampled_from(["none", "gzip"]))
+    parts = [batch(5, codec), batch(8, codec), batch(11, codec)]
+    damaged = bytearray(parts[1])
+    at = data.draw(st.integers(RECORD_BATCH.offset_of("attributes"), len(damaged) - 1))
+    damaged[at] ^= 1 << data.draw(st.integers(0, 7))
+    source, out = scratch / "t-0", scratch / "out"
+    for old in (source, out):
+        shutil.rmtree(old, ignore_errors=True)
+    put(source, (5, parts[0] + bytes(damaged) + parts[2]))
+    LogDirectory(source).salvage(out, keep_damaged=True)
+    found = [int(row[0]) for row in rows(out)]
+    assert found == sorted(set(found))
+    assert {5, 6, 7, 11, 12, 13} <= set(found) <= set(range(5, 14))
+
+
+def test_two_records_that_damage_gave_one_offset(tmp_path: Path) -> None:
+    records = [{"offset_delta": delta, "key": b"k", "value": b"v"} for delta in (1, 1, 2)]
+    twice = bytearray(RECORD_BATCH.build({"base_offset": 5, "records": records}, strict=False))
+    twice[RECORD_BATCH.offset_of("crc")] ^= 1
+    source = put(tmp_path / "t-0", (5, bytes(twice) + batch(8)))
+    table = LogDirectory(source).salvage(tmp_path / "out", keep_damaged=True)
+    assert [int(row[0]) for row in rows(tmp_path / "out")] == [6, 7, 8, 9, 10]
+    assert [row["records"] for row in said(table, "rewritten")] == [2]
+    assert [row["records"] for row in said(table, "lost")] == [1]
+
+
+@pytest.mark.parametrize("wrong", [1, 9, 1 << 28, 1 << 42])
+@pytest.mark.parametrize("which", range(3))
+def test_a_wrapper_whose_own_offset_is_wrong_keeps_its_messages(
+    which: int, wrong: int, tmp_path: Path
+) -> None:
+    """Messages of version 0 state their own offsets. No checksum covers that of their wrapper, where brokers continue."""
+    parts = [
+        b"".join(
+            encode(
+                pa.table({"offset": range(i, i + 3), "value": [b"v"] * 3}), magic=0, codec="gzip"
+            )
+        )
+        for i in (2, 5, 8)
+    ]
+    whole = put(tmp_path / "whole/t-0", (2, b"".join(parts)))
+    offset = int.from_bytes(parts[which][:8], "big") ^ wrong
+    parts[which] = offset.to_bytes(8, "big") + parts[which][8:]
+    source = put(tmp_path / "t-0", (2, b"".join(parts)))
+    table = LogDirectory(source).salvage(tmp_path / "out")
+    assert rows(tmp_path / "out") == rows(whole)
+    assert problems(tmp_path / "out") == []
+    assert [row["what"] for row in said(table, "lost")] == []
+    (row,) = said(table, "rewritten")
+    assert (
+        row["reason"] == f"its offset is {offset}, but that of its last message is {4 + 3 * which}"
+    )
 
 
 def test_a_version_that_there_is_not(tmp_path: Path) -> None:
