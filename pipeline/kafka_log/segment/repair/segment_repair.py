@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,7 +14,12 @@ from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.batches import BATCHES
 from kafka_log.segment.framing import HEADER_START, Frame, frame_of
-from kafka_log.segment.header_arrays import Headers
+from kafka_log.segment.header_arrays import (
+    Headers,
+    concatenate_headers,
+    header_row,
+    headers_from_rows,
+)
 from kafka_log.segment.model import Lost
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.placement import find_ascending, find_outside_segment
@@ -429,9 +434,9 @@ def find_repairs(
     file: str,
 ) -> list[Repair | NoRepair]:
     """Return the answers of :func:`repair_range` for each lost range that does not begin inside a
-    repaired batch, and of :func:`repair_headers` for batches outside of these, in file order.
-    ``base`` and ``next_base`` are the base offsets of the segment and the next one (None: no
-    bound); ``size`` is that of the file.
+    repaired batch, and of :func:`repair_headers` for valid and repaired batches, in file order; a
+    repaired batch can have two. ``base`` and ``next_base`` are the base offsets of the segment and
+    the next one (None: no bound); ``size`` is that of the file.
     """
     found: list[Repair | NoRepair] = []
     end = 0
@@ -440,8 +445,33 @@ def find_repairs(
             found += repair_range(read, one, size, file)
         ends = [answer.position + answer.size for answer in found if isinstance(answer, Repair)]
         end = max(ends, default=0)
-    inside = [answer for answer in found if isinstance(answer, Repair)]
-    for answer in repair_headers(read, headers, base, next_base, file):
-        if not any(r.position <= answer.position < r.position + r.size for r in inside):
-            found.append(answer)
+    repairs = [answer for answer in found if isinstance(answer, Repair)]
+
+    def read_repaired(position: int, n: int) -> bytes:
+        return apply_repairs(read(position, n), position, repairs)
+
+    outside = np.ones(len(headers), np.bool_)  # messages inside a repaired batch are no batches
+    rows = []
+    for repair in repairs:
+        outside &= (headers.position < repair.position) | (
+            headers.position >= repair.position + repair.size
+        )
+        data = read_repaired(repair.position, repair.size)
+        batch = decode_whole(data, repair.position, file, Neighbors())
+        rows += [] if batch is None else [header_row(batch)]
+    whole = concatenate_headers([headers.take(outside), headers_from_rows(rows)])
+    whole = whole.take(np.argsort(whole.position))
+    found += repair_headers(read_repaired, whole, base, next_base, file)
     return sorted(found, key=lambda answer: answer.position)
+
+
+def apply_repairs(data: bytes, position: int, repairs: Iterable[Repair]) -> bytes:
+    """Return the bytes ``data``, which begin at byte ``position`` of a file, with the edits that lie
+    there made.
+    """
+    edits = [edit for repair in repairs for edit in repair.edits]
+    changed = bytearray(data)
+    for edit in edits:
+        if position <= edit.byte < position + len(data):
+            changed[edit.byte - position] = edit.new
+    return bytes(changed)

@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from io import FileIO
 from pathlib import Path
 
 from kafka_log.logs.incomplete_tails import separate_incomplete_tail
@@ -29,7 +28,7 @@ from kafka_log.segment.positioned_reads import (
     size_of,
 )
 from kafka_log.segment.repair.batch_repair import NoRepair, Repair
-from kafka_log.segment.repair.segment_repair import find_repairs
+from kafka_log.segment.repair.segment_repair import apply_repairs, find_repairs
 from kafka_log.write.rewrite.report import ReportRow
 from kafka_log.write.rewrite.segment_contents import get_named_base_offset
 
@@ -136,19 +135,8 @@ def _write_copy(segment: Segment, repairs: Sequence[Repair], copy: Path) -> None
         size = size_of(source)
         for position in range(0, size, _COPIED):
             count = min(_COPIED, size - position)
-            target.write(_repaired_bytes(source, position, count, repairs))
-
-
-def _repaired_bytes(file: FileIO, position: int, count: int, repairs: Sequence[Repair]) -> bytes:
-    """Return ``count`` bytes of a file from ``position`` on, with the bytes of ``repairs`` that lie
-    there replaced, and zeros in place of unreadable ones.
-    """
-    data = bytearray(read_what_there_is(file, position, count, 0))
-    for repair in repairs:
-        for edit in repair.edits:
-            if position <= edit.byte < position + count:
-                data[edit.byte - position] = edit.new
-    return bytes(data)
+            data = read_what_there_is(source, position, count, 0)
+            target.write(apply_repairs(data, position, repairs))
 
 
 def describe_answer(segment: Segment, answer: Repair | NoRepair) -> ReportRow:

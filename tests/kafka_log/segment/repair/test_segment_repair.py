@@ -126,6 +126,19 @@ def test_leader_epochs(
     assert apply(damaged, found) == (whole if certain else damaged)
 
 
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+def test_a_batch_with_two_faults(codec: str, tmp_path: Path) -> None:
+    """One flipped bit is named by the checksum, the other one, which it does not cover, by the batches around."""
+    parts = [set_field(batch(3 * i, codec, 3), "partition_leader_epoch", 5) for i in range(5)]
+    whole = b"".join(parts)
+    parts[2] = set_field(parts[2], "partition_leader_epoch", 7)
+    damaged = bytearray(b"".join(parts))
+    damaged[len(b"".join(parts[:3])) - 4] ^= 8
+    found = answers(tmp_path, bytes(damaged))
+    assert [type(one) for one in found] == [Repair, Repair]
+    assert apply(bytes(damaged), found) == whole
+
+
 @given(st.data())
 def test_no_flipped_bit_that_no_checksum_covers_has_a_wrong_certain_repair(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
