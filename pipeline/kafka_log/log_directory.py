@@ -145,12 +145,12 @@ class LogDirectory:
 
     @cached_property
     def skipped_paths(self) -> list[SkippedPath]:
-        """Paths that are not read, each with the reason. They have the name of a segment but are no
-        regular file, or have segments but not the name of a partition. With selected topics, only
-        those that may belong to them or to internal topics. Raise DirectoryError if a path holds no
-        log.
+        """Paths that are not read, each with the reason: they end in ``.log`` but are no regular file
+        and have no name of a segment, or have segments but not the name of a partition. With
+        selected topics, only those that may belong to them or to internal topics. Raise
+        DirectoryError if a path holds no log.
 
-        A segment name may belong to a broken link or a FIFO. To read a directory with another name, pass its own path.
+        To read a directory with another name, pass its own path. A path with the name of a segment is never skipped.
         """
         return filter_by_topics(self._survey.skipped_paths, _add_internal_topics(self._topics))
 

@@ -12,6 +12,7 @@ from kafka_log.logs.names import parse_include
 from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.read.plan import Split
 from kafka_log.segment.places import is_url
+from kafka_log.segment.regular_files import is_unreachable
 from pyspark_kafka_log.options import OptionError, Options
 from pyspark_kafka_log.splits.logs import find_logs
 from pyspark_kafka_log.task_reader import Located
@@ -62,13 +63,13 @@ def make_locator(options: Options) -> Located:
 
 
 def _is_gone(path: Path) -> bool:
-    """Return whether a file does not exist. Return False for any other error of the file system:
-    the reader of the file reports it.
+    """Return whether nothing lies at a path. Return False for any other error of the file system,
+    and for a dangling link: the reader of the file reports it.
     """
     try:
         path.stat()
     except FileNotFoundError:
-        return True
+        return not is_unreachable(path)
     except OSError:
         return False
     return False

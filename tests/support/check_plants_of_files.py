@@ -361,7 +361,6 @@ OF_FILES = [
         "no_segment",
         f"{PLAIN}/{200:020d}.log",
         None,
-        "warning",
     ),
     Plant(
         "name beyond all offsets",

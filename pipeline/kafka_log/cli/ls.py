@@ -50,17 +50,18 @@ def _format_topics(table: pa.Table, width: int | None) -> str:
 
 def run_command(options: argparse.Namespace) -> int:
     """Print the table of partitions, or with ``--segments`` of segments, ``--by topic`` of topics. Return 1 if a partition
-    cannot be read, whose error is printed, else 0. Raise NotFoundError or DirectoryError if no log
-    matches the paths and options.
+    or segment cannot be read, whose error is printed, else 0. Raise NotFoundError or DirectoryError
+    if no log matches the paths and options.
     """
     bad = 0
 
     def answer(log: LogDirectory) -> pa.Table:
-        """Print the errors of unreadable partitions, and return the table."""
+        """Print the errors of unreadable partitions and segments, and return the table."""
         nonlocal bad
         for partition in log.all_partitions:
-            if partition.error is not None:
-                print_message(partition.error)
+            problems = [f"{s.problem}: it cannot be read ({s.path})" for s in partition.segments if s.problem]  # fmt: skip
+            for problem in filter(None, (partition.error, *problems)):
+                print_message(problem)
                 bad += 1
         return log.ls(by=options.by, segments=options.segments)
 

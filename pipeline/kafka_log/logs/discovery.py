@@ -34,10 +34,10 @@ from kafka_log.logs.names import (
     strip_date_suffix,
 )
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment, SkippedPath
-from kafka_log.segment.places import place_of
+from kafka_log.segment.places import place_of, resolve_links
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 from kafka_log.segment.ranges import MAX_OFFSET
-from kafka_log.segment.regular_files import kind_of, open_regular
+from kafka_log.segment.regular_files import is_unreachable, kind_of, open_regular
 
 NO_LOGS = "it contains no segments (NNN.log) and no partition directories (topic-N)"
 
@@ -200,10 +200,10 @@ def _resolve(directory: Path, parents: dict[Path, Path]) -> Path:
     parents, which may have thousands of children.
     """
     if directory.name in ("", "..") or directory.is_symlink():
-        return directory.resolve()
+        return resolve_links(directory)
     parent = directory.parent
     if parent not in parents:
-        parents[parent] = parent.resolve()
+        parents[parent] = resolve_links(parent)
     return parents[parent] / directory.name
 
 
@@ -229,14 +229,14 @@ def _find_layout(path: Path, read: _ReadPartition) -> Layout:
     if name is not None and any(list_segment_files(path)):
         if name.state == "remote":
             return Layout(tiers=[(path, name)])
-        return Layout(partitions=[_read_partition(path, name)])
+        return Layout(partitions=[read(path, name)])
     found = search_directory(path, name, read)
     if any(p.segments or p.error or p.state == "live" for p in found.partitions):
         return found
     if any(there.files or there.skipped_paths for there in map(list_directory, found.tier_paths)):
         return found
     if name is not None and not found.is_log:
-        partitions = [_read_partition(path, name)]
+        partitions = [read(path, name)]
         return Layout(partitions=partitions, skipped_paths=found.skipped_paths)
     if _is_empty_log_directory(path):
         return Layout(skipped_paths=found.skipped_paths, directories=found.directories or [path])
@@ -260,16 +260,18 @@ def _is_empty_log_directory(path: Path) -> bool:
 def _read_or_report(
     directory: Path, name: PartitionName | None, unreadable_raises: bool
 ) -> Partition:
-    """Return the partition in a directory. If it cannot be listed, or a file name has an impossible
-    offset, return a partition with that ``error``; or raise it if ``unreadable_raises``, OSError or
-    UnreadableError.
+    """Return the partition in a directory. If it cannot be listed, or a file in it has a name that
+    no segment can have, return a partition with that ``error``; or raise it if
+    ``unreadable_raises``, OSError or UnreadableError.
     """
     try:
         partition = _read_partition(directory, name)
     except OSError as error:
         if unreadable_raises:
             raise
-        topic, number, state = _name_without_links(directory, name)
+        if name is None or is_directory(directory):
+            name = _name_without_links(directory, name)
+        topic, number, state = name
         cause = unreadable(error, None, directory)
         partition = Partition(topic, number, directory, (), state, cause)
     if partition.error is not None and unreadable_raises:
@@ -316,24 +318,30 @@ def _name_without_links(directory: Path, name: PartitionName | None) -> Partitio
     """
     if name is not None and not directory.is_symlink():
         return name
-    resolved = directory.resolve()
+    resolved = resolve_links(directory)
     return parse_partition_name(resolved) or PartitionName(resolved.name, 0, "live")
 
 
 def _read_partition(directory: Path, name: PartitionName | None) -> Partition:
     """Return the partition in a directory with all its segments and skipped paths, perhaps none.
-    Its ``error`` is an UnreadableError if a file name has an impossible offset. Raise OSError if
-    the directory cannot be listed.
+    Its ``error`` is an UnreadableError if a file has a name that no segment can have. Raise OSError
+    if the directory cannot be listed.
     """
-    topic, number, state = _name_without_links(directory, name)
     listing = list_directory(directory)
+    topic, number, state = _name_without_links(directory, name)
     segments = _order_segments(
-        Segment(path, topic, number, base, size, file_state if state == "live" else state)
-        for base, file_state, path, size in listing.files
+        Segment(
+            *(file.path, topic, number, file.base_offset, file.size),
+            file.state if state == "live" else state,
+            problem=file.problem,
+        )
+        for file in listing.files
     )
     error = None
-    if listing.too_large:
-        error = UnreadableError(OFFSET_TOO_LARGE, Where(file=os.fspath(listing.too_large[0])))
+    if listing.misnamed:
+        first, more = listing.misnamed[0], len(listing.misnamed) - 1
+        reason = first.reason + (f"; {more} more files have such names" if more else "")
+        error = UnreadableError(reason, Where(file=os.fspath(first.path)))
     # If there are no segments, the search for log directories continues below this directory.
     nested = _skip_nested_segments(listing.directories) if segments else ()
     skipped = tuple(replace(one, topic=topic) for one in (*listing.skipped_paths, *nested))
@@ -509,13 +517,15 @@ class _Search:
         empty: list[Partition] = []
         for child in list_children(directory):
             child_name = parse_partition_name(child)
-            if not is_directory(child):
-                is_marked |= child.name == META
-                if child_name is not None and (kind := kind_of(child)) is not None:
-                    out.skipped_paths.append(SkippedPath(child, kind, child_name.topic))
-            elif child_name is None:
-                if child.name not in BROKER_FILE_NAMES and child.name != TIERED_STORAGE_DIRECTORY:
+            is_listed = is_directory(child)
+            is_marked |= child.name == META and not is_listed
+            if child_name is None:
+                is_known = child.name in (*BROKER_FILE_NAMES, TIERED_STORAGE_DIRECTORY)
+                if is_listed and not is_known:
                     others.append(child)
+            elif not is_listed and not is_unreachable(child):
+                if (kind := kind_of(child)) is not None:
+                    out.skipped_paths.append(SkippedPath(child, kind, child_name.topic))
             elif child_name.state == "remote":
                 out.tiers.append((child, child_name))
             else:

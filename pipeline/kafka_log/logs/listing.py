@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka_log.logs.names import (
+    NOT_A_SEGMENT_NAME,
+    OFFSET_TOO_LARGE,
     TIERED_STORAGE_DIRECTORY,
     State,
     parse_live_partition_name,
@@ -16,10 +18,10 @@ from kafka_log.logs.names import (
 )
 from kafka_log.logs.partitions import SkippedPath
 from kafka_log.segment.ranges import MAX_OFFSET
-from kafka_log.segment.regular_files import kind_of
+from kafka_log.segment.regular_files import explain_missing, kind_of
 
-SegmentFile = tuple[int, State, Path, int]
-"""Base offset, state, path and size of a file that has batches."""
+_UNKNOWN_SIZE = 1
+"""Size of a path that cannot be read as a file: readers do not take it for an empty segment, but report why it cannot be opened."""
 
 _ENDING = ".log"
 
@@ -33,26 +35,46 @@ def list_children(path: Path) -> list[Path]:
     return [child for one in parents for child in sorted(one.iterdir(), key=lambda c: c.name)]
 
 
+class SegmentFile(NamedTuple):
+    """A path with the name of a segment or a metadata snapshot.
+
+    Attributes:
+        base_offset: Base offset in the name.
+        state: State in the name.
+        path: The path.
+        size: Size in bytes; 1 if there is a ``problem``.
+        problem: Why it cannot be read as a file, such as ``this is a dangling link``. None for a file.
+    """
+
+    base_offset: int
+    state: State
+    path: Path
+    size: int
+    problem: str | None = None
+
+
 class Listing(NamedTuple):
     """Contents of a partition directory.
 
     Attributes:
-        files: Segments and metadata snapshots, lowest base offset first.
-        too_large: Files whose names have a number that exceeds the largest offset.
-        skipped_paths: Paths with the ending of a segment that are no segments, with reasons.
+        files: Segments and metadata snapshots, lowest base offset first, also those that cannot be read.
+        misnamed: Files with the ending of a segment whose names no segment can have, with reasons.
+        skipped_paths: Other paths with that ending that are no files, with reasons.
         directories: Directories that are not hidden.
     """
 
     files: list[SegmentFile]
-    too_large: list[Path]
+    misnamed: list[SkippedPath]
     skipped_paths: list[SkippedPath]
     directories: list[Path]
 
 
 def list_directory(directory: Path) -> Listing:
-    """Return the segments, impossible names, skipped paths and subdirectories of a directory, each
-    sorted. Leave out hidden directories, files without the ending ``.log`` that are no segments,
-    and files that a broker deletes meanwhile. Raise OSError if the directory cannot be listed.
+    """Return the segments, misnamed files, skipped paths and subdirectories of a directory, each
+    sorted. A path with the name of a segment is one, whatever lies there. Leave out hidden
+    directories, files without the ending ``.log`` that are no segments, and files that a broker
+    deletes meanwhile. Raise OSError if the directory cannot be listed; FileNotFoundError only if
+    nothing lies there.
     """
     found = Listing([], [], [], [])
     with _open_listing(directory) as entries:
@@ -62,32 +84,40 @@ def list_directory(directory: Path) -> Listing:
                 if not child.name.startswith(".") and is_directory(child):
                     found.directories.append(directory / child.name)
                 continue
-            path = directory / child.name
+            path, size, kind, problem = directory / child.name, _UNKNOWN_SIZE, None, None
             try:
-                if not child.is_file():
-                    reason = kind_of(path)
-                elif name is None:
-                    reason = "its name is not that of a segment (20 digits and .log)"
-                elif name[0] > MAX_OFFSET:
-                    found.too_large.append(path)
-                    continue
-                else:
-                    found.files.append((*name, path, child.stat().st_size))
-                    continue
+                if child.is_file():
+                    size = child.stat().st_size
+                elif (kind := kind_of(path)) is None:
+                    continue  # it is gone
             except FileNotFoundError:
                 continue
-            except OSError:  # of what a link leads to
-                reason = kind_of(path)
-            if reason is not None:
-                found.skipped_paths.append(SkippedPath(path, reason))
-    skipped = sorted(found.skipped_paths, key=lambda one: one.path)
-    return Listing(sorted(found.files), sorted(found.too_large), skipped, sorted(found.directories))
+            except OSError as error:
+                kind, problem = kind_of(path), error.strerror
+            if name is not None and name[0] <= MAX_OFFSET:
+                problem = problem if kind is None else f"this is {kind}"
+                found.files.append(SegmentFile(*name, path, size, problem))
+            elif kind is not None:
+                found.skipped_paths.append(SkippedPath(path, kind))
+            else:
+                reason = NOT_A_SEGMENT_NAME if name is None else OFFSET_TOO_LARGE
+                found.misnamed.append(SkippedPath(path, reason))
+    for paths in (found.misnamed, found.skipped_paths):
+        paths.sort(key=lambda one: one.path)
+    return Listing(
+        sorted(found.files), found.misnamed, found.skipped_paths, sorted(found.directories)
+    )
 
 
 def _open_listing(directory: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
-    """Return a context manager with the entries of a directory. Raise OSError if it cannot be listed."""
+    """Return a context manager with the entries of a directory. Raise OSError if it cannot be
+    listed, FileNotFoundError only if nothing lies there.
+    """
     scandir = getattr(directory, "scandir", None)  # of a store: there are sizes in its listing
-    return os.scandir(directory) if scandir is None else scandir()
+    try:
+        return os.scandir(directory) if scandir is None else scandir()
+    except FileNotFoundError as error:
+        raise explain_missing(error, directory) from None
 
 
 def list_segment_files(directory: Path) -> list[SegmentFile]:
@@ -108,7 +138,7 @@ def is_directory(path: Path | os.DirEntry[str]) -> bool:
 def list_base_offsets(directory: Path) -> tuple[int, ...]:
     """Return the base offsets of the live segments in a directory, in ascending order. Raise OSError if it cannot be listed."""
     found = list_segment_files(directory)
-    return tuple(base for base, state, _, _ in found if state == "live")
+    return tuple(file.base_offset for file in found if file.state == "live")
 
 
 def list_partition_names(directory: Path) -> frozenset[tuple[bytes, int]]:

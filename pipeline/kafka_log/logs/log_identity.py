@@ -11,7 +11,7 @@ from uuid import UUID
 from kafka_log.logs.broker_files import get_node_id, read_meta_properties, read_topic_id
 from kafka_log.logs.log_start import candidate_log_directories
 from kafka_log.logs.partitions import Partition, Segment
-from kafka_log.segment.places import is_url
+from kafka_log.segment.places import is_url, resolve_links
 from kafka_log.segment.regular_files import open_regular
 
 _SAMPLE = 4096
@@ -37,8 +37,8 @@ def identify_log(partition: Partition) -> dict[str, Any]:
 
 
 def resolve_directory(directory: Path) -> str:
-    """Return the absolute path of a directory without symbolic links. A URL is returned unchanged."""
-    return os.fspath(directory if is_url(directory) else directory.resolve())
+    """Return the absolute path of a directory without symbolic links as text. A URL is returned unchanged."""
+    return os.fspath(resolve_links(directory))
 
 
 def _read_disk_ids(directory: Path) -> dict[str, Any]:

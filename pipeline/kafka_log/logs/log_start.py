@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from kafka_log.logs.names import LOG_START, State
-from kafka_log.segment.places import is_url
+from kafka_log.segment.places import is_url, resolve_links
 
 if TYPE_CHECKING:
     from kafka_log.logs.partitions import Segment
@@ -86,7 +86,7 @@ def candidate_log_directories(directory: Path) -> list[Path]:
         return [directory.parent]
     out = [Path(os.path.abspath(directory)).parent]  # noqa: PTH100 (no links are followed)
     if directory.is_symlink():
-        out.append(directory.resolve().parent)
+        out.append(resolve_links(directory).parent)
     return out
 
 

@@ -145,6 +145,7 @@ def _states(word: object) -> Iterable[State]:
 
 
 OFFSET_TOO_LARGE = "the number in its name exceeds the largest offset: no broker starts with it"
+NOT_A_SEGMENT_NAME = "its name is not that of a segment (20 digits and .log): no broker reads it; to read it, pass its path"
 
 BROKER_FILE_KINDS = {
     ".index": "an offset index",

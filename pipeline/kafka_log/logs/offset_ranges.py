@@ -31,8 +31,7 @@ def within_offsets(
 
     Names alone decide about files in a store, where each header would be a request, and about files whose headers cannot be read.
     """
-    names = (other.base_offset if other.has_canonical_name else None for other in segments[1:])
-    ends = [*names, None]
+    ends = _next_names(segments)
 
     @cache
     def is_right(i: int) -> bool:
@@ -45,6 +44,26 @@ def within_offsets(
         or _may_hold((segment.base_offset, end), offsets, only)
         or not (is_right(i) and is_right(i + 1))
     ]
+
+
+def lie_within_names(segments: Sequence[Segment]) -> bool:
+    """Return whether the first and the last batch of each segment lie between its name and the next
+    one. Segments without a canonical name, without batches, in a store or whose headers cannot be
+    read are passed over.
+    """
+    return all(
+        _lies_within(segment, end)
+        for segment, end in zip(segments, _next_names(segments), strict=True)
+        if segment.has_canonical_name
+    )
+
+
+def _next_names(segments: Sequence[Segment]) -> list[int | None]:
+    """Return, for each segment, the base offset in the name of the next one; None if that has no
+    canonical name, and for the last segment.
+    """
+    names = (other.base_offset if other.has_canonical_name else None for other in segments[1:])
+    return [*names, None][: len(segments)]
 
 
 def _may_hold(held: Range, offsets: Range, only: frozenset[int] | None) -> bool:

@@ -109,11 +109,12 @@ class Segment:
         topic: Topic of its partition.
         partition: Number of its partition.
         base_offset: Base offset in the file name, 0 if the name has none.
-        size: Size in bytes when the directory was listed.
+        size: Size in bytes when the directory was listed; 1 if there is a ``problem``.
         state: What the segment is to its broker.
         rolled: Whether the broker no longer writes to it, because another segment follows or because of its state.
         offsets: Offset range to read. It is limited if another segment has the other offsets.
         tiered: Whether segments of its partition in tiered storage are read too. A broker may delete it as soon as it is copied.
+        problem: Why the path could not be read as a file when the directory was listed, such as ``this is a dangling link``. None for a file.
     """
 
     path: Path
@@ -125,6 +126,7 @@ class Segment:
     rolled: bool = False
     offsets: Range = EVERYTHING
     tiered: bool = False
+    problem: str | None = None
 
     @property
     def tail(self) -> Tail:
@@ -153,8 +155,8 @@ class Partition:
         directory: Path of the directory.
         segments: Segments by base offset.
         state: State of the directory.
-        error: Why the directory cannot be read, or which file has an impossible offset. None if it can be read.
-        skipped_paths: Paths in the directory that have the name of a segment but are no segment.
+        error: Why the directory cannot be read, or which file in it has a name that no segment can have. None if it can be read.
+        skipped_paths: Paths in the directory that are named like segments but are none.
     """
 
     topic: str

@@ -73,8 +73,8 @@ def _raise_if_removed(segment: Segment) -> bool:
 def explain_removal(segment: Segment) -> str | None:
     """Return why the removal of a segment loses no record of the log: it was marked for deletion,
     was a cleaner's output, or retention moved the log's start beyond it. Return None if nothing
-    explains it, also if the directory cannot be listed or the partition has segments in tiered
-    storage.
+    explains it, also if its path is still listed, the directory cannot be listed, or the partition
+    has segments in tiered storage.
     """
     if segment.state in ("deleted", "delete"):
         return "it was marked for deletion"
@@ -87,8 +87,7 @@ def explain_removal(segment: Segment) -> str | None:
     except OSError:
         return None
     # Segments in tiered storage have the state of their directory.
-    live = [base for base, state, path, _ in found if state in LOG_STATES and path != segment.path]
-    start = min(live, default=0)
+    start = min((file.base_offset for file in found if file.state in LOG_STATES), default=0)
     if start <= segment.base_offset:
         return None
     return (

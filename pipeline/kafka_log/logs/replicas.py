@@ -12,6 +12,7 @@ from kafka_log.logs.names import State, parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.offsets_of_files import offsets_of
+from kafka_log.segment.places import resolve_links
 from kafka_log.segment.ranges import MAX_OFFSET
 
 Replicas = Literal["error", "newest", "keep"]
@@ -238,7 +239,9 @@ def find_duplicate(partitions: Iterable[Partition]) -> tuple[Partition, Partitio
 
 def _keep_named(partitions: Iterable[Partition]) -> list[Partition]:
     """Return the partitions whose directory is named like a live partition."""
-    return [p for p in partitions if parse_live_partition_name(p.directory.resolve()) is not None]
+    return [
+        p for p in partitions if parse_live_partition_name(resolve_links(p.directory)) is not None
+    ]
 
 
 def _get_rank(segments: Sequence[Segment]) -> tuple[int, int]:

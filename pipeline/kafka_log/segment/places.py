@@ -98,3 +98,10 @@ def place_of(
             raise
         raise ModuleNotFoundError(advice, name=error.name) from None
     return cast(Path, RemotePath(text, storage_options))
+
+
+def resolve_links(path: Path) -> Path:
+    """Return the absolute path of a file or directory without symbolic links; of a link that leads
+    nowhere, as far as it leads. Return a URL unchanged.
+    """
+    return path if is_url(path) else Path(os.path.realpath(path))

@@ -39,14 +39,38 @@ def kind_of(path: Path) -> str | None:
     return None if stat.S_ISREG(found.st_mode) else _name(found.st_mode)
 
 
+def is_unreachable(path: Path) -> bool:
+    """Return whether something lies at a path, but the system cannot tell what: a link that leads
+    nowhere, or a path in a directory without permission. Return False if nothing lies there.
+    """
+    if is_url(path):
+        return False
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return path.is_symlink()
+    except OSError:
+        return True
+    return False
+
+
+def explain_missing(error: FileNotFoundError, path: Path) -> OSError:
+    """Return ``error``, or an OSError that is no FileNotFoundError if a dangling link lies at
+    ``path``: a broker that removes a file leaves no link.
+    """
+    if not path.is_symlink():
+        return error
+    return OSError(errno.EINVAL, "this is a dangling link", os.fspath(path))
+
+
 @overload
 def open_regular(path: Path, buffering: Literal[0] = 0) -> FileIO: ...
 @overload
 def open_regular(path: Path, buffering: Literal[-1]) -> BinaryIO: ...
 def open_regular(path: Path, buffering: int = 0) -> Any:
     """Open a file for reading, by default unbuffered, and return it. Raise OSError, without
-    blocking, if the path is a directory, FIFO, socket or device, does not exist, or may not be
-    read.
+    blocking, if the path is a directory, FIFO, socket, device or dangling link, or may not be read;
+    FileNotFoundError only if nothing lies there.
     """
     if is_url(path):
         return path.open("rb", buffering=buffering)
@@ -55,9 +79,13 @@ def open_regular(path: Path, buffering: int = 0) -> Any:
 
 def _open_descriptor(name: str, flags: int) -> int:
     """Open a file without blocking, and return its descriptor, also for a directory, which Python
-    refuses later. Raise OSError for a FIFO, a socket or a device, and if the system cannot open it.
+    refuses later. Raise OSError for a FIFO, a socket, a device or a dangling link, and if the
+    system cannot open it.
     """
-    number = os.open(name, flags | _AT_ONCE)
+    try:
+        number = os.open(name, flags | _AT_ONCE)
+    except FileNotFoundError as error:
+        raise explain_missing(error, Path(name)) from None
     mode = os.fstat(number).st_mode
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # Python refuses directories
         return number

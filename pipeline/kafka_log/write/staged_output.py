@@ -17,6 +17,7 @@ from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.names import LOG_START, parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.logs.replicas import read_log_end
+from kafka_log.segment.places import resolve_links
 from kafka_log.write.manifest import Manifest
 from kafka_log.write.output_files import OutputFile, open_output, sync
 from kafka_log.write.output_lock import OUTPUT_LOCK, is_staged, staged_path
@@ -313,9 +314,9 @@ def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
     """Raise OutputError if the directory ``out`` is one of the ``inputs`` or lies inside one; for a
     file among them its partition directory counts. A file in no partition directory is not checked.
     """
-    place = out.resolve()
+    place = resolve_links(out)
     for given in inputs:
-        path = given.resolve()
+        path = resolve_links(given)
         if not path.is_dir():
             path = path.parent
             if parse_live_partition_name(path) is None:

@@ -37,14 +37,15 @@ Log = Partition
 
 def find_logs(options: Options) -> list[Log]:
     """Return all logs below the paths, selected or not, one for each topic and partition; none for
-    partitions without segments. Raise OptionError for an invalid path, or one that matches nothing;
-    DirectoryError for a path without logs.
+    partitions without segments. Warn of selected partitions that cannot be read, if the mode
+    accepts damage. Raise OptionError for an invalid path, or one that matches nothing;
+    DirectoryError for a path without logs; OSError for a partition that cannot be read.
     """
-    return [
-        log
-        for partition in find_survey(options).partitions
-        for log in _split_by_partition(partition)
-    ]
+    found = find_survey(options).partitions
+    for partition in found:
+        if partition.error is not None and is_selected(options, partition.key):
+            warnings.warn(f"kafka-log: data is lost: {partition.error}", stacklevel=2)
+    return [log for partition in found for log in _split_by_partition(partition)]
 
 
 def find_survey(options: Options) -> Survey:

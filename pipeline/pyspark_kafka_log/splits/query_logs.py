@@ -13,6 +13,7 @@ from kafka_log import Policy, Segment
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.read.isolation import Known
 from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.segment.regular_files import open_regular
 from pyspark_kafka_log.options import Options
 from pyspark_kafka_log.splits.logs import Log, find_logs
 
@@ -124,7 +125,7 @@ def _ends_in_zeros(segment: Segment) -> bool:
     is empty or cannot be read.
     """
     try:
-        with segment.path.open("rb", buffering=0) as file:
+        with open_regular(segment.path) as file:
             file.seek(max(0, segment.size - ZERO_TAIL_BYTES))
             there = file.read(ZERO_TAIL_BYTES)
     except OSError:

@@ -11,15 +11,20 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from codecgen.runtime.errors import CodecError
 from kafka_log import LogDirectory, read_table, scan
 from kafka_log.cli import main
+from kafka_log.logs import listing
 from kafka_log.logs.discovery import survey
 from kafka_log.logs.names import parse_partition_name
 from kafka_log.logs.partitions import DirectoryError
+from kafka_log.segment.model import Lost
+from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.regular_files import kind_of, open_regular
 from tests.paths import SAMPLES
 from tests.support.batches import batch
@@ -73,32 +78,105 @@ KINDS: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_file_is_named(broker: Path, kind: str) -> None:
+def test_what_is_no_file_is_a_segment_that_cannot_be_read(broker: Path, kind: str) -> None:
     path = broker / "odd-0" / ODD
     KINDS[kind](path)
     assert kind_of(path) == kind
     found = survey(broker)
-    assert [(p.topic, len(p.segments)) for p in found.partitions if p.topic in ("good", "odd")] == [
-        ("good", 1),
-        ("odd", 1),
+    assert found.skipped_paths == []
+    (odd,) = (p for p in found.partitions if p.topic == "odd")
+    assert [(s.path.name, s.problem) for s in odd.segments] == [
+        (FIRST, None),
+        (ODD, f"this is {kind}"),
     ]
-    assert [(one.path, one.reason, one.topic) for one in found.skipped_paths] == [
-        (path, kind, "odd")
-    ]
-    assert LogDirectory(broker).skipped_paths == found.skipped_paths
-    assert LogDirectory(broker, topics="odd").skipped_paths == found.skipped_paths
-    assert LogDirectory(broker, topics="good").skipped_paths == []
-    with pytest.warns(UserWarning, match=f"skipped: .*{ODD} \\({kind}\\)$"):
-        assert read_table(broker / "odd-0", ["offset"])["offset"].to_pylist() == [0, 1, 2]
+    with pytest.raises(UnreadableError) as raised:
+        read_table(broker / "odd-0", ["offset"])
+    assert raised.value.filename == str(path)
+    lost: list[tuple[Path, Lost]] = []
+    kept = scan(
+        broker, ["offset"], topics="odd", policy="salvage", on_lost=lambda *one: lost.append(one)
+    )
+    assert kept.read_all()["offset"].to_pylist() == [0, 1, 2]
+    assert [where for where, _ in lost] == [path]
     with pytest.raises(
         DirectoryError, match="this is " if kind != "a directory" else "no segments"
     ):
         survey(path)
-    rows = LogDirectory(broker).check().to_pylist()
+    rows = LogDirectory(broker, topics="odd").check().to_pylist()
     assert [(r["severity"], Path(r["file"])) for r in rows if r["code"] == "no_segment"] == [
-        ("warning", path)
+        ("error", path)
     ]
     assert all(kind in r["meaning"] for r in rows if r["code"] == "no_segment")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_no_segment_that_retention_removed(broker: Path, kind: str) -> None:
+    """The log goes on after it, as after segments that retention deletes."""
+    (broker / "odd-0" / FIRST).unlink()
+    KINDS[kind](broker / "odd-0" / FIRST)
+    (broker / "odd-0" / ODD).write_bytes(batch(10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UnreadableError, match=FIRST):
+            read_table(broker / "odd-0", ["offset"])
+        with pytest.raises(CodecError, match=FIRST):
+            LogDirectory(broker, topics="odd").producers()
+
+
+def test_a_segment_in_a_state_that_is_not_read(broker: Path) -> None:
+    """A broker deletes it soon; whoever asks for it gets the error."""
+    path = broker / "odd-0" / f"{ODD}.deleted"
+    path.symlink_to("gone")
+    assert read_table(broker / "odd-0", ["offset"]).num_rows == 3
+    with pytest.raises(UnreadableError, match="dangling link"):
+        read_table(broker / "odd-0", ["offset"], include="deleted")
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("verb", [*READING, *WRITING, "diff", "sql", "dump --policy salvage"])
+def test_every_verb_fails_and_names_it(
+    tmp_path: Path, verb: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """The only answer of each verb that comes from the segment."""
+    logs = tmp_path / "logs"
+    names = {"groups": "__consumer_offsets-0", "metadata": "__cluster_metadata-0"}
+    command, *more = verb.split()
+    place = logs / names.get(command, "odd-0")
+    place.mkdir(parents=True)
+    path = place / FIRST
+    path.symlink_to("gone")
+    if verb in WRITING:
+        more += ["--out", str(tmp_path / "out")]
+    if command == "sql":
+        more += ["select * from records"]
+    if command == "diff":
+        more += [str(shutil.copytree(logs, tmp_path / "other", symlinks=True))]
+    assert main([command, str(logs), *more]) == 1
+    out, err = capfdbinary.readouterr()
+    assert b"a dangling link" in out + err
+    assert FIRST.encode() in out + err
+
+
+def test_a_directory_that_lists_names_alone(broker: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the permission to search a directory, the system lists names and nothing else."""
+    refused = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    class Entry:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def is_file(self) -> bool:
+            return True
+
+        def is_dir(self) -> bool:
+            return False
+
+        def stat(self) -> os.stat_result:
+            raise refused
+
+    monkeypatch.setattr(listing, "_open_listing", lambda _: nullcontext([Entry(FIRST)]))
+    (found,) = listing.list_segment_files(broker / "odd-0")
+    assert (found.base_offset, found.problem) == (0, "Permission denied")
 
 
 def test_what_is_a_file_is_not(broker: Path) -> None:
@@ -117,7 +195,7 @@ def test_what_is_a_file_is_not(broker: Path) -> None:
 def test_every_verb_says_it_in_one_line(
     broker: Path, tmp_path: Path, verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    os.mkfifo(broker / "odd-0" / ODD)
+    os.mkfifo(broker / "odd-0" / "x.log")
     (broker / "lost+found").mkdir()
     (broker / "lost+found" / FIRST).write_bytes(batch(0))
     command, *more = verb.split()
@@ -127,7 +205,7 @@ def test_every_verb_says_it_in_one_line(
     (said,) = [
         line for line in capsys.readouterr().err.splitlines() if "kafka-log: skipped" in line
     ]
-    assert f"{broker / 'odd-0' / ODD} (a FIFO)" in said
+    assert f"{broker / 'odd-0' / 'x.log'} (a FIFO)" in said
     assert f"{broker / 'lost+found'} (it has segments, but its name is not topic-partition)" in said
     assert said.endswith("to read a directory or file with another name, pass its path")
 
@@ -136,7 +214,7 @@ def test_diff_says_it_of_both_sides(broker: Path, tmp_path: Path, capsys: pytest
     other = tmp_path / "other"
     shutil.copytree(broker, other)
     for side in (broker, other):
-        os.mkfifo(side / "odd-0" / ODD)
+        os.mkfifo(side / "odd-0" / "x.log")
     assert main(["diff", str(broker), str(other)]) == 0
     said = [line for line in capsys.readouterr().err.splitlines() if "kafka-log: skipped" in line]
     assert [str(side) in line for side, line in zip((broker, other), said, strict=True)] == [
@@ -284,11 +362,19 @@ def test_a_fifo_is_not_waited_for(fifo: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_links_that_have_the_name_of_a_partition(broker: Path) -> None:
-    (broker / "gone-0").symlink_to("/nowhere/at/all")
+    (broker / "gone-3").symlink_to("/nowhere/at/all")
     (broker / "round-0").symlink_to("round-0")
-    found = [(one.path.name, one.reason, one.topic) for one in survey(broker).skipped_paths]
-    loops = f"a link that leads nowhere: {os.strerror(errno.ELOOP)}"
-    assert found == [("gone-0", "a dangling link", "gone"), ("round-0", loops, "round")]
+    found = survey(broker, unreadable_raises=False)
+    assert found.skipped_paths == []
+    reasons = {p.key: p.error.reason for p in found.partitions if p.error is not None}
+    assert reasons == {
+        ("gone", 3): "this is a dangling link: it cannot be read",
+        ("round", 0): f"{os.strerror(errno.ELOOP)}: it cannot be read",
+    }
+    with pytest.raises(OSError, match="gone-3") as raised:
+        survey(broker)
+    assert not isinstance(raised.value, FileNotFoundError)
+    assert main(["ls", str(broker)]) == 1
 
 
 def test_where_there_is_nothing_else_the_error_says_it(tmp_path: Path) -> None:
@@ -300,11 +386,36 @@ def test_where_there_is_nothing_else_the_error_says_it(tmp_path: Path) -> None:
         survey(tmp_path)
 
 
-def test_logs_by_other_names(broker: Path) -> None:
-    """A broker takes whatever ends so for a segment, or does not start."""
-    (broker / "odd-0" / "5.log").write_bytes(batch(5))
-    (one,) = survey(broker).skipped_paths
-    assert (one.path.name, one.reason) == (
-        "5.log",
-        "its name is not that of a segment (20 digits and .log)",
-    )
+@pytest.mark.parametrize("name", ["5.log", "0.log", f"{5:021d}.log", "copy.log", ".log"])
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_logs_by_other_names(
+    broker: Path, tmp_path: Path, name: str, is_alone: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A broker opens the file of 20 digits in its place, or does not start."""
+    odd = broker / "odd-0"
+    (odd / name).write_bytes(batch(5))
+    if is_alone:
+        (odd / FIRST).unlink()
+    (found,) = (p for p in survey(broker, unreadable_raises=False).partitions if p.topic == "odd")
+    assert found.error is not None
+    assert (found.error.filename, len(found.segments)) == (str(odd / name), not is_alone)
+    with pytest.raises(UnreadableError, match="20 digits"):
+        survey(odd)
+    for verb in (
+        ["dump"],
+        ["ls"],
+        ["stat"],
+        ["check"],
+        ["salvage", "--out", str(tmp_path / "out")],
+    ):
+        assert main([verb[0], str(odd), *verb[1:]]) == 1
+        shown = capsys.readouterr()
+        assert name in shown.out + shown.err
+    written = [path.stat().st_size for path in (tmp_path / "out").glob("odd-0/*.log")]
+    assert written == ([] if is_alone else [len(batch(0))])
+    (row,) = (r for r in LogDirectory(odd).check().to_pylist() if r["code"] == "segment_name")
+    opened = name.startswith(("5", "0"))
+    assert Path(row["file"]) == odd / name
+    assert (f"{int(name[:-4]):020d}.log" if opened else "No broker starts") in row["meaning"]
+    # Its own path reads it.
+    assert read_table(odd / name, ["offset"])["offset"].to_pylist() == [5, 6, 7]

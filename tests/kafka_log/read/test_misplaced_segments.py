@@ -184,3 +184,30 @@ def test_segments_that_names_and_headers_exclude_are_left_out() -> None:
         0,
         84,
     ]
+
+
+@NAMES
+@pytest.mark.parametrize("indexes", [True, False])
+def test_diff_finds_all_records(name: str, indexes: bool, tmp_path: Path) -> None:
+    """Of two replicas with the same batches, neither lacks a record."""
+    directory = misplaced_log(tmp_path, name, indexes=indexes)
+    whole = SAMPLES / "kafka-4.x" / directory.name
+    expected = LogDirectory(whole).diff(whole).to_pylist()
+    texts = {"verdict", "findings", "meaning", "remedy", "directory_a", "directory_b"}
+    for one, other in ((directory, whole), (whole, directory), (directory, directory)):
+        rows = LogDirectory(one).diff(other).to_pylist()
+        assert {row["verdict"] for row in rows} <= {"same", "segments"}
+        assert [{k: v for k, v in row.items() if k not in texts} for row in rows] == [
+            {k: v for k, v in row.items() if k not in texts} for row in expected
+        ]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_diff_finds_what_a_misplaced_log_lacks(swapped: bool, tmp_path: Path) -> None:
+    directory = misplaced_log(tmp_path, "first two exchanged")
+    (directory / f"{84:020d}.log").unlink()
+    whole = SAMPLES / "kafka-4.x" / directory.name
+    one, other = (whole, directory) if swapped else (directory, whole)
+    (row,) = LogDirectory(one).diff(other).to_pylist()
+    assert row["missing_b" if swapped else "missing_a"] == 42
+    assert row["missing_a" if swapped else "missing_b"] == 0

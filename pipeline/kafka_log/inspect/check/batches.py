@@ -16,6 +16,7 @@ from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import Lost
 from kafka_log.segment.nouns import count_noun
+from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.versions import VERSIONS, are_known, checks_magic, have_field, version_of
 
 MAX_BATCHES = 100
@@ -209,7 +210,7 @@ def find_framed_batches(scanned: ScannedSegment, run: Lost) -> Iterator[tuple[En
     name = str(scanned.segment.path)
     columns = HeaderColumns(("base_offset", "last_offset"), name)
     position = run.start
-    with scanned.segment.path.open("rb") as file:
+    with open_regular(scanned.segment.path, -1) as file:
         for _ in range(MAX_BATCHES):
             entry = _entry_at(file, position, run.end, name)
             if entry is None:
@@ -265,5 +266,5 @@ def _range_is_zero(scanned: ScannedSegment, start: int, end: int) -> bool:
     """Return whether the bytes of the segment from ``start`` to before ``end`` are all 0. Raise
     OSError if the file cannot be read.
     """
-    with scanned.segment.path.open("rb") as file:
+    with open_regular(scanned.segment.path, -1) as file:
         return is_zeros(file, start, end)

@@ -324,18 +324,19 @@ _KINDS = (
         "segment_name",
         (E,),
         "Segment name that is not an offset",
-        "The name of a segment has 20 digits, but the number is larger than an offset can be. No broker starts"
-        " with the file.",
+        "The name of a segment is its first offset in 20 digits. A broker opens no file whose name is such a number with"
+        " fewer or more digits, and does not start if a file in the partition ends in .log and has any other"
+        " name, or a number larger than an offset can be. Commands report the file as an error and do not read it.",
         "Stop the broker, move the file away and keep it. If it has records (kafka-log dump) that are missing in"
         " the log, move it back under a name of 20 digits that is its first offset, and run kafka-log check again"
         " before you start the broker.",
     ),
     FindingKind(
         "no_segment",
-        (W,),
+        (E,),
         "Segment name of something that is not a file",
-        "A link to nothing, a FIFO, a device or a directory has the name of a segment. Neither a broker nor"
-        " kafka-log reads it.",
+        "A link to nothing, a FIFO, a device or a directory has the name of a segment. A broker starts as if the segment did"
+        " not exist. Commands report it as a segment that cannot be read.",
         "Find out who created it. If it is a link to a disk that is not mounted, mount the disk before you start"
         " the broker: it starts without these records otherwise. If nothing is missing, move it away.",
     ),

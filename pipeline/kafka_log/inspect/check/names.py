@@ -34,10 +34,12 @@ from kafka_log.logs.names import (
     prevents_broker_start,
 )
 from kafka_log.segment.nouns import count_noun
+from kafka_log.segment.places import resolve_links
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.text.values import format_uuid
 
 _OF_SEGMENT = re.compile(r"(?P<base>\d{20})\.(?P<suffix>log|index|timeindex|txnindex|snapshot)\Z")
+_NUMBER = re.compile(r"[+]?[0-9]+\Z")
 _LEFT = re.compile(r".+\.(?P<suffix>deleted|cleaned|swap|part|tmp)\Z")
 _DIRECTORY = re.compile(r".+\.[0-9a-f]{32}-(?P<suffix>delete|stray|future)\Z")
 _OURS = re.compile(r"\.kafka-log-.+\.writing\Z|\..+\.partial\Z")
@@ -74,7 +76,7 @@ class NameCheck(Check):
 
     def check_end(self) -> Iterable[Finding]:
         directory = self.context.partition.directory
-        if not self.context.is_whole or parse_live_partition_name(directory.resolve()) is None:
+        if not self.context.is_whole or parse_live_partition_name(resolve_links(directory)) is None:
             return
         left: dict[str, list[Path]] = {}
         there = sorted(directory.iterdir())
@@ -89,12 +91,10 @@ class NameCheck(Check):
                 yield from self._check_segment_file(
                     path, int(segment["base"]), segment["suffix"], has_segment
                 )
+            elif path.name.endswith(".log") and path.is_file():
+                yield self.context.finding("segment_name", path, _describe_misnamed(path.name))
             elif path.name not in _IN_PARTITION and not METADATA_SNAPSHOT.match(path.name):
                 yield self.context.finding("unknown_file", path, _describe_unknown_file(path))
-        for one in self.context.partition.skipped_paths:
-            if _OF_SEGMENT.match(one.path.name):
-                meaning = f"The path has the name of a segment, but is {one.reason}. Neither a broker nor kafka-log reads it."
-                yield self.context.finding("no_segment", one.path, meaning)
         for suffix, paths in left.items():
             code, why = _FILES[suffix]
             what = f"{count_noun(len(paths), 'file')} with the suffix .{suffix}"
@@ -199,6 +199,19 @@ def _describe_size(size: int, state: str, included: frozenset[State]) -> str:
     if state in included or state not in get_args(State):
         return what
     return f"{what}, not checked: add --include {state} to check"
+
+
+def _describe_misnamed(name: str) -> str:
+    """Return the sentences about a file that ends in .log and has no name of a segment. A broker
+    takes the number before the first dot for a base offset, and opens the file of 20 digits.
+    """
+    number = name.partition(".")[0]
+    if not _NUMBER.match(number) or int(number) > MAX_OFFSET:
+        return "The name ends in .log, but does not begin with an offset. No broker starts with the file."
+    return (
+        f"The name is not an offset of 20 digits. A broker opens {int(number):020d}.log in place of this"
+        " file, which it creates empty if it does not exist."
+    )
 
 
 def check_broker_directory(directory: Path, included: frozenset[State]) -> Iterator[Finding]:

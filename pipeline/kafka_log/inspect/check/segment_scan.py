@@ -18,6 +18,7 @@ from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, Lost, Policy, Problem
 from kafka_log.segment.placement import find_ascending, find_outside_segment
 from kafka_log.segment.reader import SegmentReader
+from kafka_log.segment.regular_files import open_regular
 
 LEAST, LATEST = "least_timestamp", "timestamp_bound"
 RULES = "rules"
@@ -197,7 +198,7 @@ def find_tail_kind(segment: Segment, run: Lost, may_grow: bool) -> str | None:
     zeros up to the end of the range is torn too. Raise OSError if the file cannot be opened or
     read.
     """
-    with segment.path.open("rb") as file:
+    with open_regular(segment.path, -1) as file:
         if is_zeros(file, run.start, run.end):
             return "zero_tail"
         file.seek(run.start)

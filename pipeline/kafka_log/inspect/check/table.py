@@ -7,6 +7,7 @@ an error or a warning is read again, and only the findings of both passes count.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -52,13 +53,14 @@ from kafka_log.segment.header_columns import UNBOUNDED
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.places import place_of
 from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.segment.regular_files import kind_of
 
 __all__ = ["CHECKS", "FINDINGS", "Finding", "check_partitions", "check_table"]
 
 EVERY = Selection()
 
-_GONE, _IO_ERROR = "file_gone", "io_error"
-_UNREAD = (_GONE, _IO_ERROR)
+_GONE, _IO_ERROR, _NO_SEGMENT = "file_gone", "io_error", "no_segment"
+_UNREAD = (_GONE, _IO_ERROR, _NO_SEGMENT)
 """Findings about files that could not be read."""
 
 CHECKS: Mapping[str, type[Check]] = {
@@ -160,8 +162,9 @@ def check_partitions(
         [segment for part in parts for segment in part.segments], following
     )
     for partition in parts:
-        if partition.error is not None and not partition.segments:
-            yield _io_error(partition.directory, partition.error, *partition.key)
+        error = partition.error
+        if error is not None and error.filename == os.fspath(partition.directory):
+            yield _io_error(partition.directory, error, *partition.key)
             continue
         broker = brokers[parents[partition.directory]]
         yield from _check_partition(partition, *broker, included, pieces, reading, wanted)
@@ -258,14 +261,15 @@ def _check_segment(
 ) -> Iterator[Finding]:
     """Yield the findings of ``checks`` about one segment that ``wanted`` selects, and report the
     number of selected batches to ``reading.judged``. If the file cannot be read (OSError), yield
-    only an ``io_error`` finding, or ``file_gone`` if it is missing, and let the checks skip the
-    segment. An OSError inside a check becomes such a finding too, after its others.
+    only an ``io_error`` finding, ``file_gone`` if it is missing, or ``no_segment`` if the path is
+    no file, and let the checks skip the segment. An OSError inside a check becomes such a finding
+    too, after its others.
     """
     key = segment.topic, segment.partition
     try:
         scanned = scan_segment(segment, next_base, pieces, reading)
     except OSError as error:
-        yield _io_error(segment.path, error, *key)
+        yield _unread_segment(segment, error)
         for check in checks:
             check.skip_segment(segment)
         return
@@ -345,6 +349,18 @@ def _io_error(
     if isinstance(error, FileNotFoundError):
         code, meaning = _GONE, "The file existed when the check began, and is gone now."
     return make_finding(code, path, meaning, topic=topic, partition=partition)
+
+
+def _unread_segment(segment: Segment, error: OSError) -> Finding:
+    """Return the finding about a segment that could not be read: the error ``no_segment`` if the
+    path is no file, such as a dangling link, else as :func:`_io_error`.
+    """
+    key = segment.topic, segment.partition
+    kind = kind_of(segment.path)
+    if kind is None:
+        return _io_error(segment.path, error, *key)
+    meaning = f"The path has the name of a segment, but is {kind}. A broker starts as if the segment did not exist."
+    return make_finding(_NO_SEGMENT, segment.path, meaning, topic=key[0], partition=key[1])
 
 
 def is_selected(finding: Finding, wanted: Selection) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from kafka_log.logs.incomplete_tails import find_incomplete_tail
 from kafka_log.logs.names import STATES
+from kafka_log.logs.offset_ranges import lie_within_names
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import Block
@@ -72,7 +73,9 @@ class Damage:
 
 
 class Side:
-    """Valid batches of a partition: those with a valid checksum and ascending offsets.
+    """Valid batches of a partition: those with a valid checksum and ascending offsets. If batches do
+    not lie where the names of segments say, the first :meth:`load` reads all headers and orders them
+    by offset.
 
     :meth:`load` appends to ``headers``, and :meth:`drop` removes compared batches. Damage is in
     ``damage`` before the batch after it is in ``headers``.
@@ -87,6 +90,7 @@ class Side:
         self.next_offset: int | None = None
         self.epochs: list[tuple[int, int]] = []
         """Leader epochs and the first offset of each, as batches say."""
+        self._has_right_names = lie_within_names(self.segments)
         self._parts = self._read(advance)
 
     @property
@@ -96,7 +100,7 @@ class Side:
         """
         named = (
             self.segments[0].base_offset
-            if self.segments and self.segments[0].has_offset_in_name
+            if self._has_right_names and self.segments and self.segments[0].has_offset_in_name
             else None
         )
         return named if named is not None else self._first
@@ -108,7 +112,7 @@ class Side:
         """Return the end offset (excluded) of what was read so far; when all is read, at least the
         base offset in the name of the last segment. None if nothing is known.
         """
-        last = self.segments[-1] if self.segments else None
+        last = self.segments[-1] if self.segments and self._has_right_names else None
         named = (
             last.base_offset if self.done and last is not None and last.has_offset_in_name else None
         )
@@ -147,13 +151,38 @@ class Side:
         return out
 
     def _read(self, advance: Advance) -> Iterator[Any]:
+        """Yield arrays of the headers of valid batches in the order of their offsets, none empty."""
+        parts = self._read_segments(advance)
+        if self._has_right_names:
+            yield from parts
+        elif (found := [*parts]) and len(rows := self._order_by_offset(np.concatenate(found))):
+            yield rows
+
+    def _order_by_offset(self, rows: Any) -> Any:
+        """Return the batches of all segments by offset, copies once. Append batches that overlap
+        others to ``damage``. Update the next offset and the leader epochs.
+        """
+        rows = rows[np.argsort(rows["first"], kind="stable")]
+        names = ("first", "last", "size", "crc")
+        copies = np.logical_and.reduce([rows[name][1:] == rows[name][:-1] for name in names])
+        rows = rows[np.concatenate([[True], ~copies])]
+        good = _ascending_mask(rows, None, None)
+        kept = np.flatnonzero(good)
+        for row in rows[~good]:
+            segment, start = self.segments[int(row["segment"])], int(row["position"])
+            low, high = int(row["first"]) - 1, int(row["last"]) + 1
+            self._note(segment, start, start + int(row["size"]), low, high, _OUT_OF_ORDER)
+        return self._take(rows[kept])
+
+    def _read_segments(self, advance: Advance) -> Iterator[Any]:
         """Yield arrays of the headers of valid batches, none empty, segment by segment, and report
         their bytes to ``advance``. Append damaged ranges, misplaced batches and segments that
         cannot be read to ``damage``.
         """
         bounds = [s.base_offset if s.has_offset_in_name else None for s in self.segments[1:]]
         for number, segment in enumerate(self.segments):
-            bound = bounds[number] if number < len(bounds) else None
+            is_bound = self._has_right_names and number < len(bounds)
+            bound = bounds[number] if is_bound else None
             known = len(self.damage)
             at = 0
             reader = BlockReader(
@@ -169,7 +198,11 @@ class Side:
                     rows = _header_rows(part, number)
                     if not len(rows):
                         continue
-                    found = self._drop_misplaced(segment, rows, at, bound)
+                    found = rows
+                    if self._has_right_names:
+                        found = self._drop_misplaced(segment, rows, at, bound)
+                    else:
+                        self._note_gaps(segment, rows, at)
                     stop = int(rows["position"][-1] + rows["size"][-1])
                     advance(stop - at)
                     at = stop
@@ -197,7 +230,20 @@ class Side:
             if not good[i]:
                 start = int(rows["position"][i])
                 self._note(segment, start, start + int(rows["size"][i]), low, high, _OUT_OF_ORDER)
-        found = rows[kept]
+        return self._take(rows[kept])
+
+    def _note_gaps(self, segment: Segment, rows: Any, at: int) -> None:
+        """Append the gaps between batches from byte ``at`` on to ``damage``; nothing is known about
+        the offsets in them.
+        """
+        ends = np.concatenate([[at], (rows["position"] + rows["size"])[:-1]])
+        for i in np.flatnonzero(rows["position"] > ends).tolist():
+            self._note(segment, int(ends[i]), int(rows["position"][i]), None, None, "")
+
+    def _take(self, found: Any) -> Any:
+        """Return ``found``, the next batches of the log, after updating the first and the next
+        offset and the leader epochs.
+        """
         if len(found):
             if self._first is None:
                 self._first = int(found["first"][0])

@@ -110,12 +110,14 @@ def _print_table(options: argparse.Namespace) -> int:
 
 
 def _find_segment(directory: Path, offset: int | None) -> Path:
-    """Return the segment of a partition directory whose name has the largest base offset not above
-    ``offset``. Raise NoSuchPlace if ``offset`` is None, the directory has not exactly one
-    partition, or every segment begins later; DirectoryError if it holds no log.
+    """Return the segment of a partition directory with a batch that spans ``offset`` by its header;
+    if there is none, the one that should have it by its name. Raise NoSuchPlace if ``offset`` is
+    None, the directory has not exactly one partition, or every segment begins later; DirectoryError
+    if it holds no log; OSError if a segment cannot be read.
     """
-    from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace
+    from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, holds_offset
     from kafka_log.logs.discovery import discover
+    from kafka_log.logs.offset_ranges import within_offsets
 
     if offset is None:
         raise NoSuchPlace(
@@ -126,10 +128,12 @@ def _find_segment(directory: Path, offset: int | None) -> Path:
         raise NoSuchPlace(
             f"{directory} has {len(partitions)} partitions: name the directory of one partition, or a file"
         )
-    before = [s for s in partitions[0].segments if s.has_canonical_name and s.base_offset <= offset]
-    if not before:
+    named = [s for s in partitions[0].segments if s.has_canonical_name]
+    found = within_offsets(named, (offset, offset + 1))
+    if not found:
         raise NoSuchPlace(f"{directory} has no segment that begins at or before offset {offset}")
-    return before[-1].path
+    found.sort(key=lambda s: (s.base_offset > offset, -s.base_offset))
+    return next((s.path for s in found if holds_offset(s.path, offset)), found[0].path)
 
 
 def _read_parts(options: argparse.Namespace) -> Iterator[Part]:

@@ -106,6 +106,16 @@ def hexdump_batches(
             offset = None
 
 
+def holds_offset(path: Path, offset: int) -> bool:
+    """Return whether a batch of a segment spans ``offset`` by its header. Raise OSError if the file
+    cannot be read.
+    """
+    try:
+        return any(True for _ in hexdump_batches(path, offset=offset, records=0))
+    except NoSuchPlace:
+        return False
+
+
 def _find_entries(read: Any, size: int, file: str) -> Iterator[EntryRange]:
     """Yield the byte range of each entry of a file, found by its length; checksums are not
     verified. Damage is yielded as a range with its error, up to the next complete entry or the end
@@ -156,11 +166,10 @@ def _skip_to_offset(
     read: Any, places: Iterator[EntryRange], offset: int, file: str
 ) -> Iterator[EntryRange]:
     """Yield the entries from the batch that spans ``offset`` on; damaged ranges before it are
-    skipped. Raise NoSuchPlace if no batch spans it: the next one begins later, or the file ends
-    before.
+    skipped. Raise NoSuchPlace if no batch of the file spans it.
     """
     columns = HeaderColumns(("base_offset", "last_offset"), file)
-    around = ""
+    around = later = ""
     for place in places:
         head = read(place.start, HEADER_BYTES)
         try:
@@ -175,13 +184,13 @@ def _skip_to_offset(
             around = ""
             continue
         if first is not None and first > offset:
-            raise NoSuchPlace(
-                f"no batch of {file} holds offset {offset}: the next one, at byte {place.start}, begins at {first}{around}"
-            )
+            # The batch may follow all the same, if offsets are out of order.
+            later = later or f": the next one, at byte {place.start}, begins at {first}{around}"
+            continue
         yield place
         yield from places
         return
-    after = around.replace(" before it", "") or "; it ends before"
+    after = later or around.replace(" before it", "") or "; it ends before"
     raise NoSuchPlace(f"no batch of {file} holds offset {offset}{after}")
 
 

@@ -24,7 +24,7 @@ from kafka_log.write.checkpoints import copy_snapshots
 from kafka_log.write.indexes import INTERVAL_BYTES, Rest, UnderstatedBatch, write_indexes
 from kafka_log.write.output_lock import locked_output
 from kafka_log.write.rewrite.conversion import CONVERTED, Converted, Target, write_converted
-from kafka_log.write.rewrite.partition_writer import Advance, list_unread, write_partition
+from kafka_log.write.rewrite.partition_writer import Advance, write_partition
 from kafka_log.write.rewrite.repaired_copy import (
     describe_answer,
     find_segment_repairs,
@@ -136,7 +136,7 @@ def _describe_unread(partition: Partition) -> str | None:
     """
     if partition.segments or partition.error is not None:
         return None
-    found = {state for _, state, _, _ in list_segment_files(partition.directory)}
+    found = {file.state for file in list_segment_files(partition.directory)}
     states = ",".join(state for state in STATES if state in found - {"snapshot"})
     why = "nothing is read: all segments are in excluded states"
     return f"{why}; add --include {states} to read them" if states else None
@@ -281,15 +281,13 @@ def convert(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write partitions in the codec or version of ``target`` below ``out``, and return one report
-    row for each segment. A partition is not written, and gets one row ``refused``, if it has
-    damage, a path with the name of a segment that is no file, or a batch newer than the target
-    version. Raise OutputError or OutputLockedError if ``out`` must not be written to, as inside
-    ``inputs``, or two partitions have the same name; OSError if writing fails.
+    row for each segment. A partition is not written, and gets one row ``refused``, if it has damage
+    or a batch newer than the target version. Raise OutputError or OutputLockedError if ``out`` must
+    not be written to, as inside ``inputs``, or two partitions have the same name; OSError if
+    writing fails.
     """
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[Converted]:
-        for one in list_unread(partition, RewriteSelection()):
-            raise UnreadableError(f"{one.file}: {one.reason}")
         return write_converted(partition, directory, target, told)
 
     options = {"codec": target.codec, "level": target.level, "magic": target.magic}
@@ -326,9 +324,9 @@ def _reindex_partition(
 ) -> list[ReportRow]:
     """Write the indexes and producer snapshots of a partition's segments into ``out``, and return
     report rows. These are ``indexed``, and rows for damage, incomplete tails and understated
-    batches; ``lost`` for a segment without a canonical name, and a path with the name of a segment
-    that is no file. ``interval`` is the number of bytes between index entries. Raise OSError if a
-    file cannot be written; CodecError if an index does not read back right.
+    batches; ``lost`` for a segment without a canonical name. ``interval`` is the number of bytes
+    between index entries. Raise OSError if a file cannot be written; CodecError if an index does
+    not read back right.
     """
     report = RewriteReport()
     named = [s for s in partition.segments if s.has_canonical_name]
@@ -338,7 +336,6 @@ def _reindex_partition(
                 "the file name is not a base offset of 20 digits, so that no index can be rebuilt"
             )
             report.entries.append(ReportRow(_name(segment), "lost", reason=reason))
-    report.entries += list_unread(partition, RewriteSelection())
     understated: dict[Path, list[UnderstatedBatch]] = {}
     rest = write_indexes(
         named,

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from kafka_log.logs.broker_files import read_producer_snapshot
-from kafka_log.logs.names import parse_segment_name
 from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
 from kafka_log.logs.transactions import read_transactions
@@ -75,27 +74,7 @@ def write_partition(
         advance(partition.size - read)
     whose = not wanted.flatten
     segments = finish(partition, out, log.segments, job.epochs, job.last + 1, producers=whose)
-    unread = list_unread(partition, wanted)
-    return [*job.report.rows(), *unread, *open_transactions(segments)]
-
-
-def list_unread(partition: Partition, wanted: RewriteSelection) -> list[ReportRow]:
-    """Return a report row ``lost`` for each path that has the name of a live segment and is no
-    file, such as a link to a disk that is not mounted. Paths whose base offset is at or above the
-    end (excluded) of the selected offsets are left out.
-    """
-    end = wanted.offsets[1]
-    named = ((one, parse_segment_name(one.path.name)) for one in partition.skipped_paths)
-    return [
-        ReportRow(
-            utf8(one.path.name),
-            "lost",
-            first_offset=name[0],
-            reason=f"this has the name of a segment and is {one.reason}",
-        )
-        for one, name in named
-        if name is not None and name[1] == "live" and (end is None or name[0] < end)
-    ]
+    return [*job.report.rows(), *open_transactions(segments)]
 
 
 def _find_uncommitted_by_offset(partition: Partition, out: Path) -> Aborted:

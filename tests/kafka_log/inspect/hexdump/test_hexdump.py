@@ -18,10 +18,12 @@ from codecgen.values import dump, named_codec, reading
 from codecgen.values.reading import Input
 from kafka_log import SegmentReader
 from kafka_log.cli import main
+from kafka_log.inspect.hexdump.command import _find_segment
 from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, Part, hexdump_batches
 from kafka_log.inspect.hexdump.text import format_part
 from tests.paths import SAMPLES, SCHEMAS
 from tests.support.hexdumps import ALL, covered
+from tests.support.misplaced_segments import MISPLACED, misplaced_log
 
 SEGMENTS = sorted(SAMPLES.glob("kafka-*/*/*.log"))
 SEGMENT = SAMPLES / "kafka-2.8" / "codecs-3" / f"{0:020d}.log"
@@ -251,3 +253,19 @@ def test_directories_that_lead_nowhere(
 ) -> None:
     assert main(["hexdump", str(SAMPLES / "kafka-4.x" / path), *more]) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.share(5)
+@pytest.mark.parametrize("name", MISPLACED)
+def test_an_offset_in_a_misplaced_segment(name: str, tmp_path: Path) -> None:
+    """Headers say where an offset is, whatever the names of segments say."""
+    directory = misplaced_log(tmp_path, name)
+    places: dict[int, set[tuple[Path, int]]] = {}
+    for path in directory.glob("*.log"):
+        for batch in SegmentReader(path):
+            for record in batch.records:
+                places.setdefault(record.offset, set()).add((path, batch.position))
+    for offset, expected in list(places.items())[::7]:
+        path = _find_segment(directory, offset)
+        (part,) = found(path, offset=offset, records=0)
+        assert (path, part.streams[0].origin) in expected
