@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.records import RECORDS
@@ -32,6 +33,7 @@ from kafka_log.inspect.dump.decoding import KeyValueDecoder, KeyValueFormats
 from kafka_log.inspect.dump.rows import DEFAULT_COLUMNS, DumpRows, null_missing_timestamps
 from kafka_log.inspect.dump.search import RecordSearch
 from kafka_log.logs.discovery import survey
+from kafka_log.logs.offset_ranges import widest_offsets
 from kafka_log.logs.replicas import read_end_offset
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.following import PartitionFollower
@@ -228,8 +230,8 @@ class _RecordPrinter:
 
     def begin(self, partition: Partition) -> Sequence[str]:
         """Prepare for the rows of a partition, and return the names of the columns of a scan that
-        the output and the filters need, each once. Text gets a heading before these rows if there
-        are several partitions.
+        the output and the filters need, each once, and ``offset`` for ``--last``. Text gets a
+        heading before these rows if there are several partitions.
         """
         is_text = self._text is not None
         if self._text is not None and self._is_headed:
@@ -244,7 +246,8 @@ class _RecordPrinter:
             sparse=self._is_lines,
             text_columns=self._text_columns,
         )
-        return tuple(dict.fromkeys((*self._rows.needed, *self.filter_columns)))
+        of_last = () if self._options.last is None else ("offset",)
+        return tuple(dict.fromkeys((*self._rows.needed, *self.filter_columns, *of_last)))
 
     @property
     def filter_columns(self) -> Sequence[str]:
@@ -412,10 +415,10 @@ def _select_last(
         return printer.filter_reader(rows)
 
     ignored = DamageReporter(lambda line: None, lambda size: None)  # the follower reports it
-    first = next(iter(_read_last(count, partition, selection, read, ignored)), None)
-    if first is None:
+    last = _read_last(count, partition, selection, read, ignored).read_all()
+    if not last.num_rows:
         return selection
-    return selection.but(offsets=(first.column("offset")[0].as_py(), None))
+    return selection.but(offsets=(pc.min(last.column("offset")).as_py(), None))
 
 
 def _read_schemas(options: argparse.Namespace, *, is_quiet: bool = False) -> SchemaRegistry:
@@ -437,35 +440,49 @@ def _read_last(
     read: Callable[[Selection, DamageReporter], pa.RecordBatchReader],
     reporter: DamageReporter,
 ) -> pa.RecordBatchReader:
-    """Return a reader of the last ``count`` rows of a partition that ``selection`` has, or of all if
-    it has fewer. Read the last ``count`` offsets, and 8 times as many until there are enough rows.
+    """Return a reader of the ``count`` rows of a partition with the highest offsets that
+    ``selection`` has, or of all if it has fewer. Read the last ``count`` offsets, and 8 times as
+    many until there are enough rows. ``read`` returns rows with the column ``offset``.
     Only damage in the offsets of the last reading is reported, before this function returns.
     """
-    first = min((segment.base_offset for segment in partition.segments), default=0)
     span = count
     while True:
         selected = selection.but(offsets=(-span, None)).resolve_offsets(partition.segments)
         lines: list[str] = []
         seen = DamageReporter(lines.append, lambda size: None)
-        kept: deque[pa.RecordBatch] = deque()
-        total = 0
         reader = read(selected, seen)
+        kept = reader.schema.empty_table()
+        pending: list[pa.RecordBatch] = []
+        total = 0
         for batch in reader:
-            kept.append(batch)
-            total += batch.num_rows
-            while total - kept[0].num_rows >= count:
-                total -= kept.popleft().num_rows
+            if batch.num_rows:
+                pending.append(batch)
+                total += batch.num_rows
+            if total >= count:
+                kept, pending, total = _keep_last(count, kept, pending), [], 0
+        kept = _keep_last(count, kept, pending)
         begin = selected.offsets[0] or 0
-        if total >= count or begin <= first:
+        if kept.num_rows >= count or all(
+            begin <= widest_offsets(segment, None)[0] for segment in partition.segments
+        ):
             break
         span *= _GROWTH
     for line in lines:
         reporter.say(line)
     reporter.found = max(reporter.found, seen.found)
     reporter.advance(sum(segment.size for segment in partition.segments))
-    if kept and total > count:
-        kept[0] = kept[0].slice(total - count)
-    return pa.RecordBatchReader.from_batches(reader.schema, kept)
+    return kept.to_reader()
+
+
+def _keep_last(count: int, kept: pa.Table, pending: Sequence[pa.RecordBatch]) -> pa.Table:
+    """Return the ``count`` rows with the highest offsets of both, in their order. Of misplaced
+    segments they are not the last rows.
+    """
+    rows = pa.concat_tables([kept, pa.Table.from_batches(pending, kept.schema)])
+    if rows.num_rows <= count:
+        return rows
+    order = np.argsort(rows.column("offset").to_numpy(), kind="stable")
+    return rows.take(np.sort(order[-count:]))
 
 
 def _empty_batch(schema: pa.Schema) -> pa.RecordBatch:

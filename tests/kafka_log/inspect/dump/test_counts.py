@@ -18,6 +18,7 @@ from kafka_log.inspect.dump import records_command
 from kafka_log.read.scanning import scan
 from tests.paths import SAMPLES
 from tests.shares import examples
+from tests.support.batches import batch
 
 NEW = SAMPLES / "kafka-4.x"
 Row = dict[str, Any]
@@ -66,6 +67,20 @@ def test_gaps(tmp_path_factory: pytest.TempPathFactory, offsets: list[int], coun
         patch.setattr(records_command, "binary_stdout", lambda: file)
         assert main(["dump", str(path.parent), "--last", str(count), "--columns", "offset", "--format", "csv"]) == 0  # fmt: skip
     assert out.read_text().split()[1:] == [str(n) for n in offsets[-count:]]
+
+
+@pytest.mark.parametrize("count", [1, 3, 5, 7, 12, 15, 100])
+@pytest.mark.parametrize("columns", ["offset", "value,offset"])
+def test_misplaced_segments(count: int, columns: str, tmp_path: Path, dump: Any) -> None:
+    """The last records are those with the highest offsets, whatever the files are called."""
+    (tmp_path / "t-0").mkdir()
+    for name, firsts in ((20, (90,)), (30, (0, 3, 6)), (40, (93,))):
+        data = b"".join(map(batch, firsts))
+        (tmp_path / "t-0" / f"{name:020d}.log").write_bytes(data)
+    code, rows, _ = dump(tmp_path, "--last", count, "--columns", columns)
+    found = [row["offset"] for row in rows]
+    assert (code, sorted(found)) == (0, [*range(9), *range(90, 96)][-count:])
+    assert list(rows[0]) == columns.split(",")
 
 
 def test_little_is_read(monkeypatch: pytest.MonkeyPatch, dump: Any) -> None:
