@@ -175,7 +175,7 @@ def test_more_oddities_than_the_limit(path: Path) -> None:
     assert len(found.records) == 30
     assert len(found.findings) == 31  # the checksum is wrong too
     (found,) = SegmentReader(path, limits=Limits(findings=10))
-    assert "more than 10 oddities" in str(found.problems[0].error)
+    assert "more than 10 findings" in str(found.problems[0].error)
 
 
 def test_magic_bytes_that_no_version_has(path: Path) -> None:

@@ -30,7 +30,7 @@ def test_next_state_counts_exports_and_keeps_other_partitions() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (TEXT.replace('"version": 1', '"version": 2'), "another version: 2"),
+        (TEXT.replace('"version": 1', '"version": 2'), "has version 2"),
         (TEXT.replace('"number": 3', '"number": "x"'), "cannot be read"),
         (TEXT.replace('"number": 3, ', ""), "cannot be read: 'number'"),
         ("{", "cannot be read"),

@@ -248,7 +248,7 @@ def test_topics_that_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", [True, "5", 1.5])
 def test_numbers_that_are_none(name: str, value: Any, tmp_path: Path) -> None:
     options: Any = {"topic": "t", "codec": "gzip", name: value}
-    with pytest.raises(FormatError, match=f"{name}.*{value!r} is not a number"):
+    with pytest.raises(FormatError, match=f"{name}.*{value!r} is not a whole number"):
         kafka_log.write_log(tmp_path / "out", pa.table({"value": ["x"]}), **options)
 
 
