@@ -376,6 +376,45 @@ class LogDirectory:
         _, opened = self._with_others(other)
         return diff_table(self._pair_with(opened, on_damage), advance)
 
+    def write_unshared(
+        self,
+        other: PathLike | LogDirectory,
+        out: PathLike,
+        *,
+        on_damage: OnDamage | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write the records that the replicas of this log directory have, and those of another one
+        lack or have with other values, into partition directories below ``out`` that a broker loads,
+        and return the report. Nothing is created if there are none. Raise DirectoryError,
+        UnreadableError as :meth:`diff`; OutputError if ``out`` lies inside a path that is read, or
+        holds anything else; OSError if a file cannot be written.
+
+        :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Rows ``kept`` say why records are written. A batch is
+        written whole, with its offsets, if one of its records is. Rows ``lost`` are damage of this side.
+
+        Args:
+            other: The other log directory. A path is opened with the ``include`` and ``replicas`` of this one.
+            out: Output directory, empty or with output of the same call. It must not lie inside the paths that are read.
+            on_damage: As in :meth:`diff`.
+            advance: Called with the number of segment bytes read since the last call.
+
+        Raises:
+            OutputError: If ``out`` lies inside a path that is read, or holds anything else. It is a DirectoryError.
+            DirectoryError: If several directories of a side hold the same partition and ``replicas`` is None.
+            UnreadableError: If the directory of a partition cannot be read and ``on_damage`` is None. It is an OSError.
+            OSError: If a file cannot be written.
+
+        Example:
+            >>> LogDirectory("/mnt/broker-1").write_unshared("/mnt/broker-2", "/mnt/only-1").to_pylist()
+        """
+        from kafka_log.inspect.diff.unshared_batches import write_unshared
+
+        _, opened = self._with_others(other)
+        pairs = self._pair_with(opened, on_damage)
+        paths = [*self._paths, *opened._paths]
+        return write_unshared(pairs, local_path(out), paths, advance)
+
     def _pair_with(
         self, opened: LogDirectory, on_damage: OnDamage | None
     ) -> list[tuple[Partition | None, Partition | None]]:
