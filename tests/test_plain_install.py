@@ -21,6 +21,7 @@ MORE = {
     "coordinator": ["group-classic", str(LOG)],
     "export": [str(LOG), "--out", "exported"],
     "salvage": [str(LOG), "--out", "salvaged"],
+    "merge": [str(LOG), str(LOG), "--out", "merged"],
     "sql": [str(LOG), "select 1 as a"],
 }
 """Arguments of commands that take others than a path."""

@@ -380,20 +380,67 @@ class LogDirectory:
         Example:
             >>> LogDirectory("/mnt/broker-1").diff("/mnt/broker-2").to_pandas()[["topic", "partition", "verdict"]]
         """
-        from kafka_log.inspect.diff.side import join_logs
-        from kafka_log.inspect.diff.table import diff_table, pair_partitions
+        from kafka_log.inspect.diff.table import diff_table
 
-        opened = other
-        if not isinstance(opened, LogDirectory):
-            opened = LogDirectory(opened, include=self.include, replicas=self.replicas)
+        _, opened = self._with_others(other)
+        return diff_table(self._pair_with(opened, on_damage), advance)
+
+    def write_unshared(
+        self,
+        other: PathLike | LogDirectory,
+        out: PathLike,
+        *,
+        on_damage: OnDamage | None = None,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write the records that the replicas of this log directory have, and those of another one
+        lack or have with other values, into partition directories below ``out`` that a broker loads,
+        and return the report. Nothing is created if there are none. Raise DirectoryError,
+        UnreadableError as :meth:`diff`; OutputError if ``out`` lies inside a path that is read, or
+        holds anything else; OSError if a file cannot be written.
+
+        :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Rows ``kept`` say why records are written. A batch is
+        written whole, with its offsets, if one of its records is. Rows ``lost`` are damage of this side.
+
+        Args:
+            other: The other log directory. A path is opened with the ``include`` and ``replicas`` of this one.
+            out: Output directory, empty or with output of the same call. It must not lie inside the paths that are read.
+            on_damage: As in :meth:`diff`.
+            advance: Called with the number of segment bytes read since the last call.
+
+        Raises:
+            OutputError: If ``out`` lies inside a path that is read, or holds anything else. It is a DirectoryError.
+            DirectoryError: If several directories of a side hold the same partition and ``replicas`` is None.
+            UnreadableError: If the directory of a partition cannot be read and ``on_damage`` is None. It is an OSError.
+            OSError: If a file cannot be written.
+
+        Example:
+            >>> LogDirectory("/mnt/broker-1").write_unshared("/mnt/broker-2", "/mnt/only-1").to_pylist()
+        """
+        from kafka_log.inspect.diff.unshared_batches import write_unshared
+
+        _, opened = self._with_others(other)
+        pairs = self._pair_with(opened, on_damage)
+        paths = [*self._paths, *opened._paths]
+        return write_unshared(pairs, local_path(out), paths, advance)
+
+    def _pair_with(
+        self, opened: LogDirectory, on_damage: OnDamage | None
+    ) -> list[tuple[Partition | None, Partition | None]]:
+        """Return pairs of the partitions of this log directory and of another one; None for a side
+        that lacks the partition. Report partitions that cannot be read to ``on_damage``, and leave
+        them out; raise their UnreadableError if it is None. Raise DirectoryError if several
+        directories of a side hold the same partition and ``replicas`` is None.
+        """
+        from kafka_log.inspect.diff.side import join_logs
+        from kafka_log.inspect.diff.table import pair_partitions
+
         by_path = not self._log_directories() and not opened._log_directories()
-        others = [p for p in opened.all_partitions if self._selects(p)]
-        sides = (self.refuse_duplicates(self.all_partitions), opened.refuse_duplicates(others))
+        sides = (self._partitions_of(self), self._partitions_of(opened))
         _report_unreadable((p for side in sides for p in side), on_damage)
         closed = {p.key for side in sides for p in side if p.error and p.state == "live" and not p.segments}  # fmt: skip
         a, b = (join_logs(p for p in side if p.key not in closed) for side in sides)
-        pairs = pair_partitions(a, b, whatever_their_names=by_path)
-        return diff_table(pairs, advance)
+        return pair_partitions(a, b, whatever_their_names=by_path)
 
     def txn(
         self,
@@ -982,6 +1029,67 @@ class LogDirectory:
 
         return list_repairs(self.all_partitions, advance)
 
+    def merge(
+        self,
+        others: PathLike | LogDirectory | Iterable[PathLike | LogDirectory],
+        out: PathLike,
+        *,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Write one log for each partition of this log directory and ``others``, from the whole
+        batches of all replicas, into partition directories below ``out`` that a broker loads, and
+        return the report. Where replicas diverge, the log with the later leader epoch is written.
+        Raise OutputError if ``out`` lies inside a path that is read, or holds anything else;
+        DirectoryError if several directories of one of them hold the same partition; OSError if a
+        file cannot be written.
+
+        :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Rows ``lost`` are offsets that no replica has whole, rows
+        ``diverged`` records that are not written because another replica has a later leader epoch there. Memory use is about 130 bytes
+        for each batch of a partition and replica.
+
+        Args:
+            others: Further log directories: a path, a LogDirectory, or several of them. Paths are opened with the topics and partitions
+                of this one.
+            out: Output directory, empty or with output of the same call. It must not lie inside the paths that are read.
+            advance: Called with the number of segment bytes read since the last call.
+
+        Raises:
+            OutputError: If ``out`` lies inside a path that is read, or holds anything else. It is a DirectoryError.
+            DirectoryError: If several directories of one LogDirectory hold the same partition.
+            OSError: If a file cannot be written.
+
+        Example:
+            >>> LogDirectory("/mnt/broker-1").merge(["/mnt/broker-2", "/mnt/broker-3"], "/mnt/merged").to_pylist()
+        """
+        from kafka_log.inspect.merge.merging import group_replicas, merge_replicas
+
+        sides = self._with_others(others)
+        replicas = group_replicas(self._partitions_of(side) for side in sides)
+        paths = [path for side in sides for path in side._paths]
+        return merge_replicas(replicas, local_path(out), paths, advance)
+
+    def merge_plan(
+        self,
+        others: PathLike | LogDirectory | Iterable[PathLike | LogDirectory],
+        *,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> pa.Table:
+        """Return the report that :meth:`merge` would return, without rows about open transactions.
+        Nothing is written. Raise DirectoryError if a path holds no log, or several directories of
+        one of them hold the same partition.
+
+        Args:
+            others: As in :meth:`merge`.
+            advance: As in :meth:`merge`.
+
+        Example:
+            >>> LogDirectory("/mnt/broker-1").merge_plan("/mnt/broker-2").to_pylist()
+        """
+        from kafka_log.inspect.merge.merging import group_replicas, list_plan
+
+        sides = self._with_others(others)
+        return list_plan(group_replicas(self._partitions_of(side) for side in sides), advance)
+
     def cut(
         self,
         out: PathLike,
@@ -1108,6 +1216,30 @@ class LogDirectory:
         options: dict[str, Any] = {"interval_bytes": interval, "advance": advance}
         partitions = self.refuse_duplicates(self.all_partitions)
         return jobs.reindex(partitions, local_path(out), self._paths, **options)
+
+    def _with_others(
+        self, others: PathLike | LogDirectory | Iterable[PathLike | LogDirectory]
+    ) -> list[LogDirectory]:
+        """Return this log directory and ``others``, of which paths are opened with the same topics,
+        partitions and states. Raise TypeError if one of them is neither a path nor a LogDirectory.
+        """
+        single = isinstance(others, (str, os.PathLike, LogDirectory))
+        found: list[Any] = [others] if single else list(others)  # type: ignore[arg-type]
+        return [
+            self,
+            *(
+                one
+                if isinstance(one, LogDirectory)
+                else LogDirectory(one, include=self.include, replicas=self.replicas)
+                for one in found
+            ),
+        ]
+
+    def _partitions_of(self, other: LogDirectory) -> list[Partition]:
+        """Return the partitions of another log directory that this one selects. Raise DirectoryError
+        if two directories hold the same partition and ``replicas`` is None.
+        """
+        return other.refuse_duplicates([p for p in other.all_partitions if self._selects(p)])
 
     @cached_property
     def _survey(self) -> Survey:

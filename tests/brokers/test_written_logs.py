@@ -107,6 +107,22 @@ def test_a_broker_takes_a_repaired_log(tmp_path: Path) -> None:
     taken_in(tmp_path, made)
 
 
+def test_a_broker_takes_a_merged_log(tmp_path: Path) -> None:
+    """Two replicas are damaged in other batches of each segment; a consumer reads what it read before."""
+    made = {}
+    for name in ("transactions-1", "segments.small-1"):
+        source = SAMPLES / "kafka-4.x" / name
+        first, second = (
+            damaged(source, tmp_path / word / name, at) for word, at in (("a", 0.3), ("b", 0.8))
+        )
+        table = LogDirectory(first).merge(second, tmp_path / "out")
+        assert {"replaced"} <= {*table.column("what").to_pylist()} <= {"kept", "replaced", "open"}
+        made[f"merged: {name}"] = out = tmp_path / "out" / name
+        for path in source.glob("*.log"):
+            assert (out / path.name).read_bytes() == path.read_bytes()
+    taken_in(tmp_path, made)
+
+
 def wait_for_topics(broker: KraftBroker, names: set[str]) -> None:
     """Wait until the broker has a folder for each topic: it answers that a topic is made before it has them."""
 

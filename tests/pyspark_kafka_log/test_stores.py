@@ -208,7 +208,9 @@ def test_options_of_hadoop_for_google(tmp_path: Path) -> None:
         found = storage_options("gs://b/c", {name: str(key), "fs.gs.project.id": "p"})
         assert found == {"token": {"type": "service_account"}, "project": "p"}
         assert storage_options("s3://b/c", {name: str(key)}) == {}
-        with pytest.raises(OptionError, match=rf"{name}: .*nothing.json cannot be read: No such file"):
+        with pytest.raises(
+            OptionError, match=rf"{name}: .*nothing.json cannot be read: No such file"
+        ):
             storage_options("gs://b", {name: str(tmp_path / "nothing.json")})
         (tmp_path / "odd").write_text("secret")
         with pytest.raises(OptionError, match="is not JSON") as caught:

@@ -56,6 +56,7 @@ COMMANDS = {
     "sql": "kafka_log.cli.sql",
     "export": "kafka_log.cli.export",
     "salvage": "kafka_log.cli.salvage",
+    "merge": "kafka_log.inspect.merge.command",
     "cut": "kafka_log.cli.cut",
     "reindex": "kafka_log.cli.reindex",
     "convert": "kafka_log.cli.convert",
@@ -69,7 +70,7 @@ TASKS = {
         *("producers", "groups", "coordinator", "metadata"),
     ),
     "take data out": ("export",),
-    "repair and copy": ("salvage", "cut", "reindex", "convert"),
+    "repair and copy": ("salvage", "merge", "cut", "reindex", "convert"),
 }
 """Commands by task, for ``kafka-log`` alone."""
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, Group, progress_of
+from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS, Group, progress_of
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import PLACES, say_unmatched
@@ -28,12 +28,14 @@ def add_writing_arguments(
     help_texts: Mapping[str, str] | None = None,
     *,
     needs_out: bool = True,
+    paths: bool = True,
 ) -> Group:
     """Add ``--out``, which is required if ``needs_out``, and the arguments of
-    :func:`~kafka_log.cli.tables.add_table_arguments`. Return the group of ``--out``, for further
-    options. Raise KeyError for an unknown name in ``selection_options``.
+    :func:`~kafka_log.cli.tables.add_table_arguments`, without PATH unless ``paths``. Return the
+    group of ``--out``, for further options. Raise KeyError for an unknown name in
+    ``selection_options``.
     """
-    output = add_table_arguments(command, selection_options, help_texts)
+    output = add_table_arguments(command, selection_options, help_texts, paths=paths)
     output.add_argument(
         "--out",
         required=needs_out,
@@ -51,8 +53,21 @@ def format_rewrite_report(table: pa.Table, width: int | None) -> str:
     return format_report(table, width)
 
 
+def exit_code_of(table: pa.Table) -> int:
+    """Return exit code 1 if a report has a row ``lost``, ``refused`` or ``diverged``, else 0."""
+    from kafka_log.write.rewrite.report import PROBLEMS as KINDS
+
+    return GOOD if KINDS.isdisjoint(table.column("what").to_pylist()) else PROBLEMS
+
+
 def run_writing(
-    options: argparse.Namespace, what: str, job: Job, text: Text | None = format_rewrite_report
+    options: argparse.Namespace,
+    what: str,
+    job: Job,
+    text: Text | None = format_rewrite_report,
+    *,
+    others: Sequence[LogDirectory] = (),
+    empty: str = "nothing to write: there are no segments",
 ) -> int:
     """Run a job with a progress bar and print its report. Return 0; 1 if anything was lost or
     refused; 2 after printing an OSError about a file once the output directory exists. Raise other
@@ -63,22 +78,24 @@ def run_writing(
         what: Label of the bar.
         job: Writes logs, calls its second argument with numbers of bytes done, and returns the report.
         text: Formats the report; None: print columns.
+        others: Further log directories that the job reads.
+        empty: Text to print for a report without rows.
     """
-    bad = False
+    code_of_report = GOOD
     names: list[str] = []
 
     def answer(log: LogDirectory) -> pa.Table:
-        """Run the job with a progress bar and return its report; note whether anything was lost or refused."""
-        nonlocal bad
+        """Run the job with a progress bar and return its report; note its exit code."""
+        nonlocal code_of_report
         names.extend(f"{p.topic}-{p.partition}" for p in log.all_partitions)
-        total = size_of(log)
+        total = sum(map(size_of, (log, *others)))
         with progress_of(what, total, describe_done=describe_progress) as advance:
             table = job(log, advance)
         if getattr(options, "offsets", None) or getattr(options, "time", None):
             cut_out = [n for n, what in zip(*(table.column(c).to_pylist() for c in ("records", "what")), strict=True) if what in ("kept", "rewritten")]  # fmt: skip
             if table.num_rows and not any(cut_out):  # without rows `show` says it
                 say_unmatched(options)
-        bad = not {"lost", "refused"}.isdisjoint(table.column("what").to_pylist())
+        code_of_report = exit_code_of(table)
         return table
 
     def describe_progress() -> str:
@@ -87,7 +104,7 @@ def run_writing(
         return f"{done} of {len(names)} partitions are complete in {options.out}; run the same command again to continue"
 
     try:
-        code = show(options, answer, "nothing to write: there are no segments", text, has_bar=True)
+        code = show(options, answer, empty, text, has_bar=True)
     except OSError as error:
         if (
             error.filename is None or not options.out.is_dir()
@@ -96,4 +113,4 @@ def run_writing(
         print_message(error)
         print_message(describe_progress())
         return COULD_NOT_RUN
-    return PROBLEMS if bad else code
+    return code_of_report or code

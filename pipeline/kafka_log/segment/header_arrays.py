@@ -25,6 +25,7 @@ class Headers:
     size: Any
     magic: Any
     codec: Any
+    crc: Any
     first: Any
     last: Any
     max_timestamp: Any

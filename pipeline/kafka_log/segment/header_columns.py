@@ -292,6 +292,7 @@ COLUMNS: Mapping[str, _Column] = {
     "size": _header("size"),
     "magic": _header("magic"),
     "codec": _header("codec"),
+    "crc": _header("crc"),
     "timestamp_type": _header("timestamp_type"),
     "max_timestamp": _header("max_timestamp"),
     "producer_id": _header("producer_id"),

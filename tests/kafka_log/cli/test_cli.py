@@ -23,7 +23,7 @@ from kafka_log.cli import COMMANDS, common, main
 from tests.paths import SAMPLES, VECTORS
 from tests.support.commands import LOG_COMMANDS
 
-WRITE = ("export", "salvage", "cut", "reindex", "convert", "report")
+WRITE = ("export", "salvage", "merge", "cut", "reindex", "convert", "report")
 
 GOOD = VECTORS / "control" / "txn-flow.log"
 BAD = VECTORS / "malformed" / "v2-bad-crc.log"
@@ -147,7 +147,7 @@ EXAMPLES = [
     if "--spark" not in line
 ]
 PROBLEMS = (
-    "kafka-log diff",
+    "kafka-log diff samples",
     "kafka-log txn samples/kafka-4.x --state open",
     "kafka-log report samples/kafka-4.x --now",
 )
@@ -331,9 +331,12 @@ def test_help_fits_the_screen(
 @pytest.mark.parametrize("command", LOG_COMMANDS)
 def test_a_path_that_is_not_there(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     more = ["--out", "somewhere"] if command in WRITE else []
-    more += {"cut": ["--offsets", "0:1"], "diff": ["nor-this"], "sql": ["select 1"]}.get(
-        command, []
-    )
+    more += {
+        "cut": ["--offsets", "0:1"],
+        "diff": ["nor-this"],
+        "merge": ["nor-this"],
+        "sql": ["select 1"],
+    }.get(command, [])
     name = ["group"] if command == "coordinator" else []
     assert main([command, *name, "nothing-of-this-name", *more]) == 2
     assert "nothing-of-this-name: there is no such file" in capsys.readouterr().err

@@ -54,10 +54,10 @@ def test_paths_are_escaped(
         more = {"cut": ["--offsets", "0:1"], "sql": ["select segment from records"]}.get(
             command, []
         )
-        if command in ("export", "salvage", "cut", "reindex", "convert", "report"):
+        if command in ("export", "salvage", "merge", "cut", "reindex", "convert", "report"):
             more += ["--out", str(out)]
         words = [command, str(path), *more]
-        if command == "diff":
+        if command in ("diff", "merge"):
             words.insert(2, str(hostile / "codecs-1"))
         try:
             main(words)

@@ -65,8 +65,12 @@ def test_a_command_has_what_the_page_says(command: str, capsys: pytest.CaptureFi
 def test_others_are_refused_by_name(
     command: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    needed = {"export": ["out"], "diff": ["b"]}
-    out = ["--out", "x"] if command in ("salvage", "cut", "convert", "reindex", "report") else []
+    needed = {"export": ["out"], "diff": ["b"], "merge": ["b"]}
+    out = (
+        ["--out", "x"]
+        if command in ("salvage", "merge", "cut", "convert", "reindex", "report")
+        else []
+    )
     value = FILTERS[name]
     more = [f"--{name}"] if value is None else [f"--{name}", value]
     path = str(SAMPLES / "kafka-4.x" / "codecs-0")

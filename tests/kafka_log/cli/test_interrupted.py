@@ -46,6 +46,7 @@ SAYS = {
         rf"(?P<done>\d+) of {PARTITIONS} files are complete, with [\d,]+ rows; run the same command again to continue",
     ),
     "salvage": (["--out", "OUT"], WRITTEN),
+    "merge": (["OTHER", "--out", "OUT"], WRITTEN),
     "cut": (["--out", "OUT", "--offsets", "0:"], WRITTEN),
     "reindex": (["--out", "OUT"], WRITTEN),
     "convert": (["--out", "OUT", "--codec", "zstd"], WRITTEN),

@@ -16,16 +16,18 @@ from tests.paths import SAMPLES
 from tests.support.made_topics import log
 
 BROKER = str(SAMPLES / "kafka-4.x")
-WITH_TOPICS = ("ls", "stat", "check", "dump", "txn", "producers", "groups", "metadata", "keys", "schemas", "export", "salvage", "cut", "reindex", "convert", "diff")  # fmt: skip
+WITH_TOPICS = ("ls", "stat", "check", "dump", "txn", "producers", "groups", "metadata", "keys", "schemas", "export", "salvage", "merge", "cut", "reindex", "convert", "diff")  # fmt: skip
 
 
 def run(
     capsys: pytest.CaptureFixture[str], command: str, *options: str, tmp_path: Path | None = None
 ) -> tuple[int, str, list[str]]:
     needed = {"diff": [BROKER]}.get(command, [])
-    if command in ("export", "salvage", "cut", "reindex", "convert"):
+    if command in ("export", "salvage", "merge", "cut", "reindex", "convert"):
         assert tmp_path is not None
         needed = ["--out", str(tmp_path / "out")]
+    if command == "merge":
+        needed = [BROKER, *needed]
     code = main([command, BROKER, *needed, *options])
     out, err = capsys.readouterr()
     lines = [line for line in err.splitlines() if " skipped: " not in line]
@@ -204,7 +206,7 @@ def hidden(tmp_path: Path) -> Path:
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize(
-    "command", [c for c in WITH_TOPICS if c not in ("groups", "metadata", "diff")]
+    "command", [c for c in WITH_TOPICS if c not in ("groups", "metadata", "diff", "merge")]
 )
 def test_a_topic_that_only_has_what_is_left_out(
     command: str, hidden: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path

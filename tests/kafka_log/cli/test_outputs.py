@@ -20,6 +20,7 @@ PARTITION = BROKER / "codecs-1"
 PLACES = {
     "hexdump": [PARTITION / f"{0:020d}.log"],
     "diff": [PARTITION, PARTITION],
+    "merge": [PARTITION, PARTITION],
     "schemas": [SAMPLES / "schema-registry"],
     **{name: [BROKER] for name in ("groups", "metadata", "txn", "producers")},
 }
@@ -29,7 +30,7 @@ MORE = {
     "txn": ["--now", "2026-11-22"],
     "sql": ["select offset, timestamp, key from records"],
 }
-WRITING = ("export", "salvage", "cut", "reindex", "convert", "report")
+WRITING = ("export", "salvage", "merge", "cut", "reindex", "convert", "report")
 OUTPUTS = ["text", "jsonl"]
 WITHOUT_FORMAT = ("export", "overview", "report")
 

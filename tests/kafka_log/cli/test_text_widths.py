@@ -30,7 +30,7 @@ ASKED = [
     *("groups", "groups --states", *(f"metadata --what {kind}" for kind in ("topics", "partitions", "configs", "brokers", "features"))),
     *("metadata --what partitions --changes 60:", "metadata --what configs --changes :"),
     *("hexdump FILE", "hexdump FILE --offset 3", "hexdump INDEX", "coordinator a-group-with-a-long-name.of-a-department BROKER"),
-    *("salvage --out OUT", "cut --offsets 0:9 --out OUT", "reindex --out OUT", "convert --codec zstd --out OUT", "export --out OUT --topic codecs", "report --out OUT --topic codecs"),
+    *("salvage --out OUT", "merge OTHER --out OUT", "cut --offsets 0:9 --out OUT", "reindex --out OUT", "convert --codec zstd --out OUT", "export --out OUT --topic codecs", "report --out OUT --topic codecs"),
 ]  # fmt: skip
 
 

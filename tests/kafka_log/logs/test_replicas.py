@@ -124,6 +124,10 @@ API: dict[str, Callable[[list[Path]], Any]] = {
     "records_of_key": lambda paths: LogDirectory(paths).records_of_key(b"k0"),
     "export": lambda paths: list(LogDirectory(paths).export("/nowhere/at/all")),
     "diff": lambda paths: LogDirectory(paths).diff(paths[0]),
+    "merge": lambda paths: LogDirectory(paths).merge(paths[0], "/nowhere/at/all"),
+    "merge, another one": lambda paths: LogDirectory(paths[0]).merge(
+        LogDirectory(paths), "/nowhere/at/all"
+    ),
     "diff, the other side": lambda paths: LogDirectory(paths[0]).diff(LogDirectory(paths)),
 }
 

@@ -69,6 +69,7 @@ def run_job(
     reads_snapshots: bool = False,
     leaves: Callable[[Segment], Any] | None = None,
     keeps_rest: bool = False,
+    find_start: Callable[[LogStarts, Partition], int | None] = find_log_start,
 ) -> pa.Table:
     """Call ``work`` for each partition with a directory of its own below ``out``, and return all
     report rows. Output of an earlier run of the same ``job`` with the same options and source is
@@ -90,6 +91,7 @@ def run_job(
         reads_snapshots: Whether `work` reads metadata snapshots too.
         leaves: Makes the row of a metadata snapshot that is left out. None: snapshots get no row.
         keeps_rest: Whether the segments of a partition that cannot be read completely are written.
+        find_start: Returns the log start offset of a partition, None if nothing states it.
     """
     split = [_split_snapshots(partition) for partition in partitions]
     partitions, snapshots = [log for log, _ in split], [there for _, there in split]
@@ -98,7 +100,7 @@ def run_job(
     with locked_output(out):
         place = OutputDirectory(out, job)
         log_starts = LogStarts()
-        starts = [find_log_start(log_starts, partition) for partition in partitions]
+        starts = [find_start(log_starts, partition) for partition in partitions]
         sources = [
             partial(describe_source, partition, options, start, there if reads_snapshots else ())
             for partition, start, there in zip(partitions, starts, snapshots, strict=True)
@@ -237,7 +239,7 @@ def _snapshots(partition: Partition) -> list[Segment]:
 _NO_PART = "a snapshot of the metadata is no part of what is written: salvage copies it"
 
 
-def _left_out(snapshot: Segment) -> ReportRow:
+def describe_left_out(snapshot: Segment) -> ReportRow:
     """Return the report row for a metadata snapshot that is not written."""
     return ReportRow(utf8(snapshot.path.name), "left out", bytes=snapshot.size, reason=_NO_PART)
 
@@ -263,7 +265,7 @@ def cut(
     options = asdict(wanted)
     return run_job(
         *("cut", partitions, out, inputs, options, _writes(wanted), advance),
-        leaves=_left_out,
+        leaves=describe_left_out,
         keeps_rest=True,
     )
 
@@ -316,7 +318,9 @@ def reindex(
         return _reindex_partition(partition, directory, interval_bytes, told)
 
     options = {"interval_bytes": interval_bytes}
-    return run_job("reindex", partitions, out, inputs, options, work, advance, leaves=_left_out)
+    return run_job(
+        "reindex", partitions, out, inputs, options, work, advance, leaves=describe_left_out
+    )
 
 
 def _reindex_partition(

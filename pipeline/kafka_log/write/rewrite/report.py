@@ -25,7 +25,9 @@ REPORT_SCHEMA = pa.schema(
             "file",
             pa.string(),
             False,
-            {"doc": "Segment that was read; for what = open, the segment that was written."},
+            {
+                "doc": "Segment that was read, of a merge its path; for what = open, the segment that was written."
+            },
         ),
         pa.field(
             "what",
@@ -39,7 +41,9 @@ REPORT_SCHEMA = pa.schema(
                 "or other batches have its offsets. "
                 "unfinished: bytes that a broker had not finished writing, which is no damage. open: a "
                 "transaction without an end. indexed: indexes were written. understated: a batch whose "
-                "header, and so its index entries, state less than its records."
+                "header, and so its index entries, state less than its records. Of a merge also: replaced: damaged "
+                "bytes, written from another replica. absent: written, although this replica lacks it. diverged: "
+                "not written, because another replica has a later leader epoch there."
             },
         ),
         pa.field("batches", pa.int64(), True, {"doc": "Number of batches."}),
@@ -93,9 +97,8 @@ def as_rows(topic: str, partition: int, said: Iterable[Any]) -> list[dict[str, A
     return [{"topic": topic, "partition": partition, **asdict(one)} for one in said]
 
 
-def is_lost(table: pa.Table) -> bool:
-    """Return whether a report has a row for lost data."""
-    return "lost" in table.column("what").to_pylist()
+PROBLEMS = frozenset({"lost", "refused", "diverged"})
+"""What rows say of data that is not in the output although somebody may expect it."""
 
 
 _Place = tuple[Path, int, int]

@@ -30,6 +30,9 @@ def format_report(table: pa.Table, width: int | None) -> str:
                 lines += _fold_line(_line(row), _INDENT, width)
     if all(row["what"] in ("repaired", "not repaired") for row in rows):
         return "\n".join([*lines, _count_repairs(rows)]) + "\n"
+    diverged = sum(row["records"] for row in rows if row["what"] == "diverged")
+    if diverged:
+        lines += _fold_line(_describe_diverged(diverged), "", width)
     lost = sum(row["what"] == "lost" for row in rows)
     lines.append(
         f"{lost} ranges or records are lost: see the lines with lost" if lost > 1 else _ONCE[lost]
@@ -38,6 +41,12 @@ def format_report(table: pa.Table, width: int | None) -> str:
 
 
 _ONCE = ("nothing is lost", "1 range or record is lost: see the line with lost")
+
+
+def _describe_diverged(records: int) -> str:
+    """Return the line about records of replicas that diverge from the log that is written."""
+    verb = "diverges" if records == 1 else "diverge"
+    return f"{count_noun(records, 'record', spec=',')} of other replicas {verb} from this log: see the lines with diverged"
 
 
 def _count_repairs(rows: list[dict[str, Any]]) -> str:

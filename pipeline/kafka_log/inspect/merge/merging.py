@@ -1,0 +1,131 @@
+"""Merging of replicas: the plan of each partition, and its log in an output directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_log.inspect.merge.merge_report import list_merge_rows
+from kafka_log.inspect.merge.merged_log import write_merged
+from kafka_log.inspect.merge.plan import MergePlan, make_plan
+from kafka_log.inspect.merge.replica import read_replica
+from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.partitions import Partition
+from kafka_log.segment.arrow_text import utf8
+from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.write.rewrite.commands import describe_left_out, run_job
+from kafka_log.write.rewrite.partition_writer import open_transactions
+from kafka_log.write.rewrite.report import REPORT_SCHEMA, ReportRow, as_rows
+from kafka_log.write.staged_output import find_log_start
+
+Advance = Callable[[int], None]
+Replicas = Mapping[tuple[str, int], Sequence[Partition]]
+"""The replicas of each partition, by topic and number."""
+
+
+def group_replicas(directories: Iterable[Sequence[Partition]]) -> Replicas:
+    """Return the replicas of each partition, sorted by topic and number, in the order of the
+    directories that hold them.
+    """
+    found: dict[tuple[str, int], list[Partition]] = {}
+    for partitions in directories:
+        for partition in partitions:
+            found.setdefault(partition.key, []).append(partition)
+    return dict(sorted(found.items()))
+
+
+def merge_replicas(
+    replicas: Replicas, out: Path, inputs: Sequence[Path], advance: Advance = lambda _: None
+) -> pa.Table:
+    """Write one log for each partition below ``out`` for a broker to load, and return the report;
+    damage, lost offsets and divergence are rows of it, no errors. Partitions that an equal earlier
+    run wrote are kept. Raise OutputError or OutputLockedError if ``out`` must not be written to, as
+    inside ``inputs``; OSError if writing fails.
+
+    Args:
+        replicas: The replicas of each partition.
+        out: The output directory.
+        inputs: Paths that are read.
+        advance: Called with the number of bytes of segments that are done.
+    """
+
+    def work(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
+        plan, rows = _plan_partition(replicas[partition.key], told)
+        segments = write_merged(plan, directory)
+        return [*rows, *open_transactions(segments)]
+
+    def find_start(starts: LogStarts, partition: Partition) -> int | None:
+        return _find_highest_start(starts, replicas[partition.key])
+
+    # What is written depends on the segments of all replicas.
+    joined = [join_replicas(some) for some in replicas.values()]
+    return run_job(
+        *("merge", joined, out, inputs, {}, work, advance),
+        leaves=describe_left_out,
+        find_start=find_start,
+    )
+
+
+def list_plan(replicas: Replicas, advance: Advance = lambda _: None) -> pa.Table:
+    """Return the report that :func:`merge_replicas` would return, without rows about open
+    transactions. Nothing is written. Raise OSError if a segment disappears while it is read.
+    """
+    rows: list[dict[str, Any]] = []
+    for (topic, number), some in replicas.items():
+        try:
+            _, said = _plan_partition(some, advance)
+        except UnreadableError as error:
+            directory = utf8(os.fspath(some[0].directory))
+            said = [ReportRow(directory, "lost", reason=utf8(str(error)))]
+        rows += as_rows(utf8(topic), number, said)
+    return pa.Table.from_pylist(rows, REPORT_SCHEMA)
+
+
+def _plan_partition(
+    some: Sequence[Partition], advance: Advance
+) -> tuple[MergePlan, list[ReportRow]]:
+    """Return the plan and the report rows for the replicas of a partition. Raise UnreadableError if
+    they are of different topics, or none of them can be read.
+    """
+    ids = {read_topic_id(partition.directory) for partition in some} - {None}
+    if len(ids) > 1:
+        places = ", ".join(os.fspath(partition.directory) for partition in some)
+        raise UnreadableError(
+            f"{places}: their partition.metadata states different topic ids, so these are different topics of one name"
+        )
+    rows = [
+        ReportRow(utf8(os.fspath(one.directory)), "lost", reason=utf8(str(one.error)))
+        for one in some
+        if one.error is not None
+    ]
+    readable = [partition for partition in some if partition.segments]
+    if not readable:
+        raise UnreadableError("no replica has a segment that can be read")
+    found = []
+    for number, partition in enumerate(readable):
+        found.append(read_replica(number, partition))
+        advance(partition.size)
+    plan = make_plan(found, _find_highest_start(LogStarts(), readable))
+    return plan, [*list_merge_rows(plan), *rows]
+
+
+def _find_highest_start(starts: LogStarts, some: Sequence[Partition]) -> int | None:
+    """Return the highest log start offset that a checkpoint beside one of the replicas states; None
+    if none does.
+    """
+    found = (find_log_start(starts, partition) for partition in some)
+    return max((start for start in found if start is not None), default=None)
+
+
+def join_replicas(some: Sequence[Partition]) -> Partition:
+    """Return a partition that stands for all replicas: it has the directory of the first one, and
+    the segments of all.
+    """
+    first = some[0]
+    segments = tuple(segment for partition in some for segment in partition.segments)
+    return Partition(first.topic, first.partition, first.directory, segments)

@@ -1,0 +1,194 @@
+"""Merges of damaged replicas: each batch that is whole somewhere is written as it was, and what is whole nowhere is named."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_codecs import LEADER_EPOCH_CHECKPOINT
+from kafka_log import LogDirectory
+from tests.shares import examples
+from tests.support.replicas import Entry, Log, end, logs, write
+from tests.support.salvage_rows import rows, said
+
+Damage = set[int]
+"""Numbers of damaged batches of a replica."""
+
+HEADER = 21
+"""Bytes of a batch before the attributes: offset, length, leader epoch, version and checksum."""
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("merge")
+
+
+def put(directory: Path, log: Log, rolls: Sequence[int]) -> Path:
+    """A partition directory with the leader epochs that a broker keeps beside segments."""
+    write(directory, log, rolls)
+    starts: dict[int, int] = {}
+    for entry in log:
+        starts.setdefault(entry.epoch, entry.base)
+    epochs = [{"epoch": epoch, "start_offset": start} for epoch, start in starts.items()]
+    made = LEADER_EPOCH_CHECKPOINT.build({"epochs": epochs})
+    (directory / "leader-epoch-checkpoint").write_bytes(made)
+    return directory
+
+
+def hurt(directory: Path, log: Log, damage: Damage, data: st.DataObject) -> None:
+    """Flip a bit, or overwrite the middle, of some batches of a replica. No byte that is covered by no checksum changes."""
+    places = {entry.base: i for i, entry in enumerate(log)}
+    for path in sorted(directory.glob("*.log")):
+        out = bytearray(path.read_bytes())
+        at, i = 0, places[int(path.stem)]
+        while at < len(out):
+            size = len(log[i].built())
+            if i in damage:
+                where = data.draw(st.integers(at + HEADER - 4, at + size - 1))
+                count = data.draw(st.sampled_from([1, 1, 12]))
+                for k in range(where, min(where + count, at + size)):
+                    out[k] ^= 1 << data.draw(st.integers(0, 7))
+            at, i = at + size, i + 1
+        path.write_bytes(out)
+
+
+@st.composite
+def replicas(draw: st.DrawFn, log: Log, *, whole_somewhere: bool) -> list[Damage]:
+    """Damage of two or three replicas; each batch is whole in one of them if asked for."""
+    count = draw(st.integers(2, 3))
+    hurts = [draw(st.sets(st.integers(0, len(log) - 1))) for _ in range(count)]
+    if whole_somewhere:
+        for i in range(len(log)):
+            hurts[draw(st.integers(0, count - 1))].discard(i)
+    return hurts
+
+
+def built(scratch: Path, log: Log, rolls: Sequence[int], hurts: Sequence[Damage], data: st.DataObject) -> list[Path]:  # fmt: skip
+    """Directories of replicas with damage."""
+    shutil.rmtree(scratch, ignore_errors=True)
+    out = []
+    for number, damage in enumerate(hurts):
+        out.append(put(scratch / f"{number}" / "t-0", log, rolls))
+        hurt(out[-1], log, damage, data)
+    return out
+
+
+def digests(root: Path) -> dict[Path, str]:
+    return {p: hashlib.sha256(p.read_bytes()).hexdigest() for p in root.rglob("*") if p.is_file()}
+
+
+def merged(directories: Sequence[Path], out: Path) -> pa.Table:
+    """The report of a merge, which is that of the plan, and changes no input."""
+    first, *others = (LogDirectory(one) for one in directories)
+    before = [digests(one) for one in directories]
+    plan = first.merge_plan(others)
+    table = first.merge(others, out)
+    assert [digests(one) for one in directories] == before
+    made = [row for row in table.to_pylist() if row["what"] != "open"]
+    assert made == plan.to_pylist()
+    return table
+
+
+def logs_of(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.glob("*.log")}
+
+
+ROLLS = st.lists(st.integers(1, 12), max_size=3)
+
+
+@given(logs(), ROLLS, st.data())
+@examples(30)
+def test_what_is_whole_somewhere_is_as_it_was(
+    scratch: Path, log: Log, rolls: list[int], data: st.DataObject
+) -> None:
+    hurts = data.draw(replicas(log, whole_somewhere=True))
+    directories = built(scratch, log, rolls, hurts, data)
+    whole = put(scratch / "whole" / "t-0", log, rolls)
+    table = merged(directories, scratch / "out")
+    assert logs_of(scratch / "out" / "t-0") == logs_of(whole)
+    assert not {"lost", "diverged", "absent", "twice"} & set(table.column("what").to_pylist())
+    epochs = scratch / "out" / "t-0" / "leader-epoch-checkpoint"
+    assert epochs.read_bytes() == (whole / epochs.name).read_bytes()
+
+
+def lost_offsets(table: pa.Table, stop: int) -> Iterator[int]:
+    for row in said(table, "lost"):
+        last = stop - 1 if row["last_offset"] is None else row["last_offset"]
+        yield from range(row["first_offset"], last + 1)
+
+
+@given(logs(), ROLLS, st.data())
+@examples(30)
+def test_what_is_whole_nowhere_is_lost(
+    scratch: Path, log: Log, rolls: list[int], data: st.DataObject
+) -> None:
+    hurts = data.draw(replicas(log, whole_somewhere=False))
+    directories = built(scratch, log, rolls, hurts, data)
+    table = merged(directories, scratch / "out")
+    lost = set.intersection(*hurts)
+    kept = [entry for i, entry in enumerate(log) if i not in lost]
+    found = b"".join(data for _, data in sorted(logs_of(scratch / "out" / "t-0").items()))
+    assert found == b"".join(entry.built() for entry in kept)
+    expected = {o for i in lost for o in range(log[i].base, log[i].last + 1)}
+    assert list(lost_offsets(table, end(log))) == sorted(expected)
+    assert not said(table, "diverged")
+
+
+@given(logs(), ROLLS, st.data())
+@examples(30)
+def test_any_byte_of_one_replica(
+    scratch: Path, log: Log, rolls: list[int], data: st.DataObject
+) -> None:
+    """Also offsets and leader epochs, which no checksum covers: the merge is right, or says that it may not be."""
+    directories = built(scratch, log, rolls, [set(), set()], data)
+    hurt_one = data.draw(st.integers(0, 1))
+    path = data.draw(st.sampled_from(sorted(directories[hurt_one].glob("*.log"))))
+    out = bytearray(path.read_bytes())
+    starts = [0]
+    for entry in log[[e.base for e in log].index(int(path.stem)) :]:
+        starts.append(starts[-1] + len(entry.built()))
+    starts = [at for at in starts if at < len(out)]
+    for _ in range(data.draw(st.integers(1, 3))):
+        near = st.sampled_from(starts).flatmap(lambda at: st.integers(at, at + HEADER))
+        at = data.draw(st.one_of(near, st.integers(0, len(out) - 1)))
+        out[at] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(out)
+    table = merged(directories, scratch / "out")
+    whole = directories[1 - hurt_one]
+    problems = {"lost", "diverged"} & set(table.column("what").to_pylist())
+    if not problems:
+        assert logs_of(scratch / "out" / "t-0") == logs_of(whole)
+    found, wanted = rows(scratch / "out"), rows(whole)
+    assert len({row[0] for row in found}) == len(found)
+    assert problems or found == wanted
+
+
+@given(logs(least=3), st.data())
+@examples(20)
+def test_replicas_that_begin_and_end_elsewhere(
+    scratch: Path, log: Log, data: st.DataObject
+) -> None:
+    """Retention and lag are no conflict: the longest log is written."""
+    middle = data.draw(st.integers(1, len(log) - 2))
+    shutil.rmtree(scratch, ignore_errors=True)
+    late = put(scratch / "a" / "t-0", log[middle:], [])
+    short = put(scratch / "b" / "t-0", log[: middle + 1], [middle])
+    table = merged([late, short], scratch / "out")
+    found = b"".join(data for _, data in sorted(logs_of(scratch / "out" / "t-0").items()))
+    assert found == b"".join(entry.built() for entry in log)
+    assert not said(table, "lost") and not said(table, "diverged")
+    (row,) = said(table, "absent")
+    assert (row["first_offset"], row["last_offset"]) == (log[0].base, log[middle].base - 1)
+
+
+def test_entries_begin_as_the_law_says() -> None:
+    """The strategy relies on where the attributes of a batch are."""
+    one = Entry(0, 0, 0, ())
+    assert one.built()[HEADER:][:2] == bytes(2)
