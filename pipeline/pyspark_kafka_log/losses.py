@@ -82,7 +82,8 @@ class Losses:
 
     def warn(self) -> None:
         """Emit one Python warning that gives the lost bytes and an upper limit of lost records, and
-        describes the first 10 ranges. Do nothing if nothing was lost.
+        describes the first 10 ranges. The limit leaves out ranges whose neighboring offsets are
+        unknown, and the warning says so. Do nothing if nothing was lost.
         """
         if self.places:
             more = f"; and {self.places - NAMED} more" if self.places > NAMED else ""

@@ -234,9 +234,9 @@ def _resolve_type(
 
 def check_nested(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a case that is a choice itself has a version, contains the outer
-    choice, is decided by something that the outer choice does not have, or lacks the case's key.
-    Also yield one if a choice has more than ``MAX_CASES`` cases after its nested choices are
-    replaced by their cases.
+    choice, is decided from outside by another value, or has the same discriminator and lacks the
+    case's key. Also yield one if a choice has more than ``MAX_CASES`` cases after its nested
+    choices are replaced by their cases.
     """
     for choice in model.choices.values():
         reported: set[Span] = set()
@@ -257,9 +257,10 @@ def check_nested(model: Model) -> Iterator[Diagnostic]:
 def _find_nested_mistake(
     choice: Choice, key: int | str, ref: Reference, inner: Choice, model: Model
 ) -> Diagnostic | None:
-    """Return a diagnostic if the case ``ref``, which is the choice ``inner``, has a version,
-    contains ``choice`` again, is decided by another discriminator, or has no case for ``key`` of
-    the same discriminator. Return None if it is valid.
+    """Return the first diagnostic for the case ``ref``, which is the choice ``inner``: it has a
+    version, contains ``choice`` again, is decided from outside by another value than ``choice``, or
+    has the same discriminator and no case for ``key``. Return None if it is valid; an inner choice
+    may be decided by any field.
     """
     if ref.version is not None:
         message = f'"{inner.name}" is a choice, which has no versions'

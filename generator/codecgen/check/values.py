@@ -114,9 +114,10 @@ def _check_enum_fits(f: Field, enum: Enum, only: tuple[str, ...] | None) -> Iter
 
 
 def _check_numbers(f: Field, model: Model, nullable: bool) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a field's constant does not fit its type or is no value of its enum, if
-    ``none`` is given for no integer or for an enum, or if the default does not fit. ``nullable``
-    says whether the field can be null.
+    """Yield a diagnostic for each mistake in the numbers of a field: a constant that does not fit
+    its type or is no value of its enum; a number as ``none`` that does not fit, or for no integer
+    or for an enum; a default that does not fit. The default of a field with ``none`` is not
+    checked. ``nullable`` says whether the field can be null.
     """
     if f.const is not None and not isinstance(f.const, int):
         yield from _check_word(f, f.const, model)

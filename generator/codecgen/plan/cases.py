@@ -131,8 +131,9 @@ def _with_builder_defaults(
 def _evaluate(
     plan: Plan, layout: LayoutPlan, fields: Mapping[str, object], value: Value | None
 ) -> object:
-    """Return the result of ``value`` for the values in ``fields`` of a layout, or None if ``value``
-    is None or its evaluation raises SizeError, for example for an unknown enum name.
+    """Return the result of ``value`` for the values in ``fields`` of a layout, in which missing
+    fields count as None. Return None if ``value`` is None, or its evaluation raises SizeError, for
+    example for an unknown enum name.
     """
     try:
         return None if value is None else evaluate(plan, layout, fields, value)

@@ -49,7 +49,8 @@ class Scope:
     def versions_of(self, ref: Reference) -> frozenset[int | None]:
         """Return the versions that the layout of ``ref`` can have where this layout holds it: the
         one that ``ref`` names; the version of this layout, unless the held layout has a version
-        field or lacks that version; otherwise all.
+        field or lacks that version; otherwise all. For a layout without versions, or whose versions
+        have no upper end, None stands for all, and ``{None}`` is returned.
         """
         held = self.model.layouts[ref.layout]
         if ref.version is not None:
@@ -61,7 +62,8 @@ class Scope:
 
     def versions_in(self, type_: FieldType, ref: Reference) -> frozenset[int | None]:
         """Return the versions that the layout of ``ref`` can have in a field of type ``type_``: all of
-        them if the type takes the version from a value, otherwise those of :meth:`versions_of`.
+        them if the type takes the version from a value, otherwise those of :meth:`versions_of`. None
+        in the result has the meaning it has there.
         """
         if isinstance(type_, StructType | ChoiceType) and type_.version is not None:
             return frozenset(self.model.layouts[ref.layout].all_versions())

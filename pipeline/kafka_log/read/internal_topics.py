@@ -22,6 +22,7 @@ from kafka_log.logs.names import (
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
 )
+from kafka_log.segment.nouns import count_noun
 
 Json = dict[str, Any]
 
@@ -117,7 +118,9 @@ class _Bytes:
             fields = layout.read(source, None)
             if source.left and (self.strict or not layout.trailing):
                 raise ValueRefused(
-                    f"{source.left} bytes follow the last field of the {part}", source.where()
+                    f"{count_noun(source.left, 'byte')} after the last field of the {part}: a newer Kafka or"
+                    " another program has written the record, or it is damaged, so that it is not decoded",
+                    source.where(),
                 )
         except CodecError as error:
             path = f"{part}.{error.where.path}" if error.where.path else part

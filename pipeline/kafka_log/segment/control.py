@@ -11,6 +11,7 @@ from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.located_bytes import Session, Source
 from kafka_codecs import CONTROL_RECORD_KEY, CONTROL_RECORD_VALUE, ControlRecordType
 from kafka_log.segment.model import Control
+from kafka_log.segment.nouns import count_noun
 
 UNKNOWN = "UNKNOWN"
 
@@ -54,8 +55,11 @@ def _parse(
     """
     if data is None:
         where = Where(path=part, position=position, file=file)
+        content = "type" if part == "key" else "content"
         raise ValueRefused(
-            f"the {part} of a control record is null, so that its type or content is unknown", where
+            f"the {part} is null, where brokers write the {content} of a control record:"
+            " the record is damaged, or no broker wrote it",
+            where,
         )
     session = Session(strict=strict, file=file)
     source = Source(data, session, inner=True, origin=position)
@@ -63,7 +67,8 @@ def _parse(
         fields = layout.read(source, None)
         if source.left and strict and not layout.trailing:
             raise ValueRefused(
-                f"{source.left} bytes follow the last field of the {part}, which the policy strict does not accept",
+                f"{count_noun(source.left, 'byte')} after the last field of the {part} of a control record:"
+                " a newer Kafka has written the record, or it is damaged; the policy strict does not accept this",
                 source.where(),
             )
         return fields

@@ -406,9 +406,10 @@ class Scanner:
         return run.around if self.policy is Policy.SALVAGE and run is not None else (None, None)
 
     def _is_after(self, table: pa.RecordBatch) -> bool:
-        """Return whether reading has passed the offset range: for batch headers, ``table`` has one
-        at or after its end; for records, the pass has reached the first batch that begins there.
-        Return False if headers are not looked at.
+        """Return whether reading has reached a batch at or after the end of the offset range. Later
+        batches may still hold offsets of the range: only :meth:`_is_range_over` tells. For rows
+        that are batches, the batch is in ``table``; for records, it is the first such batch of the
+        file. Return False if the range has no end, or headers are not looked at.
 
         ``table`` has the last rows. Headers of records are read ahead, so that the batch may lie after others that follow the rows.
         """

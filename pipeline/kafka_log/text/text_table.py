@@ -99,8 +99,10 @@ def lay_out(columns: Sequence[TextColumn], width: int | None = None, keys: int =
 
 
 def _blocks(columns: Sequence[TextColumn], width: int, keys: int) -> list[list[TextColumn]] | None:
-    """Return the columns divided into tables that fit `width`, each with the first `keys` columns
-    and then as many others as fit. Return None if a column does not fit beside these.
+    """Return the columns divided into tables that fit `width` with folded cells, each with the
+    first `keys` columns and then as many others as fit. Return None if a column, at its minimum
+    width, does not fit beside these. If there are no others, return one table, even if it does not
+    fit.
     """
     first = list(columns[:keys])
     blocks = [first]

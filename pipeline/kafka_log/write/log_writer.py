@@ -481,8 +481,9 @@ def _fill_true(column: pa.Array) -> pa.Array:
 def _encode_rows(
     given: Iterator[pa.RecordBatch], constants: dict[str, Any]
 ) -> Iterator[memoryview]:
-    """Yield the encoded bytes of rows, with ``constants`` in place of columns; nothing without
-    rows. Raise RowRefused for a row that no batch can hold.
+    """Return an iterator of the encoded bytes of rows, with ``constants`` in place of columns. Each
+    piece has one or more whole batches; without rows there are none. Iterating raises RowRefused
+    for a row that no batch can hold, also after other pieces.
     """
     columns = [name for name in _COLUMNS if name not in _TOLD and name not in constants]
     first = next(given, None)

@@ -67,8 +67,8 @@ class AnswerStream:
 
     def write(self, data: Any) -> int:
         """Send bytes to the JVM in chunks of at most MAX_CHUNK_BYTES, each with its length as 4
-        bytes before it. Return the number of bytes of ``data``. End the process if the JVM has
-        closed the connection.
+        bytes before it. Return the number of bytes of ``data``. End the process at any OSError: the
+        JVM has closed the connection.
         """
         view = memoryview(data).cast("B")
         for at in range(0, len(view), MAX_CHUNK_BYTES):
@@ -83,7 +83,7 @@ class AnswerStream:
         _send(self.out, _INT.pack(-2) + _INT.pack(len(text)) + text)
 
     def flush(self) -> None:
-        """Send buffered bytes."""
+        """Send buffered bytes. End the process at any OSError."""
         _flush(self.out)
 
     def close(self) -> None:
@@ -115,8 +115,8 @@ def main(infile: BinaryIO, outfile: BinaryIO) -> None:
 
 
 def _send(out: BinaryIO, *parts: bytes | memoryview) -> None:
-    """Write parts to the JVM without flushing. End the process at once, with exit code 1, if the
-    JVM has closed the connection, as a query with enough rows does.
+    """Write parts to the JVM without flushing. End the process at once, with exit code 1, at any
+    OSError: the JVM has closed the connection, as a query with enough rows does.
     """
     try:
         for part in parts:
@@ -126,8 +126,8 @@ def _send(out: BinaryIO, *parts: bytes | memoryview) -> None:
 
 
 def _flush(out: BinaryIO) -> None:
-    """Flush the output to the JVM. End the process at once, with exit code 1, if the JVM has closed
-    the connection.
+    """Flush the output to the JVM. End the process at once, with exit code 1, at any OSError: the
+    JVM has closed the connection.
     """
     try:
         out.flush()
@@ -276,7 +276,10 @@ def _read(request: Mapping[str, Any], task: bytes, out: AnswerStream) -> None:
 
 
 def _send_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, out: AnswerStream) -> None:
-    """Send record batches as one Arrow IPC stream with ``schema``, flushed after each batch."""
+    """Send record batches as one Arrow IPC stream with ``schema``, flushed after each batch. If
+    ``batches`` raises an error, end the stream as usual, and raise the error again: the message
+    after the stream tells the JVM.
+    """
     with pa.ipc.new_stream(pa.PythonFile(out, "w"), schema) as writer:
         for batch in batches:
             writer.write_batch(batch)

@@ -213,8 +213,9 @@ def _check_options(
     target: Target, options: Options, columns: Sequence[str], partition_by: Sequence[str]
 ) -> None:
     """Raise ExportError for options that an export cannot take: a view or report, startingOffsets,
-    ignoreCorruptFiles, an unknown partition column. Raise it also if the target's files need a
-    partition column that is not among the columns, or if no other columns are left for the files.
+    ignoreCorruptFiles, an unknown partition column. If the target's files contain the partition
+    columns, also raise it if one (``timestamp`` for ``date``) is not among the columns; if they do
+    not, if no other columns are left for the files.
     """
     wrong = [name for name in partition_by if name not in PARTITION_COLUMNS]
     if wrong:

@@ -173,9 +173,10 @@ def _split_by_partition(partition: Partition) -> Iterator[Log]:
 
 def select_logs(logs: Sequence[Log], options: Options) -> list[Log]:
     """Return the logs that the options select, all copies of a partition or the newest as
-    ``replicas`` says. Raise OptionError if a named topic or partition is missing, a pattern matches
-    internal topics only, two directories hold the same partition and ``replicas`` is ``error``, or
-    offsets or timestamps by partition do not name exactly the selected partitions.
+    ``replicas`` says, merged with remote segments. Segments that the file options exclude are left
+    out, and logs without any other. Raise OptionError if a named topic or partition is missing, a
+    pattern matches internal topics only, two directories hold the same partition and ``replicas``
+    is ``error``, or offsets or timestamps by partition do not name exactly the selected partitions.
     """
     topics = sorted({log.topic for log in logs})
     if options.subscribe is not None:

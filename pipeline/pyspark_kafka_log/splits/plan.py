@@ -137,8 +137,9 @@ def plan(
 ) -> Tasks:
     """Return the splits of each task, in the order of topics, partitions and offsets. Use a cached
     plan if files and parameters are unchanged. Add what is found to ``seen``. Raise OptionError or
-    DirectoryError if the selected logs cannot be found or lack a named offset; CodecError for
-    damage in transactions unless the mode accepts it.
+    DirectoryError if the selected logs cannot be found; OptionError if no record has the starting
+    time, or with ``failOnDataLoss`` if a log lacks a named offset; CodecError for damage in
+    transactions, or before the record of a time, unless the mode accepts it.
 
     A file is read up to its present size, so that a task that runs again reads the same rows. Plans are cached as long as sizes and times
     of the files stay the same.
@@ -170,9 +171,10 @@ def _make_plan(
     seen: QueryLogs,
 ) -> Plan:
     """Return a new plan for logs: their segments cut into splits, several small splits to a task;
-    with maxRecordsPerPartition each split is a task. Raise OptionError if the options name an
-    offset that a log does not have; CodecError for damage in transactions unless the mode accepts
-    it.
+    with maxRecordsPerPartition each split is a task. The plan has the transactions of ``seen`` and
+    those that were found; ``seen`` keeps its own. Raise OptionError if no record has the starting
+    time, or with ``failOnDataLoss`` if a log lacks a named offset; CodecError for damage in
+    transactions, or before the record of a time, unless the mode accepts it.
     """
     total = sum(segment.size for log in logs for segment in log.segments)
     enough = target_task_bytes(total, options, parallelism)

@@ -519,8 +519,10 @@ class PassedSegments:
         }
 
     def find_late(self, key: Key, log: Log, offset: int) -> list[str]:
-        """Return descriptions of closed segments that end at or before ``offset`` and came or grew
-        after :meth:`record` noted the log. Return ``[]`` if the log was never recorded.
+        """Return descriptions of closed segments that end at or before ``offset``, and grew or came
+        between others after :meth:`record` noted the log. Of several that came into one gap only
+        the last is described; those before the first recorded segment are not. Return ``[]`` if the
+        log was never recorded, or had no closed segments.
         """
         known = self._read.get(key)
         if not known:

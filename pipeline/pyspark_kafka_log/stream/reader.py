@@ -77,10 +77,11 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         self, start: dict[str, Any] | None = None, limit: Any = None
     ) -> dict[str, Any]:
         """Return the end of the micro-batch after ``start`` (None: the start noted last); ``start``
-        itself if there is nothing to read. The end of the query's first micro-batch also contains
-        its start. Raise OptionError if an option does not fit the partitions; DataLossError if
-        records are gone and ``failOnDataLoss`` is set; CodecError for damage unless the mode
-        accepts it.
+        itself if there is nothing to read, or less than minOffsetsPerTrigger before maxTriggerDelay
+        is over. Minimum and maximum are those of the options; ``limit`` only lifts them if it is
+        ReadAllAvailable. The end of the query's first micro-batch also contains its start. Raise
+        OptionError if an option does not fit the partitions; DataLossError if records are gone and
+        ``failOnDataLoss`` is set; CodecError for damage unless the mode accepts it.
         """
         if self._refusal is not None:
             raise self._refusal

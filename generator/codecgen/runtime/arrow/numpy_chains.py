@@ -128,8 +128,8 @@ def _side_by_side(
 
 def _next_positions(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
     """Return, for each position in ``at``, the position after the structure that begins there,
-    computed from its length; BEYOND (2**62) or a position behind it if the length is negative or
-    invalid.
+    computed from its length. Return BEYOND (2**62) or a position behind it if a length of fixed
+    size is negative or too large, or a varint is invalid; a negative varint -n counts as n - 1.
     """
     if not prefix.is_varint:
         found = memory.byte_windows(at + prefix.offset, prefix.head - prefix.offset)
@@ -155,9 +155,10 @@ def _shift(prefix: LengthPrefix) -> int:
 
 @cache
 def _steps(kind: str) -> Vector:
-    """Return a table from the first two bytes of a varint length (little-endian) to the size of the
-    structure, length included; 0 if the varint has more than two bytes. ``kind`` is ``zigzag`` or
-    ``uvarint``.
+    """Return a table of 65,536 sizes: from the first two bytes of a varint length (little-endian)
+    to the size of the structure, length included; 0 if the varint has more than two bytes. A
+    negative length -n counts as n - 1, so that -1 (null) is the varint alone. ``kind`` is
+    ``zigzag`` or ``uvarint``.
     """
     pair = np.arange(1 << 16)
     first, second = pair & 0xFF, pair >> 8

@@ -82,8 +82,10 @@ def _blocks(
     pauses: set[int],
 ) -> tuple[int, CompressionError | LimitError | None]:
     """Decompress the blocks of a frame into ``out``, at most ``limit`` bytes. Return the index of
-    the end mark and None, or an index and the error (not raised). Empty blocks add a note, and
-    their position in ``out`` to ``pauses``. Raise UnsupportedCodec if lz4 is not installed.
+    the end mark and None. At the first damage, or beyond the limit, return an index without
+    meaning and the error (not raised), which names the byte; ``out`` keeps the bytes before it.
+    Empty blocks add a note, and their position in ``out`` to ``pauses``. Raise UnsupportedCodec if
+    lz4 is not installed.
     """
     try:
         import lz4.block

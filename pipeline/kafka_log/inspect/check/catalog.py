@@ -426,7 +426,8 @@ _KINDS = (
         (W,),
         "Zeros at the end of an offset index",
         "Brokers preallocate the .index of the active segment and trim it when they roll the segment. This"
-        " segment is rolled, but its index was not trimmed.",
+        " segment is rolled, but its index was not trimmed. A broker takes the zeros for entries: it finds the right"
+        " batch, but may search the segment from its start.",
         REBUILD,
     ),
     FindingKind(
@@ -483,7 +484,8 @@ _KINDS = (
         (W,),
         "Zeros at the end of a time index",
         "Brokers preallocate the .timeindex of the active segment and trim it when they roll the segment. This"
-        " segment is rolled, but its index was not trimmed.",
+        " segment is rolled, but its index was not trimmed. A broker takes the zeros for entries, and 0 for the largest"
+        " timestamp of the segment: lookups by time may pass over it, and retention by time may delete it too early.",
         REBUILD,
     ),
     FindingKind(

@@ -189,7 +189,7 @@ class IndexCheck(Check):
         """Yield one ``index_order`` or ``timeindex_order`` finding if entries are out of order.
         Their positions or timestamps must rise strictly, and their offsets too (with ``may_repeat``
         offsets may repeat). The finding lies at the first entry that has to be left out so that the
-        others rise. Yield nothing if all rise.
+        others rise; it is a note if the index is open. Yield nothing if all rise.
         """
         none = np.zeros(len(values), np.bool_)
         kept = find_ascending(values, values, none)
@@ -219,9 +219,11 @@ class IndexCheck(Check):
         consequence: str = "",
     ) -> Iterator[Finding]:
         """Yield one finding ``code`` for all entries of the mask ``wrong``, at the first of them;
-        yield nothing if none is wrong. Its sentence is "The entry for offset N", then ``what`` (or
-        what it returns for the index of the entry), how many more entries are like it ("at least"
-        if the index has more entries than were read), and the sentence ``consequence``. Offsets in ``found`` are relative to ``base``.
+        yield nothing if none is wrong. It is a note if the index is open (active segment, zeros at
+        its end, no clean shutdown), else it has the severity of the catalog. Its sentence is "The
+        entry for offset N", then ``what`` (or what it returns for the index of the entry), how many
+        more entries are like it ("at least" if the index has more entries than were read), and
+        ``consequence``, which begins with a space. Offsets in ``found`` are relative to ``base``.
         """
         count = int(np.count_nonzero(wrong))
         if not count:

@@ -188,11 +188,13 @@ class KeyValueDecoder:
         positions: Any,
         headers: Any = None,
     ) -> tuple[list[str | None], list[str | None]]:
-        """Return the keys and the values of rows as two lists of texts, with None for null. Control
-        records are decoded as such, unless the format of keys is ``none``. ``headers`` of the rows
-        are needed only for formats that use a schema registry. Bytes that cannot be decoded are
-        rendered (or redacted, if they may be secrets) and counted in ``failures``. The first call
-        for such a format raises what ``read_schemas`` raises.
+        """Return the keys and the values of rows as two lists of texts, decoded in ``formats``, with
+        None for null. If the format names an internal topic, or is ``auto`` and ``topic`` is one,
+        its layouts decode both; other bytes are only rendered with ``auto`` or ``none``. Control
+        records are decoded as such, unless the format of keys is ``none``. Bytes that cannot be
+        decoded are rendered (or redacted, if they may be secrets) and counted in ``failures``.
+        Formats that use a schema registry need ``headers`` of the rows; the first call for one
+        raises what ``read_schemas`` raises.
 
         Args:
             topic: Topic of all rows.

@@ -166,8 +166,8 @@ class Compiler:
     ) -> Column:
         """Compile a union of null and another type, in any order, or of one type, and return the
         other type's column. Raise UnsupportedError for several types, if it is resolved to anything
-        but a union with null, or if it is resolved and has one type only (``resolved`` None: it is
-        not).
+        but a union with null, if it is resolved and has one type only (``resolved`` None: it is
+        not), or if the other type cannot be compiled.
         """
         if resolved is not None and (
             len(schema) == 1 or not isinstance(resolved, list) or "null" not in resolved
@@ -191,7 +191,8 @@ class Compiler:
         """Compile a record, and return its struct column: instructions in the order of the writer's
         fields, columns in that of ``target``. Fields that the reader lacks are checked and not
         kept. Columns without a field of the writer are null, or with a reader have the default of
-        its field; raise UnsupportedError if that is missing or not plain.
+        its field. Raise UnsupportedError if a default is missing or not plain, or if only fastavro
+        decodes or resolves a field, also one that is not kept.
         """
         found: dict[str, Column] = {}
         reader_fields = {} if resolved is None else {f["name"]: f for f in resolved["fields"]}

@@ -323,10 +323,12 @@ class _Commit:
 
     def moves(self, staged: Sequence[Staged]) -> list[Move]:
         """Return the moves that make staged segments part of the logs, after building their files
-        in the job's directory. With ``overwrite`` existing partitions of the written topics are
-        moved away. Raise SinkError for offsets that do not follow, FormatError for another topic
-        id, DirectoryError for a log that cannot be appended to, CodecError for a segment that
-        cannot get its offsets, OSError if a file cannot be read or written.
+        in the job's directory. Partitions of the setting ``partitions`` that do not exist, or
+        partition 0 of a new topic without rows, are created empty. With ``overwrite`` existing
+        partitions of the written topics are moved away and built anew. Raise SinkError for offsets
+        that do not follow, FormatError for another topic id, DirectoryError for a log that cannot
+        be appended to or a missing staged file, CodecError for a segment that cannot get its
+        offsets, OSError if a file cannot be read or written.
         """
         by_partition = {
             key: sorted(found, key=_by_offset)
