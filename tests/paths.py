@@ -8,3 +8,5 @@ ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "schemas"
 VECTORS = ROOT / "tests" / "vectors"
 SAMPLES = ROOT / "samples"
+FOREIGN = ROOT / "tests" / "data" / "foreign"
+NEXT_BATCHES = ROOT / "tests" / "codecs" / "next_batches"

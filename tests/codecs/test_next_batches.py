@@ -17,10 +17,10 @@ from codecgen.plan import make_plan
 from codecgen.runtime.fast_path import without_fast_paths
 from codecgen.schema import loader
 from codecgen.targets.registry import TARGETS
-from tests.codecs.next_batches import MAGIC, NEXT_BATCHES, add_batch
+from tests.codecs.next_batches import MAGIC, add_batch
 from tests.codecs.test_random_format import texts
 from tests.codecs.tree import Tree
-from tests.paths import ROOT
+from tests.paths import NEXT_BATCHES, ROOT
 
 NAMES = ["flagged", "columnar", "dictionary"]
 PACKAGE = "drawn_codecs"

@@ -11,15 +11,14 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from codecgen.schema.loader import read_files
 from tests.changes import changed_files
 from tests.mutants import equivalent
 from tests.mutants.edits import Mutant
-from tests.mutants.facts import mutants
 from tests.mutants.pool import Task, outcomes
-from tests.mutants.selection import selection
+from tests.mutants.subjects import GROUPS, Subject, subjects
 from tests.mutants.trial import Outcome
 from tests.paths import SCHEMAS
 
@@ -32,8 +31,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Try mutants. 0: all were noticed or are listed; 1: some were not, the generator crashed, or the list is wrong;
     2: the tests fail without a mutant."""
     arguments = _arguments(argv)
-    files = read_files(SCHEMAS)
-    every = mutants(files)
+    of: dict[str, Subject] = {}
+    every: list[Mutant] = []
+    for subject in subjects(arguments.of):
+        made = subject.mutants()
+        of |= dict.fromkeys((m.name for m in made), subject)
+        every += made
     reasons = equivalent.read()
     chosen = _chosen(every, arguments)
     if arguments.list:
@@ -43,17 +46,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.environ["NUMBA_DISABLE_JIT"] = "1"  # the kernels run as plain Python
     for name in SLOW_IMPORTS:
         importlib.import_module(name)
-    unchanged = [Task(None, one) for one in dict.fromkeys(selection(m) for m in chosen)]
-    for task, outcome, seconds in outcomes(files, unchanged, arguments.jobs):
+    tasks = [Task(m, of[m.name], of[m.name].select(m)) for m in chosen]
+    unchanged = {
+        (task.subject.directory, task.selection): replace(task, mutant=None) for task in tasks
+    }
+    for task, outcome, seconds in outcomes(list(unchanged.values()), arguments.jobs):
         if outcome.end != "survived":
-            print(f"without a mutant: {outcome.end} by {outcome.by}; {task.selection.paths}")
+            print(
+                f"without a mutant: {outcome.end} by {outcome.by}; {task.subject.directory}, {task.selection}"
+            )
             return COULD_NOT_RUN
-        print(f"without a mutant all pass in {seconds:.1f} s: {task.selection.paths[0]} ...")
+        print(
+            f"without a mutant all pass in {seconds:.1f} s: {task.subject.directory}, {task.selection.paths[0]} ..."
+        )
     sys.dont_write_bytecode = True
     begin = time.monotonic()
     ended: list[tuple[Mutant, str, Outcome]] = []
-    tasks = [Task(mutant, selection(mutant)) for mutant in chosen]
-    for task, outcome, seconds in outcomes(files, tasks, arguments.jobs):
+    for task, outcome, seconds in outcomes(tasks, arguments.jobs):
         assert task.mutant is not None
         listed = equivalent.reason(task.mutant.name, reasons) is not None
         end = "equivalent" if listed and outcome.end == "survived" else outcome.end
@@ -66,7 +75,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"[{len(ended)}/{len(tasks)}] {seconds:4.1f} s {end}: {task.mutant.name}{by}", flush=True)  # fmt: skip
         elif len(ended) % 50 == 0:
             print(f"[{len(ended)}/{len(tasks)}] {time.monotonic() - begin:.0f} s", flush=True)
-    stale = [] if len(chosen) < len(every) else equivalent.unused([m.name for m in every], reasons)
+    stale = (
+        []
+        if arguments.of != "all" or len(chosen) < len(every)
+        else equivalent.unused([m.name for m in every], reasons)
+    )
     _report(ended, stale, time.monotonic() - begin)
     bad = any(end in ("survived", "crashed") for _, end, _ in ended)
     return SURVIVORS if stale or bad else GOOD
@@ -75,6 +88,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--only", metavar="PART", help="mutants with this in their names, such as schemas/records or limit")  # fmt: skip
+    parser.add_argument(
+        "--of",
+        choices=GROUPS,
+        default="kafka",
+        help="whose facts: Kafka's formats (default), foreign formats of the tests, next versions of batches, or all",
+    )
     parser.add_argument("--sample", metavar="N", type=int, help="so many mutants, chosen by the seed")  # fmt: skip
     parser.add_argument(
         "--seed",

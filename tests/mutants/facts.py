@@ -353,15 +353,21 @@ class LayoutFacts:
                 new = f"{{from: {after[0]}}}"
                 yield self.editor.change(place, "span", entry.value, new)
             return
-        for end in entries(entry.value):
+        for part in items(entry.value):
+            yield from self.editor.remove(f"{place}[{part.index}]", "span", part)
+            yield from self.ends(f"{place}[{part.index}]", part.value, names)
+        yield from self.ends(place, entry.value, names)
+
+    def ends(self, place: str, node: Node, names: Sequence[str]) -> Iterator[Mutant]:
+        """The ends of one span; none of anything else."""
+        for end in entries(node):
             for new in words.neighbours(word(end.value) or "", names):
                 yield self.editor.change(f"{place}.{end.name}", "span", end.value, new)
-            if end.name == "to":
-                yield from self.editor.remove(f"{place}.to", "span", end)
-        if child(entry.value, "to") is None:
-            start = entries(entry.value)[0]
+            if end.name in ("to", "zero"):
+                yield from self.editor.remove(f"{place}.{end.name}", "span", end)
+        if entries(node) and child(node, "to") is None:
             new = f"to: {names[-2]}"
-            yield self.editor.add(f"{place}.to", "span", start, new)
+            yield self.editor.add(f"{place}.to", "span", entries(node)[0], new)
 
     def members(self, place: str, node: Node) -> Iterator[Mutant]:
         found = entries(node)
@@ -476,7 +482,7 @@ def _choice(editor: Editor, document: Node) -> Iterator[Mutant]:
 def _enum(editor: Editor, enum: Entry, names: Names) -> Iterator[Mutant]:
     values = entries(child(enum.value, "values"))
     codes = [child(v.value, "value") or v.value for v in values]
-    free = max(int(word(code) or 0) for code in codes) + 1
+    free = max(int(word(code) or "0", 0) for code in codes) + 1
     for i, (value, code) in enumerate(zip(values, codes, strict=True)):
         place = f"{enum.name}.{value.name}"
         yield editor.change(place, "code", code, str(free))

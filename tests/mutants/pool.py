@@ -5,11 +5,12 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.connection
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tests.mutants.edits import Mutant
 from tests.mutants.selection import Selection
+from tests.mutants.subjects import Subject
 from tests.mutants.trial import Outcome, run
 
 CPU_LIMIT_S = 240
@@ -20,9 +21,10 @@ waits for something that does not come is killed by the clock."""
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A mutant, or None for the schemas as they are, and the tests that it gets."""
+    """A mutant, or None for the schemas as they are, its schema directory, and the tests that it gets."""
 
     mutant: Mutant | None
+    subject: Subject
     selection: Selection
 
 
@@ -34,9 +36,7 @@ class _Running:
     since: float
 
 
-def outcomes(
-    files: Mapping[str, str], tasks: Sequence[Task], jobs: int
-) -> Iterator[tuple[Task, Outcome, float]]:
+def outcomes(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, Outcome, float]]:
     """The tasks with their outcomes and seconds, in the order in which they end."""
     context = multiprocessing.get_context("fork")
     waiting = list(reversed(tasks))
@@ -45,7 +45,7 @@ def outcomes(
         while waiting and len(running) < jobs:
             task = waiting.pop()
             receive, send = context.Pipe(duplex=False)
-            process = context.Process(target=_child, args=(send, files, task))
+            process = context.Process(target=_child, args=(send, task))
             process.start()
             send.close()
             running.append(_Running(task, process, receive, time.monotonic()))
@@ -57,16 +57,11 @@ def outcomes(
                 yield one.task, outcome, time.monotonic() - one.since
 
 
-def _child(
-    send: multiprocessing.connection.Connection, files: Mapping[str, str], task: Task
-) -> None:
+def _child(send: multiprocessing.connection.Connection, task: Task) -> None:
     import resource  # there is none where nothing forks
 
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT_S, CPU_LIMIT_S + 5))
-    changed = dict(files)
-    if task.mutant is not None:
-        changed[task.mutant.file] = task.mutant.apply(files[task.mutant.file])
-    send.send(run(changed, task.selection))
+    send.send(run(task.subject, task.subject.apply(task.mutant), task.selection))
 
 
 def _ended(one: _Running) -> Outcome | None:

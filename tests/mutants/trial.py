@@ -18,6 +18,7 @@ import pytest
 
 from codecgen import cli
 from tests.mutants.selection import Selection
+from tests.mutants.subjects import Subject
 from tests.paths import ROOT
 from tests.tiers import EVERY_PARAMETER
 
@@ -25,7 +26,7 @@ End = Literal["rejected", "examples", "crashed", "killed", "survived"]
 TARGETS = "construct,arrow"
 NOT_SLOW = "not slow and not broker and not soak"
 """Tests that are slow by themselves are left out; parameters that only `share` makes slow are not."""
-PLACE = re.compile(r"^ *--> (?:.*/)?schemas/([^:]+):(\d+)", re.MULTILINE)
+PLACE = re.compile(r"^ *--> ([^:]+):(\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +37,20 @@ class Outcome:
     by: str = ""
 
 
-def run(files: Mapping[str, str], selection: Selection) -> Outcome:
-    """The outcome for the files of a schema directory. The process cannot be used for another one after this."""
+def run(subject: Subject, files: Mapping[str, str], selection: Selection) -> Outcome:
+    """Return the outcome for the files of a schema directory. The process cannot be used for another one after this."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         root = Path(folder)
-        for path, text in files.items():
-            target = root / "schemas" / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, encoding="utf-8")
-        refused = _generate(root, files)  # which checks first
+        place = subject.write(root, files)
+        refused = _generate(root, subject.directory, files)  # which checks first
         if refused is not None:
             return refused
-        return _tests(root, selection)
+        return _tests(root, subject.variable, place, selection)
 
 
-def _generate(root: Path, files: Mapping[str, str]) -> Outcome | None:
+def _generate(root: Path, directory: str, files: Mapping[str, str]) -> Outcome | None:
     """None when the generator finds nothing."""
-    command = ["generate", str(root / "schemas"), "--out", str(root / "generated")]
+    command = ["generate", str(root / directory), "--out", str(root / "generated")]
     shown = io.StringIO()
     try:
         with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
@@ -67,7 +65,8 @@ def _generate(root: Path, files: Mapping[str, str]) -> Outcome | None:
     if codes == ["C024"]:
         return Outcome("examples", "C024")
     places = [(path, int(line)) for path, line in PLACE.findall(text)]
-    of_examples = bool(places) and all(_in_examples(files.get(p, ""), n) for p, n in places)
+    texts = {str(root / directory / path): text for path, text in files.items()}
+    of_examples = bool(places) and all(_in_examples(texts.get(p, ""), n) for p, n in places)
     return Outcome("examples" if of_examples else "rejected", " ".join(codes) or text.strip())
 
 
@@ -93,14 +92,17 @@ class _First:
             self.name = f"{report.nodeid} (import)"
 
 
-def _tests(root: Path, selection: Selection) -> Outcome:
-    """The tests, in this process, with the codecs below a directory in the place of those of the checkout."""
+def _tests(root: Path, variable: str, place: Path, selection: Selection) -> Outcome:
+    """The tests, in this process, with a name of `tests.paths` that leads to the mutant, and with its codecs if they are ours."""
     import hypothesis
 
     import tests.paths
 
-    tests.paths.SCHEMAS = root / "schemas"
-    sys.path[:0] = [str(root / "generated"), str(ROOT / "generator"), str(ROOT / "pipeline")]
+    setattr(tests.paths, variable, place)
+    generated = root / "generated"
+    if not (generated / "kafka_codecs").is_dir() or variable != "SCHEMAS":
+        generated = ROOT / "generated"
+    sys.path[:0] = [str(generated), str(ROOT / "generator"), str(ROOT / "pipeline")]
     os.chdir(ROOT)
     hypothesis.settings.register_profile(
         "mutants",
@@ -129,7 +131,7 @@ def _tests(root: Path, selection: Selection) -> Outcome:
             break
     import kafka_codecs
 
-    assert str(kafka_codecs.__file__).startswith(str(root)), kafka_codecs.__file__
+    assert str(kafka_codecs.__file__).startswith(str(generated)), kafka_codecs.__file__
     if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return Outcome("survived")
     return Outcome("killed", first.name or shown.getvalue()[-500:])

@@ -58,7 +58,10 @@ ARRAY_FREEDOMS = ("bytes_after_none", "truncated_tail", "mixed_versions", "unche
 
 def numbers(text: str) -> list[str]:
     """Numbers near a number."""
-    return [str(int(text) + 1), str(int(text) - 1)] if re.fullmatch(r"-?\d+", text) else []
+    if re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", text) is None:
+        return []
+    number = int(text, 16 if text.startswith("0x") else 10)
+    return [str(number + 1), str(number - 1)]
 
 
 def versions(text: str) -> list[str]:

@@ -27,10 +27,8 @@ from codecgen.runtime.arrow.encoder import Encoder
 from codecgen.runtime.errors import ChecksumError, ParseError, TrailingError, ValueRefused
 from codecgen.schema import loader
 from tests.codecgen.schemas import checked, codecs_of
-from tests.paths import ROOT
+from tests.paths import FOREIGN
 from tests.support.other_layouts import decoded, emitted
-
-FOREIGN = ROOT / "tests" / "data" / "foreign"
 
 
 @cache

@@ -14,9 +14,7 @@ from codecgen.plan import make_plan
 from codecgen.runtime.errors import BuildError, CodecError, ParseError
 from codecgen.schema import loader
 from tests.codecgen.schemas import checked, codecs_of
-from tests.paths import ROOT
-
-FOREIGN = ROOT / "tests" / "data" / "foreign"
+from tests.paths import FOREIGN
 
 
 @cache

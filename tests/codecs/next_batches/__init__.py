@@ -10,8 +10,9 @@ import re
 import shutil
 from pathlib import Path
 
+from tests.paths import NEXT_BATCHES
+
 MAGIC = 3
-NEXT_BATCHES = Path(__file__).parent
 
 
 def add_batch(name: str, schemas: Path) -> None:
