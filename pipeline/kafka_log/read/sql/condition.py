@@ -71,7 +71,8 @@ class RowCondition:
         unknown column, or fails at a value.
         """
         try:
-            if len(self._connection.extract_statements(self._query)) != 1:
+            alone = f"SELECT {self._quoted()}"  # without the parentheses of the query, which it may close
+            if any(len(self._connection.extract_statements(q)) != 1 for q in (alone, self._query)):
                 raise ConditionError(
                     f"--where {self._expression!r} is more than one expression: join conditions with AND or OR"
                 )
