@@ -245,8 +245,9 @@ CATALOG: Mapping[str, CatalogEntry] = {
     "C052": CatalogEntry(
         "Invalid tagged field",
         "A tagged field has a number of its own and exists in flexible versions only. Builders omit it if it holds its "
-        "default, and the default must be a constant. It lies in no field range, and its size alone determines its length.",
-        "Correct the tag, the versions or the default, or remove `tag`.",
+        "default, and the default must be a constant. No range of a length or checksum begins or ends with it. It "
+        "has no key of fields in order, such as `when` or `checksum`, and no bytes that reach to the end or to a zero byte.",
+        "Correct the tag, the versions, the default, the type or the range that the message names, or remove `tag`.",
     ),
     "C054": CatalogEntry(
         "Missing or unsuitable discriminator",

@@ -62,8 +62,9 @@ Tables = Callable[[ReportRequest, tuple[str, ...]], pa.RecordBatchReader]
 
 
 def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a stream with one row for each record batch of the request's partitions, with the
-    given columns. Reading the stream raises CodecError for damage unless the mode accepts it.
+    """Return a stream with one row for each record batch of the request's partitions and offsets,
+    with the given columns. Reading the stream raises CodecError for damage unless the mode accepts
+    it.
     """
     from kafka_log.read.scanning import scan_batches
 
@@ -83,8 +84,9 @@ def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchRe
 
 
 def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Compute statistics, one row for each partition, and return them as a stream of all columns.
-    Damage and unreadable files are described in the rows, and raise no error.
+    """Compute statistics of the request's offsets, one row for each of its partitions, and return
+    them as a stream of all columns. Damage and unreadable files are described in the rows, and
+    raise no error.
     """
     from kafka_log.inspect.statistics.options import Asked as AskedOfStat
     from kafka_log.inspect.statistics.table import stat_table
@@ -100,9 +102,9 @@ def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _segments(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a stream with one row for each segment file, with all columns, from its name, its
-    listed size and the time of its last write. A file that is gone has a row too, with null as its
-    time.
+    """Return a stream with one row for each segment file of the request's partitions, with all
+    columns, from its name, its listed size and the time of its last write. The request's offsets
+    are ignored. A file that is gone has a row too, with null as its time.
     """
     from kafka_log.inspect.listing import segment_table
 
@@ -110,8 +112,9 @@ def _segments(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Compute the transactions of the request's partitions, one row each, and return them as a
-    stream of all columns. Read the coordinators' states from the partitions of ``asked.beside``.
+    """Compute the transactions of the request's partitions that overlap its offsets, one row each,
+    and return them as a stream of all columns. Read the coordinators' states from the partitions of
+    ``asked.beside``.
     Raise CodecError for damage and unreadable files, or warn of them if the mode accepts damage.
     """
     from kafka_log.inspect.transactions.coordinator_states import read_coordinators
@@ -128,9 +131,10 @@ def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchRea
 
 
 def _producers(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Compute one row for each producer of each partition, and return them as a stream of all
-    columns. Raise CodecError for damage and unreadable files, or warn of them if the mode accepts
-    damage.
+    """Compute one row for each producer of each of the request's partitions, from its batches in
+    the request's offsets, and return them as a stream of all columns. Producers that only a
+    producer snapshot has are left out if the offsets are limited. Raise CodecError for damage and
+    unreadable files, or warn of them if the mode accepts damage.
     """
     from kafka_log.inspect.producers.table import producer_table
 
@@ -139,8 +143,9 @@ def _producers(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader
 
 
 def _keys(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Compute key statistics, one row for each partition, and return them as a stream of all
-    columns. Damage and unreadable files are described in the rows, and raise no error.
+    """Compute key statistics of the request's offsets, one row for each of its partitions, and
+    return them as a stream of all columns. Damage and unreadable files are described in the rows,
+    and raise no error.
     """
     from kafka_log.inspect.keys.table import key_table
 
@@ -153,8 +158,9 @@ def _keys(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 
 
 def _findings(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Return a row for each finding of ``check``, as a stream. Damage and unreadable files are
-    findings, never errors.
+    """Return a row for each finding of ``check`` about the request's partitions and directories, as
+    a stream. Findings about batches outside of its offsets are left out. Damage and unreadable
+    files are findings, never errors.
     """
     from kafka_log.inspect.check.table import check_table
 

@@ -154,8 +154,9 @@ def _halve(rows: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
 
 
 def _timestamps(values: Any, kind: Any) -> Any:
-    """Return an array of millisecond timestamps as the type ``kind``. A timestamp that does not fit
-    into 64-bit microseconds becomes null. Return the array itself if it has that type.
+    """Return an array of millisecond timestamps, without nulls, as the type ``kind``. A timestamp
+    that does not fit into 64-bit microseconds becomes null. Return the array itself if it has that
+    type.
     """
     if values.type == kind:
         return values

@@ -263,12 +263,11 @@ def read_split(
 
 
 def within_split(lost: Lost, split: Split) -> Lost:
-    """Return a lost range with the offsets before and after it completed from the names of its
-    segment and the next one, and limited to the selected offsets of its split. An offset becomes
-    None if these names contradict it.
-
-    Where no batch of the split lies before or after the range, the names of the segment and of the next one say the offset. ``read`` becomes 0
-    if the offsets were limited: no one knows which of the records that could be read are selected.
+    """Return a lost range limited to the selected offsets of its split; ``read`` becomes 0 if that
+    changes an offset. If the range begins at byte 0, an unknown offset before it is one less than
+    the base offset of the segment. If it reaches the end of the segment, an unknown offset after it
+    is the base offset of the next segment, if there is one. An offset becomes None if these base
+    offsets contradict it. Offsets in ``around`` replace those of the range.
     """
     after, before = lost.around or (lost.after_offset, lost.before_offset)
     segment = split.segment

@@ -123,10 +123,12 @@ def _check_entries(layout: Layout, model: Model, where: Span) -> Iterator[Diagno
 
 
 def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if rows name no layout of the view, have ``each`` together with
-    ``header_only``, an unknown array or column, conditions that are not boolean, values of the
-    wrong type or size, or (with ``header_only``) fields outside the fixed header. All versions are
-    checked.
+    """Yield a diagnostic for each fault of rows, in all versions. Two faults end the check: a
+    layout that the view lacks, and an array in ``each`` that is unknown, named twice, or one of
+    several and not of layouts. The others are ``each`` together with ``header_only``, an unknown
+    column, a column that has no value and cannot be null, a condition that is not boolean, a value
+    of the wrong type or size, and (with ``header_only``) a field outside the fixed header. A layout
+    that has diagnostics itself yields nothing.
     """
     layout = model.layouts.get(rows.layout)
     if layout is None or rows.layout not in layouts:

@@ -123,9 +123,9 @@ RULES: Mapping[str, CatalogEntry] = {
     ),
     "B021": CatalogEntry(
         "Compression changed",
-        "A number means another codec, a codec is excluded, a codec is read in another variant, the limit is lower, or "
-        "another field names the codec.",
-        "Keep the numbers of codecs and the limit. Add a codec with a new number.",
+        "Compression is added or removed, a number means another codec, a codec is excluded, a codec is read in another "
+        "variant, the limit of decompressed bytes is lower, or another field names the codec.",
+        "Restore the released `compressed`, the numbers of its codecs and its limit. Add a codec with a new number.",
     ),
     "B022": CatalogEntry(
         "Default of a tagged field changed",

@@ -526,8 +526,9 @@ class _Explainer:
 
 
 def _message_rows(message: Message) -> Iterator[str]:
-    """Yield the rows about a request, response or header: role and key, headers by version,
-    unstable versions and facts. Rows without content are left out.
+    """Yield the rows about a request, response or header: its role and key, its headers by version,
+    the versions that may change, and a row for each entry of ``facts``, with its name and its
+    words. The first row is always there; others without content are left out.
     """
     key = "" if message.key is None else f" with the key {message.key}"
     names = ""

@@ -344,9 +344,11 @@ class _Writer:
         self, out: Mapped, one: Field, here: Range, nullable: Range, made: _Layout
     ) -> None:
         """Add to ``out`` the key for the type of a field in the versions ``here``: ``layout`` or
-        ``array`` with a name, inline ``fields``, ``type``, or ``string`` or ``bytes`` with lengths
-        of its own by version, and with null in the versions ``nullable``. ``made``, the layout
-        around, gets the tolerance for invalid UTF-8 of strings.
+        ``array`` with a name, inline ``fields``, or ``type``. A string or bytes field whose
+        flexible versions are not those of the message gets ``string`` or ``bytes`` with its lengths
+        by version, and ``none`` with the null of the versions ``nullable``. Other fields ignore
+        ``nullable``: the caller adds their ``none``. ``made``, the layout around, gets the
+        tolerance for invalid UTF-8 of strings.
         """
         if one.type.name == "string":
             made.freedoms.add("invalid_utf8")

@@ -56,12 +56,21 @@ def parse_offset_range(text: str) -> Range:
     end of the log. Raise ValueError for other text and numbers of more than 64 bits; RangeError, a
     ValueError, if A is after B and both count from the same end.
     """
+    return _parse_bounds(
+        text, "a whole number, such as 100, or -100 to count from the end of the log"
+    )
+
+
+def _parse_bounds(text: str, expected: str) -> Range:
+    """Parse a range as :func:`parse_offset_range` does, also with negative bounds. ``expected``
+    says in the message about a bound that is no number what to write instead.
+    """
     low, colon, high = text.partition(":")
     if not colon:
         raise ValueError(
             f"{text!r} is not a range of offsets: write A:B, A: or :B, such as 100:200"
         )
-    begin, end = (_parse_offset(part) if part else None for part in (low, high))
+    begin, end = (_parse_offset(part, expected) if part else None for part in (low, high))
     if (
         begin is not None
         and end is not None
@@ -76,7 +85,7 @@ def parse_plain_offset_range(text: str) -> Range:
     """Parse ``A:B``, ``A:`` or ``:B`` as :func:`parse_offset_range` does. Raise ValueError also if
     a bound is negative, and so counts from the end of the log.
     """
-    found = parse_offset_range(text)
+    found = _parse_bounds(text, "a whole number from 0 on")
     if counts_from_end(found):
         raise ValueError(
             f"{text!r} counts from the end of the log, which this command does not support: write offsets from 0 on"
@@ -84,11 +93,13 @@ def parse_plain_offset_range(text: str) -> Range:
     return found
 
 
-def _parse_offset(text: str) -> int:
-    """Parse an offset, which may be negative. Raise ValueError if it is no number or does not fit 64 bits."""
+def _parse_offset(text: str, expected: str) -> int:
+    """Parse an offset, which may be negative. Raise ValueError if it is no number, with the advice
+    to write ``expected``, or if it does not fit 64 bits.
+    """
     digits = text.strip().removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()):
-        raise ValueError(f"{text!r} is not an offset: write a whole number")
+        raise ValueError(f"{text!r} is not an offset: write {expected}")
     if len(digits) > 19 or not -(1 << 63) <= int(text) < 1 << 63:
         raise ValueError(f"the offset {text} does not fit 64 bits")
     return int(text)

@@ -107,9 +107,11 @@ class _TransactionFiles:
         self.ends = [*(s.base_offset for s in self.segments[1:]), None]
 
     def read(self) -> Transactions:
-        """Return the transactions of the partition: from its files up to the newest snapshot, from
-        batch headers after it. Raise _UntrustedFiles if headers have to be read instead; CodecError
-        or OSError if a batch or file cannot be read.
+        """Return the transactions of the partition: from its files up to the newest valid snapshot,
+        from batch headers after it. Without a snapshot read all headers if the log begins at offset
+        0. Raise _UntrustedFiles if it begins later, if the files are invalid, say too little or
+        contradict sampled batches, or if the headers of all segments are as fast to read;
+        CodecError or OSError if a batch or file cannot be read.
         """
         scanned = _small_at_end(self.segments)
         if len(scanned) == len(self.segments):

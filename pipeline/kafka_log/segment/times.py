@@ -61,8 +61,9 @@ def milliseconds(text: str, now: int | None = None) -> int:
 def parse_time_range(text: str, now: int | None = None) -> Range:
     """Return a range of times as milliseconds since 1970: ``A:B``, ``A:`` or ``:B``, whose missing
     bound is None, or one day, hour, minute, second or millisecond, such as ``2026-11-22T10``.
-    Relative times refer to ``now`` (None: the clock). Raise RangeError (a ValueError) if A is after
-    B, or the text can be read in two ways; ValueError for other text.
+    Times without a zone are in UTC; relative ones refer to ``now`` (None: the clock). Raise
+    RangeError (a ValueError) if A is after B, or the text can be read in two ways; ValueError for
+    other text.
 
     Times contain colons too: exactly one colon must leave a time or nothing on each side.
 
@@ -103,7 +104,8 @@ _DAY_MS = 86_400_000
 
 def _parse_period(text: str) -> Range | None:
     """Return the first millisecond of the day, hour, minute, second or millisecond that a time
-    stands for, and the first one after it; None for another text.
+    stands for, and the first one after it. A time without a zone is in UTC. Return None for another
+    text, and for a date or time that does not exist.
     """
     parts = _PERIOD.fullmatch(text.strip())
     if parts is None:
@@ -116,9 +118,9 @@ def _parse_period(text: str) -> Range | None:
 
 
 def _parse_pair(low: str, high: str, now: int | None) -> Range:
-    """Return two times in milliseconds; an empty text is None. Relative times refer to ``now``
-    (None: the clock). Raise RangeError if the first is later or a text is ambiguous, ValueError if
-    a text is no time.
+    """Return two times in milliseconds; an empty text is None. Times without a zone are in UTC;
+    relative ones refer to ``now`` (None: the clock). Raise RangeError if the first is later or a
+    text is ambiguous, ValueError if a text is no time.
     """
     begin, end = (milliseconds(part, now) if part else None for part in (low, high))
     if begin is not None and end is not None and begin > end:

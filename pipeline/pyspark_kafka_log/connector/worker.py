@@ -436,9 +436,9 @@ class Aggregates:
 
     @property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the result: the columns of GROUP BY, then one column for each
-        function, named like ``max(offset)``. Minimum and maximum of the timestamp are timestamps,
-        all others int64.
+        """The Arrow schema of the result: the columns of GROUP BY with their own types, then one
+        column for each function, named like ``max(offset)``. The minimum and maximum of the
+        timestamp are timestamps, all other functions are int64.
         """
         fields = [pa.field(name, GROUPS[name]) for name in self.groups]
         for name, column in self.functions:

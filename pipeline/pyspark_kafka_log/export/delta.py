@@ -124,7 +124,9 @@ class DeltaTarget:
 
     def clean(self, job_id: str) -> None:
         """Remove the files of a job that are not part of the table. Keep files of a commit that
-        seemed to fail and yet has added them. Raise ExportError if the table cannot be examined.
+        seemed to fail and yet has added them. Remove nothing and raise ExportError if looking for
+        the table fails, deltalake's DeltaError if the table cannot be opened. Raise OSError if
+        files cannot be listed or removed.
         """
         kept = set()
         if self._is_there():
@@ -143,7 +145,7 @@ class DeltaTarget:
             raise self._export_error(error) from error
 
     def _open(self) -> Any:
-        """Return the table, opened."""
+        """Open the table and return it. Raise deltalake's DeltaError if it cannot be opened."""
         return self._delta.DeltaTable(self._out.root, storage_options=self._options)
 
     def _export_error(self, error: Exception) -> ExportError:

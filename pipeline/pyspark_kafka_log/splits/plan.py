@@ -208,8 +208,8 @@ def target_task_bytes(total: int, options: Options, parallelism: int | None) -> 
 
 
 def pack(splits: Iterable[S], enough: int) -> Iterator[tuple[S, ...]]:
-    """Yield tuples of consecutive splits. Each has at most about ``enough`` bytes, with
-    OPEN_COST_BYTES added for each split after the first, unless a single split has more.
+    """Yield tuples of consecutive splits, in order. The bytes of a tuple, plus OPEN_COST_BYTES for
+    each split after the first, are at most ``enough``. A larger split is alone in its tuple.
     """
     held: list[S] = []
     size = 0

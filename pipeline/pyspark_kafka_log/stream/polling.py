@@ -81,7 +81,10 @@ class LogStream:
         self._passed = PassedSegments()
 
     def initial(self) -> dict[str, Any]:
-        """Return the offsets at which a query without a checkpoint begins. Raise :class:`OptionError` if options do not fit the partitions."""
+        """Return the offsets at which a query without a checkpoint begins. Raise
+        :class:`OptionError` if options do not fit the partitions; DirectoryError for a path without
+        logs; CodecError for damage unless the mode accepts it.
+        """
         return self._retry_listing(self._initial)
 
     def _initial(self) -> dict[str, Any]:

@@ -60,8 +60,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """Return the offsets at which a new query begins, as JSON. If an option does not fit the
-        partitions, return ``{}``, and keep the OptionError, which later methods raise. Raise
-        CodecError for damage unless the mode accepts it.
+        partitions, or a path matches nothing, return ``{}``, and keep the OptionError, which later
+        methods raise. Raise DirectoryError for a path without logs; CodecError for damage unless
+        the mode accepts it.
 
         Spark also calls this when it repeats the first micro-batch. Then the logged end of that micro-batch contains the start offsets, and
         options that no longer fit do not matter.
@@ -80,8 +81,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         itself if there is nothing to read, or less than minOffsetsPerTrigger before maxTriggerDelay
         is over. Minimum and maximum are those of the options; ``limit`` only lifts them if it is
         ReadAllAvailable. The end of the query's first micro-batch also contains its start. Raise
-        OptionError if an option does not fit the partitions; DataLossError if records are gone and
-        ``failOnDataLoss`` is set; CodecError for damage unless the mode accepts it.
+        OptionError if an option does not fit the partitions; DirectoryError for a path without logs;
+        DataLossError if records are gone and ``failOnDataLoss`` is set; CodecError for damage unless
+        the mode accepts it.
         """
         if self._refusal is not None:
             raise self._refusal

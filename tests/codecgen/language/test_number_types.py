@@ -140,5 +140,5 @@ columns: {{n: {{type: int64}}}}
 rows: [{{of: entry, columns: {{n: n}}}}]
 """
     (refused,) = unread_by_kernels(model_of(text))
-    said = f'"{where}" is a number of the type {type_}, which target arrow cannot express'
+    said = f'"{where}" is a number of the type {type_}, which kernels cannot express'
     assert refused.message == said

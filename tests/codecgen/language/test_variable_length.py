@@ -238,7 +238,7 @@ rows: [{of: entry, columns: {n: VALUE}}]
 @pytest.mark.parametrize("type_", ["vlq32", "bijective_vlq32"])
 def test_views_of_numbers_that_kernels_lack_are_read_by_the_codecs(type_: str) -> None:
     (note,) = unread_by_kernels(model_of(VIEW.replace("FIELD", type_).replace("VALUE", "n")))
-    assert note.message == f'"n" is a number of the type {type_}, which target arrow cannot express'
+    assert note.message == f'"n" is a number of the type {type_}, which kernels cannot express'
 
 
 def test_kernels_read_bits_of_varints() -> None:

@@ -49,7 +49,7 @@ def emit(plan: Plan) -> Emitted:
                     files |= _payload_kernels(plan, view)
                 except Unsupported as error:
                     help = f'the view "{view.name}" at {view.span} is read by the reference codecs'
-                    notes.append(refusal(error, "target arrow", help))
+                    notes.append(refusal(error, "kernels", help))
             continue
         if not has_layouts(plan, view):
             continue  # the formats as they were before there was any of it
@@ -66,7 +66,7 @@ def emit(plan: Plan) -> Emitted:
             notes += left_out
             kernels, text = _kernels(plan, view_plan)
         except Unsupported as error:
-            notes.append(refusal(error, "target arrow", f"{place} is read by the reference codecs"))
+            notes.append(refusal(error, "kernels", f"{place} is read by the reference codecs"))
             files[f"{path}.py"] = _without_kernels(view_plan)
             continue
         numpy = True
@@ -119,7 +119,7 @@ def _readable_part(plan: Plan, view: ViewPlan) -> tuple[ViewPlan, list[Diagnosti
     for entry, reason in refused:
         name = entry.name if entry.version is None else f"{entry.name}@{entry.version}"
         where = f'rows of "{name}" in the view "{view.view.name}" at {view.view.span}'
-        notes.append(refusal(reason, "target arrow", f"{where} are read by the reference codecs"))
+        notes.append(refusal(reason, "kernels", f"{where} are read by the reference codecs"))
     left = [case for case in view.cases if all(case.entry is not entry for entry, _ in refused)]
     return replace(view, cases=_renumbered(left)), notes
 

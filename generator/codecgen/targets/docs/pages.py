@@ -251,9 +251,9 @@ def _types_in_use(plan: Plan) -> set[str]:
 
 
 def _timeline(site: Site) -> tuple[ReleaseChanges, ...]:
-    """Return the changes of each release, newest release first, with one line for each declaration
-    that changed, which links to it. Values that an enum gained are listed with the enum, not again
-    with the layouts that use it.
+    """Return the releases in which declarations changed, newest first, with one line for each
+    declaration, which links to it. Releases without changes are left out. Values that an enum
+    gained are listed with the enum, not again with the layouts that use it.
     """
     path = site.index
     found: list[Change] = []

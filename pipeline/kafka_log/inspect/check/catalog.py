@@ -287,9 +287,11 @@ _KINDS = (
         "batch_in_wrong_segment",
         (E,),
         "Batch with offsets of another segment",
-        "A batch inside a segment has offsets that belong to another segment by the names of the files. The batch"
-        " was misplaced, or the base offset in its header is wrong: no checksum covers it.",
-        COPY,
+        "A batch inside a segment has offsets that belong to another segment by the names of the files. Brokers do"
+        " not find the batch by its offsets. The batch was misplaced, or the base offset in its header is wrong: no"
+        " checksum covers it.",
+        f"{COPY} If the base offset is wrong, salvage may lose the batch. If exactly the offsets of the batch are"
+        " missing at its place, the finding says which bytes to set first.",
     ),
     FindingKind(
         "first_offset_below_name",
@@ -595,8 +597,8 @@ _KINDS = (
         "A checkpoint file has a negative offset for a partition, which no broker writes. The segments of the"
         " partition are not affected.",
         "Stop the broker. Remove the line of the partition, and subtract 1 from the number in the second line of the"
-        " file. In log-start-offset-checkpoint, write the log start offset of another replica into the line instead:"
-        " without the line, deleted records may reappear.",
+        " file. In log-start-offset-checkpoint, write the log start offset of another replica into the line instead."
+        " Without another replica, write the first offset of the log here: deleted records may then reappear.",
     ),
     FindingKind(
         "checkpoint_unknown_partition",

@@ -318,10 +318,11 @@ class GapCheck(Check):
 
     def _impossible_reason(self, gap: Gap) -> str | None:
         """Return why compaction cannot have removed the offsets of a gap, as a clause. The reasons:
-        it is the metadata log; an index of the missing segment remains; records without keys
-        surround it; the metadata never had a cleanup policy; or the log cleaner has checkpoints,
-        but none of this partition, and all gaps are whole segments. Return None otherwise, also
-        below the log start offset. Raise FileNotFoundError if a neighbor segment is gone.
+        it is the metadata log; an index of the missing segment remains; records without keys are on
+        both sides of the gap, or on one side if nothing shows compaction; the metadata never had a
+        cleanup policy; or the log cleaner has checkpoints, but none of this partition, and all gaps
+        are whole segments. Return None otherwise. Except in the metadata log, also return None for
+        a gap below the log start offset. Raise FileNotFoundError if a neighbor segment is gone.
         """
         topic, _ = self.context.key
         if topic == CLUSTER_METADATA:

@@ -283,10 +283,12 @@ def _find_part(
     segment: Segment, expected: int, start: int, as_of: int, policy: Policy = Policy.KAFKA
 ) -> tuple[Part | None, int, Reason | None]:
     """Return the part of a segment with the records from ``expected`` to ``as_of`` (included), the
-    offset after its last record, and the error that ends it early. The part is None if it has none
-    of them, the error None if all are there. The error, which is not raised, is a CodecError, also
-    for a segment that is gone, or a DirectoryError for a gap, which names ``start``. Under
-    ``policy`` salvage damage is skipped, and shows only as a gap.
+    offset after its last record, and the error that ends it early. The part has whole batches. It
+    is None, and the offset is ``expected``, if the segment has none of the records. The error is
+    None if the part reaches ``as_of``, or the segment ends before it. Else it is returned, not
+    raised: a CodecError, also for a segment that is gone, or a DirectoryError for a gap, which
+    names ``start`` as the offset at which the read began. Under ``policy`` salvage damage is
+    skipped, and shows only as a gap.
     """
     columns = ("base_offset", "last_offset", "position")
     begin = stop = -1

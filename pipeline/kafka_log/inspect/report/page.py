@@ -101,8 +101,9 @@ def _describe_origin(origin: Origin) -> list[Child]:
 
 def _make_verdict(verdict: Verdict, contents: Contents, origin: Origin) -> Element:
     """Return the first section of the page: headline, what was checked, the first MAX_PROBLEMS
-    problems with their next steps, how many more there are, and the first three remarks. If there
-    are more than MAX_WITHOUT_SUMMARY problems, a list of their titles comes before them.
+    problems with their next steps, how many more there are, and the first three remarks. If it
+    shows more than MAX_WITHOUT_SUMMARY problems, a list of links with the titles of the shown
+    problems comes before them. What there is none of is left out.
     """
     what = (
         "records, batch headers and checksums" if contents.deep else "batch headers and checksums"

@@ -117,9 +117,10 @@ def _is_framed(usage: Usage) -> bool:
 
 
 def _registered_row(version: SchemaVersion, counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return the row of a registered version, with id null if the version has a negative one.
-    ``counts`` has the number of records by topic and part (``orders value``) that use it; if it is
-    empty, ``used_by`` is ``[]`` and ``records`` 0.
+    """Return the row of a registered version, with id None if the version has a negative one.
+    ``counts`` has the number of records by topic and part (``orders value``) that use it:
+    ``used_by`` lists its keys, and ``records`` is the sum of its numbers (``[]`` and 0 if it is
+    empty).
     """
     return {
         "subject": version.subject,
@@ -136,9 +137,10 @@ def _registered_row(version: SchemaVersion, counts: Mapping[str, int]) -> dict[s
 
 
 def _unregistered_row(schema_id: SchemaId, counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return the row of an id that is used and not registered, with state ``unregistered``; columns
-    about its schema are left out. ``counts`` has the number of records by topic and part (``orders
-    value``).
+    """Return the row of an id that is used and not registered, with state ``unregistered``.
+    ``counts`` has the number of records by topic and part (``orders value``): ``used_by`` lists its
+    keys, and ``records`` is the sum of its numbers. ``references`` is ``[]``; the row has no keys
+    for subject, version, type and schema.
     """
     return {
         "id": schema_id.number,

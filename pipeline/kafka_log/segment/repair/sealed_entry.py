@@ -126,8 +126,10 @@ def find_seal(layout: Layout, size: int) -> SealedEntry:
 
 
 def _locate_field(layout: Layout, name: str, size: int) -> tuple[int, int]:
-    """Return the index of the first byte of a field, and the one after its last, in an entry of ``size`` bytes. Raise NoRepairError unless
-    all fields before it, or it and all after it, have fixed sizes.
+    """Return the index of the first byte of a field, and the one after its last, in an entry of
+    ``size`` bytes. Raise NoRepairError for a tagged field, and unless two of three parts have fixed
+    sizes: all fields before it, the field itself, and all after it. Optional fields have none. The
+    indexes are not compared with ``size``; the first may be negative.
     """
     if layout.is_fixed(name):
         at = layout.offset_of(name)

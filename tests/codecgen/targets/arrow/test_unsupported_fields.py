@@ -60,7 +60,7 @@ KERNELS = [
 @pytest.mark.parametrize(("fields", "other", "columns", "rows", "message"), KERNELS)
 def test_kernels_refuse(fields: str, other: str, columns: str, rows: str, message: str) -> None:
     (refused,) = unread_by_kernels(model_of(text_of(fields, columns, rows)))
-    assert refused.message == f"{message}, which target arrow cannot express"
+    assert refused.message == f"{message}, which kernels cannot express"
     assert unread_by_kernels(model_of(text_of(other))) == []
 
 

@@ -153,8 +153,8 @@ class RowFields(Fields):
 
     def end(self, value: nodes.EndValue) -> Term:
         """Return an integer field of the first, last, largest or smallest row as a Term, a variable
-        that is updated with each row. Raise Refused for array elements themselves, and for fields
-        that are nested, nullable or no integers.
+        that :class:`RowRules` sets to 0 and updates with each row. Raise Refused for array elements
+        themselves, and for fields that are nested, nullable or no integers.
         """
         inner = value.value
         plain = isinstance(inner, nodes.FieldValue) and not inner.holders

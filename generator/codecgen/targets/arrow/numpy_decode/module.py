@@ -485,7 +485,8 @@ class Readers(ElementReader):
     def opener(self, case: CasePlan, array: FieldPlan, type_: ArrayType) -> str:
         """Emit a function that reads an entry up to the array of rows and returns a ``Section``
         (place, codec, count, fields); return its name. Raise Unsupported if NumPy readers cannot
-        read a field before the array or express the codec, or if the layout has another array of rows.
+        read a field before the array or express the codec, and at a second call for the layout
+        version: it has two arrays of rows.
         """
         entry, f = case.entry, array.field
         key = ("open", entry.name, entry.version)
