@@ -118,7 +118,7 @@ def _check_layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
     yield from _check_since(layout.since, place(layout, "since"), manifest)
     yield from _check_since(layout.draft, place(layout, "draft"), manifest)
     if layout.draft is not None and layout.since is not None:
-        message = "a draft never shipped: it has no release from which it exists"
+        message = "no release contains a draft: it has no release from which it exists"
         yield Diagnostic(
             "C011", message, place(layout, "since"), help="take out `since` or `draft`"
         )
@@ -254,7 +254,7 @@ def _check_held_layout(
     if held is None or layout.draft is not None or is_used(ref.layout):
         return
     if held.draft is not None:
-        message = f'"{held.name}" is a draft that never shipped, but "{layout.name}" is not a draft'
+        message = f'"{held.name}" is a draft, which no release contains, but "{layout.name}" is not a draft'
         yield Diagnostic("C028", message, ref.span, help=f"see {place(held, 'draft')}")
         return
     yield from _check_held_since(held, ref.span, f, layout)

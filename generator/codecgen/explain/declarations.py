@@ -509,7 +509,7 @@ class _Explainer:
         if since is not None:
             yield from row("since", self.since(since))
         if draft is not None:
-            yield from row("draft", f"{self.since(draft)}; it never shipped")
+            yield from row("draft", f"{self.since(draft)}; no release contains it")
 
     def since(self, since: Since | None) -> str:
         """Return a release and its documents in words, ``Kafka 2.4, KIP 482``, or ``the first

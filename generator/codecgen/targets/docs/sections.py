@@ -320,7 +320,7 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
     if layout.draft is not None:
         links = references(plan, layout.draft)
         of = phrase(" of ", join_list(links)) if links else ""
-        yield phrase("A draft", of, ": it never shipped.")
+        yield phrase("A draft", of, ": no release contains it.")
     if layout.since is not None:
         yield phrase("Since: ", since_words(plan, layout.since), ".")
     if layout.versions is not None:

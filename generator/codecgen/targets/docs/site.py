@@ -214,7 +214,7 @@ def directories(plan: Plan, thing: Layout | Choice) -> dict[str, UsedDirectory]:
 
 
 def kind(thing: Declared) -> str:
-    """Return the kind of a declaration: ``"draft"`` for a layout that never shipped, otherwise
+    """Return the kind of a declaration: ``"draft"`` for a layout that no release contains, otherwise
     ``"layout"``, ``"text"``, ``"enum"`` or ``"choice"``.
     """
     if isinstance(thing, Layout):

@@ -201,7 +201,7 @@ class Layout:
         tuple[Version, ...], "Its versions, oldest first; one for a layout without versions."
     ]
     accepts: Annotated[tuple[str, ...], "The freedoms that lenient readers take, sorted."]
-    draft: Annotated[bool, "Whether it never shipped."]
+    draft: Annotated[bool, "Whether it is a draft, which no release contains."]
     since: Annotated[Since | None, "When it came."]
     examples: Annotated[tuple[Example, ...], "Bytes beside what they mean."]
     place: Annotated[Place, "Where it is declared."]
