@@ -413,6 +413,10 @@ class Resolver:
                 )
             case BitsType():
                 type_ = Type("bits")
+            case ArrayType() if names:
+                message = f'"{f.name}" is an array: "{names[0]}" is a name of its elements'
+                help = f"name an element, such as first({f.name}), or list the array in `each` if this is a column of a view"
+                raise self.fail("C014", message, path, help)
             case _ if names:
                 message = f'there is nothing called "{names[0]}" in "{f.name}"'
                 raise self.fail("C014", message, path)

@@ -286,7 +286,9 @@ FORMS: Mapping[str, Form] = {
             "layout": Key(Name(), "Its name.", True),
             "doc": DOC,
             "since": SINCE,
-            "draft": Key(Use("since"), "The documents that proposed it, if no release contains it."),
+            "draft": Key(
+                Use("since"), "The documents that proposed it, if no release contains it."
+            ),
             "endian": Key(_ORDER, "Order of the bytes of a number; big by default."),
             "versions": Key(Range(), "The versions of the layout."),
             "version_notes": Key(
