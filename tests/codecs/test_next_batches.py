@@ -62,7 +62,13 @@ def test_codecs(name: str, package: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "dictionary" else [pytest.mark.soak])
+        for name in NAMES
+    ],
+)
 def test_all_commands_read_and_write_it(name: str, tmp_path: Path) -> None:
     pytest.importorskip("numba")
     tree = Tree(tmp_path / "tree")

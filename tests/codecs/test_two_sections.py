@@ -261,7 +261,7 @@ def test_all_commands_read_it(tree: Tree, tmp_path: Path) -> None:
     assert out.splitlines()[-1] == "all of it"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.spark
 def test_both_sources_of_spark_read_it(
     tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

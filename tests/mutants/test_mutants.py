@@ -150,7 +150,7 @@ def test_expressions() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("some", [240])
+@pytest.mark.parametrize("some", [80, pytest.param(240, marks=pytest.mark.soak)])
 def test_many_load_and_many_do_not(some: int) -> None:
     """Mutants that no loader takes test the loader alone: they are the smaller part."""
     taken = every_mutant()[:: len(every_mutant()) // some]
@@ -191,7 +191,7 @@ def test_neighbours_of_one_edit_do_not_move() -> None:
 
 @needs_fork
 @pytest.mark.slow
-@pytest.mark.share(ci=2)
+@pytest.mark.share(ci=4)
 @pytest.mark.parametrize(
     ("name", "end"),
     [
@@ -212,8 +212,8 @@ def test_how_known_ones_end(name: str, end: str) -> None:
 def test_a_mutant_that_no_test_looks_at_survives() -> None:
     """The command says so, and ends with 1: here no test is given the mutant."""
     text = (
-        "import tests.mutants.__main__ as m, tests.mutants.selection as s, sys\n"
-        "m.selection = lambda mutant: s.Selection(('tests/codecgen/runtime/test_layout.py',))\n"
+        "import tests.mutants.__main__ as m, tests.mutants.subjects as s, sys\n"
+        "s.selection = lambda mutant: s.Selection(('tests/codecgen/runtime/test_layout.py',))\n"
         "sys.exit(m.main(['--only', 'uvarint -> varint', '--sample', '1', '--seed', '1']))\n"
     )
     done = subprocess.run(

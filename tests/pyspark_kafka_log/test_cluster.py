@@ -190,6 +190,7 @@ def test_an_environment_that_is_shipped(
     assert all("/work-" in path and "/environment/lib/" in path for path in told["where"])
 
 
+@pytest.mark.soak
 def test_a_zip_that_is_shipped(
     master: str, made: Environments, java_home: Path, tmp_path: Path
 ) -> None:

@@ -99,7 +99,7 @@ def test_what_cannot_be_decoded_is_refused(session: SparkSession, tmp_path: Path
         (frame, {"topic": "orders", "path": SAMPLE, "schema_version": 9}, "no version 9"),
         (frame, {"topic": "x", "schemas": SAMPLE}, "of topic 'x' is known"),
         (frame.select("offset"), {"topic": "orders", "path": SAMPLE}, "no column key or value"),
-        (frame.selectExpr("'a' value"), {"topic": "orders", "path": SAMPLE}, "value is string"),
+        (frame.selectExpr("'a' value"), {"topic": "orders", "path": SAMPLE}, "value has the type string"),
         (frame.selectExpr("value", "1 value_problem"), {"topic": "orders", "path": SAMPLE}, "has a column value_problem"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):

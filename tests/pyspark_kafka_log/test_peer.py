@@ -38,7 +38,7 @@ def kafka28(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
         yield made
 
 
-@pytest.fixture(params=["kafka4", "kafka28"])
+@pytest.fixture(params=["kafka4", pytest.param("kafka28", marks=pytest.mark.soak)])
 def either(request: pytest.FixtureRequest) -> tuple[Peer, str]:
     return request.getfixturevalue(request.param), request.param
 
@@ -143,7 +143,7 @@ def test_options(kafka4: Peer, options: dict[str, Any]) -> None:
     [
         ("kafka4", f"{SMALL},transactions", COMMITTED),
         ("kafka4", "append-time,trimmed,features,compacted,codecs", {}),
-        ("kafka28", "v1,mixed,append-time,v1-compacted", {}),
+        pytest.param("kafka28", "v1,mixed,append-time,v1-compacted", {}, marks=pytest.mark.soak),
     ],
 )
 def test_times_of_all_partitions(
@@ -248,6 +248,7 @@ def test_topics_of_brokers_are_read_by_ours_alone(kafka4: Peer) -> None:
         assert counts[0] == 0 < counts[1]
 
 
+@pytest.mark.soak
 def test_times_of_the_oldest_messages_are_known_to_ours_alone(kafka28: Peer) -> None:
     """A broker refuses to look for times where messages have none: there are none as late, says ours."""
     ending = {"subscribe": "v0", "endingTimestamp": str(LATE)}

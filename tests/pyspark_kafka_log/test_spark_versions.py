@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -26,21 +25,13 @@ PARTS = (
     "test_write_stream.py",
 )
 """Both lanes of them: batches, SQL, streams, and writing by streams. The connector is compiled for them."""
-IN_CI = ("test_source.py", "connector/test_sql.py")
-"""The parts that CI runs with the oldest version; the soak runs all."""
 PATIENCE_S = 900
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("version", "run", "least"),
-    [
-        (OLDER[0], IN_CI, 10),
-        *(pytest.param(version, PARTS, 80, marks=pytest.mark.soak) for version in OLDER),
-    ],
-)
-def test_an_older_spark(version: str, run: Sequence[str], least: int, tmp_path: Path) -> None:
+@pytest.mark.soak
+@pytest.mark.parametrize("version", OLDER)
+def test_an_older_spark(version: str, tmp_path: Path) -> None:
     env = with_packages(downloaded(tmp_path / "packages", f"pyspark=={version}.*"))
     env["KAFKA_CODECS_CACHE"] = str(tmp_path / "cache")
 
@@ -59,11 +50,11 @@ def test_an_older_spark(version: str, run: Sequence[str], least: int, tmp_path: 
         return done.stdout
 
     assert python("-c", "import pyspark; print(pyspark.__version__)").startswith(f"{version}.")
-    parts = [f"tests/pyspark_kafka_log/{part}" for part in run]
+    parts = [f"tests/pyspark_kafka_log/{part}" for part in PARTS]
     pytest_ = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not soak")
     told = python(*pytest_, "--basetemp", str(tmp_path / "tests"), *parts)
     passed = re.search(r"^(\d+) passed(?:, \d+ (?:warnings?|deselected))* in ", told, re.M)
-    assert passed and int(passed[1]) > least, told[
+    assert passed and int(passed[1]) > 80, told[
         -2000:
     ]  # none is skipped, as where there is no Java
 

@@ -164,8 +164,9 @@ def test_a_limit_is_kept_and_enough(
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.share(ci=2)
-@pytest.mark.parametrize("lane", ["connector", "Python source"])
+@pytest.mark.parametrize(
+    "lane", ["connector", pytest.param("Python source", marks=pytest.mark.soak)]
+)
 def test_too_little_is_said(lane: str, tmp_path: Path) -> None:
     segment(tmp_path / "small", "none", 10, 10, 1)
     done = asked(lane, "256m", tmp_path / "small")

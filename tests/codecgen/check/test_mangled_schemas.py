@@ -78,7 +78,7 @@ def checked(files: dict[str, str]) -> tuple[Any, list[Diagnostic]]:
 
 @pytest.mark.slow
 @given(st.data())
-@examples(300)
+@examples(150)
 def test_mangled_schemas_give_findings_or_work(data: st.DataObject) -> None:
     files = dict(needed(data.draw(st.sampled_from(ROOTS))))
     name = data.draw(st.sampled_from(sorted(files.keys() - {loader.MANIFEST})))

@@ -225,7 +225,7 @@ def test_the_draft_is_read_but_not_written_and_the_field_is_named() -> None:
     ("before", "after", "message"),
     [
         ("  history: {array", "  odd: {type: f64, default: 0}\n  history: {array", '"odd" is not written'),
-        ("  tags: {array: tag}", "  tags: {array: tag}\n  lost: {type: u8, when: level == 3, default: 0}", '"lost" is left out'),
+        ("  tags: {array: tag}", "  tags: {array: tag}\n  lost: {type: u8, when: level == 3, default: 0}", '"lost" is present or absent'),
         ("weight: {type: i16, default: -2}", "weight: i16", '"weight" is a field without a value'),
         ("note: {string: i16, none: -1, valid", "width: {type: varint, measures: {from: history, to: history}}\n  note: {string: i16, none: -1, valid", '"width" is'),
     ],
