@@ -22,6 +22,7 @@ from kafka_log.logs.names import (
     BROKER_FILE_KINDS,
     BROKER_FILE_NAMES,
     META,
+    NOT_A_SEGMENT_NAME,
     OFFSET_TOO_LARGE,
     STATES,
     TIERED_STORAGE_DIRECTORY,
@@ -233,7 +234,10 @@ def _find_layout(path: Path, read: _ReadPartition) -> Layout:
     found = search_directory(path, name, read)
     if any(p.segments or p.error or p.state == "live" for p in found.partitions):
         return found
-    if any(there.files or there.skipped_paths for there in map(list_directory, found.tier_paths)):
+    if any(
+        there.files or there.misnamed or there.skipped_paths
+        for there in map(list_directory, found.tier_paths)
+    ):
         return found
     if name is not None and not found.is_log:
         partitions = [read(path, name)]
@@ -324,8 +328,8 @@ def _name_without_links(directory: Path, name: PartitionName | None) -> Partitio
 
 def _read_partition(directory: Path, name: PartitionName | None) -> Partition:
     """Return the partition in a directory with all its segments and skipped paths, perhaps none.
-    Its ``error`` is an UnreadableError if a file has a name that no segment can have. Raise OSError
-    if the directory cannot be listed.
+    Its ``error`` is an UnreadableError if a file has a name that no segment can have, which in tiered
+    storage is only one whose offset is too large. Raise OSError if the directory cannot be listed.
     """
     listing = list_directory(directory)
     topic, number, state = _name_without_links(directory, name)
@@ -337,14 +341,17 @@ def _read_partition(directory: Path, name: PartitionName | None) -> Partition:
         )
         for file in listing.files
     )
+    # A plugin of tiered storage may keep other files beside its copies of segments.
+    others = [o for o in listing.misnamed if state == "remote" and o.reason == NOT_A_SEGMENT_NAME]
+    misnamed = [one for one in listing.misnamed if one not in others]
     error = None
-    if listing.misnamed:
-        first, more = listing.misnamed[0], len(listing.misnamed) - 1
+    if misnamed:
+        first, more = misnamed[0], len(misnamed) - 1
         reason = first.reason + (f"; {more} more files have such names" if more else "")
         error = UnreadableError(reason, Where(file=os.fspath(first.path)))
     # If there are no segments, the search for log directories continues below this directory.
     nested = _skip_nested_segments(listing.directories) if segments else ()
-    skipped = tuple(replace(one, topic=topic) for one in (*listing.skipped_paths, *nested))
+    skipped = tuple(replace(one, topic=topic) for one in (*listing.skipped_paths, *others, *nested))
     return Partition(topic, number, directory, segments, state, error, skipped)
 
 

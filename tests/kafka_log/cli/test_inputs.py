@@ -13,7 +13,7 @@ from tests.support.commands import LOG_COMMANDS
 
 BROKER = SAMPLES / "kafka-4.x"
 NAMES = ("codecs-1", "transactions-2", "__consumer_offsets-0", "__transaction_state-0")
-WRITES = ("export", "salvage", "cut", "reindex", "convert", "report")
+WRITES = ("export", "salvage", "merge", "cut", "reindex", "convert", "report")
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_inputs_stay_as_they_are(
     words = [str(logs)]
     if command == "hexdump":
         words = [str(path) for path in (logs / "damaged-0").iterdir()][:1]
-    if command == "diff":
+    if command in ("diff", "merge"):
         words = [str(logs / "damaged-0"), str(logs / "codecs-1")]
     if command == "coordinator":
         words = ["group-classic", str(logs)]
