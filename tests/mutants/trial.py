@@ -99,9 +99,7 @@ def _tests(root: Path, variable: str, place: Path, selection: Selection) -> Outc
     import tests.paths
 
     setattr(tests.paths, variable, place)
-    generated = root / "generated"
-    if not (generated / "kafka_codecs").is_dir() or variable != "SCHEMAS":
-        generated = ROOT / "generated"
+    generated = (root if variable == "SCHEMAS" else ROOT) / "generated"
     sys.path[:0] = [str(generated), str(ROOT / "generator"), str(ROOT / "pipeline")]
     os.chdir(ROOT)
     hypothesis.settings.register_profile(

@@ -14,7 +14,8 @@ Members = Mapping[str, bytes]
 
 CACHES = frozenset({"__pycache__", ".venv", ".git", "build", "dist"})
 """Directories that no archive may have."""
-MACHINE_PATH = re.compile(rb"(?:/home/|/Users/|/root/|[A-Za-z]:\\Users\\)[\w.-]+")
+MACHINE_PATH = re.compile(rb"(?:/(?:home|Users|root)/|[A-Za-z]:\\Users\\)[\w.-]+")
+"""A path below somebody's home directory."""
 SHOWN = 10
 """Maximum number of names in one line about a problem."""
 

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.logs.partitions import Partition, group_by_state
+from kafka_log.logs.partitions import Partition, Segment, group_by_state
 from kafka_log.segment.arrow_text import utf8
 
 PARTITIONS = pa.schema(
@@ -44,7 +44,9 @@ SEGMENTS = pa.schema(
         pa.field(
             "base_offset", pa.int64(), False, {"doc": "Base offset in the name of the segment."}
         ),
-        pa.field("bytes", pa.int64(), False, {"doc": "Size of the file."}),
+        pa.field(
+            "bytes", pa.int64(), True, {"doc": "Size of the file; null if it could not be opened."}
+        ),
         pa.field(
             "modified",
             pa.timestamp("ms", "UTC"),
@@ -111,7 +113,7 @@ def topic_table(partitions: Sequence[Partition]) -> pa.Table:
     for partition, state, segments in group_by_state(partitions):
         key = utf8(partition.topic), state
         replicas = sizes.setdefault(key, {}).setdefault(partition.partition, [])
-        replicas.append(sum(segment.size for segment in segments))
+        replicas.append(sum(map(_count_bytes, segments)))
         counts[key] += len(segments)
     rows = [
         {
@@ -152,7 +154,7 @@ def partition_table(partitions: Sequence[Partition]) -> pa.Table:
                 "topic": utf8(partition.topic),
                 "partition": partition.partition,
                 "segments": len(segments),
-                "bytes": sum(segment.size for segment in segments),
+                "bytes": sum(map(_count_bytes, segments)),
                 "base_offset": segments[0].base_offset if segments else None,
                 "state": state,
                 "directory": utf8(os.fspath(partition.directory)),
@@ -171,7 +173,7 @@ def segment_table(partitions: Sequence[Partition]) -> pa.Table:
             "topic": utf8(segment.topic),
             "partition": segment.partition,
             "base_offset": segment.base_offset,
-            "bytes": segment.size,
+            "bytes": None if segment.problem else segment.size,
             "modified": _modified_ms(segment.path),
             "state": segment.state,
             "path": utf8(os.fspath(segment.path)),
@@ -180,6 +182,11 @@ def segment_table(partitions: Sequence[Partition]) -> pa.Table:
         for segment in partition.segments
     ]
     return pa.Table.from_pylist(rows, SEGMENTS)
+
+
+def _count_bytes(segment: Segment) -> int:
+    """Return the size of a segment, 0 if it is not known."""
+    return 0 if segment.problem else segment.size
 
 
 def _modified_ms(path: Path) -> int | None:

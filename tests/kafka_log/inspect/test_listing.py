@@ -109,3 +109,13 @@ def test_what_cannot_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["ls", str(BROKERS[0]), "--by", "topic", "--segments"])
     assert "not allowed with argument --by" in capsys.readouterr().err
+
+
+def test_the_size_of_what_cannot_be_opened_is_not_known(tmp_path: Path) -> None:
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{0:020}.log").write_bytes(b"12345")
+    (tmp_path / "t-0" / f"{9:020}.log").symlink_to(tmp_path / "gone")
+    log = LogDirectory(tmp_path)
+    assert log.ls(segments=True).column("bytes").to_pylist() == [5, None]
+    assert log.ls().column("bytes").to_pylist() == [5]
+    assert log.ls(by="topic").column("bytes").to_pylist() == [5]

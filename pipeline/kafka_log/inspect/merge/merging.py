@@ -110,7 +110,7 @@ def _plan_partition(
     for number, partition in enumerate(readable):
         found.append(read_replica(number, partition))
         advance(partition.size)
-    plan = make_plan(found, _find_highest_start(LogStarts(), readable))
+    plan = make_plan(found, _find_highest_start(LogStarts(), some))
     return plan, [*list_merge_rows(plan), *rows]
 
 
