@@ -21,15 +21,14 @@ ONLY_BY_PROCESSES = (*console_pages.OF_SPARK, console_pages.VALUES)
 """Spark wants a process of its own. Each command of the other page loads all schemas."""
 
 
-ONLY_IN_SOAK = [page for page in console_pages.OF_SPARK if "delta" in page.stem]
-"""It takes longer than all others, and what it shows has tests of its own."""
-
-
 def marks_of(page: Path, *, processes: bool) -> list[pytest.MarkDecorator]:
-    """Pages that run in this process too, in each CI, run by processes in one of three."""
+    """Return the marks of a page: CI runs a third of those by processes that run in this process too.
+
+    Pages of Spark are left to the soak: what they show has tests of its own.
+    """
     if not processes:
         return [pytest.mark.share(6)]
-    if page in ONLY_IN_SOAK:
+    if page in console_pages.OF_SPARK:
         return [pytest.mark.soak]
     return [pytest.mark.slow, pytest.mark.share(ci=1 if page in ONLY_BY_PROCESSES else 3)]
 

@@ -37,6 +37,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_it_fits_a_screen(environment: dict[str, str], tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "demo" / "run.py"), "demo", "--output"]
     done = subprocess.run(

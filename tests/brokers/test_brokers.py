@@ -74,6 +74,7 @@ def test_kafka_4_leaves_every_kind_of_file(kafka4_logs: Made) -> None:
     assert all((path / "partition.metadata").is_file() for path in logs.iterdir() if path.is_dir())
 
 
+@pytest.mark.soak
 def test_kafka_2_8_leaves_every_kind_of_file(kafka28_logs: Made) -> None:
     logs = kafka28_logs.log_dir
     assert {path.name for path in logs.iterdir() if path.is_file()} >= TOP_FILES

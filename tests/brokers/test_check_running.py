@@ -101,6 +101,7 @@ def test_nothing_is_wrong_under_load(tmp_path: Path) -> None:
 COMMANDS = (["stat"], ["stat", "--deep"], ["txn"], ["producers"], ["keys"], ["dump"], ["dump", "--batches"])  # fmt: skip
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("delay_ms", [60_000, 0])
 def test_commands_read_segments_that_retention_takes(
     tmp_path: Path, delay_ms: int, capsys: pytest.CaptureFixture[str]

@@ -256,6 +256,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_all_commands_read_it(tree: Tree, tmp_path: Path) -> None:
     out = tree.run("python", "-m", "tests.codecs.use_two_sections", str(tmp_path))
     assert out.splitlines()[-1] == "all of it"

@@ -62,6 +62,7 @@ MISSING = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", MISSING)
 def test_a_check_that_is_missing_is_found(name: str, tmp_path: Path) -> None:
     ranges = Ranges()

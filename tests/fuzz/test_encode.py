@@ -56,6 +56,7 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_planted_fault_is_found(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are f
     ("schemas", "edits"),
     [
         (2, 4),
-        pytest.param(20, 8, marks=pytest.mark.slow),
+        pytest.param(20, 8, marks=[pytest.mark.slow, pytest.mark.soak]),
         pytest.param(0, 2, marks=pytest.mark.slow),
         pytest.param(400, 12, marks=[pytest.mark.slow, pytest.mark.soak]),
         pytest.param(0, 60, marks=[pytest.mark.slow, pytest.mark.soak]),

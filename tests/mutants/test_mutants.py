@@ -191,7 +191,7 @@ def test_neighbours_of_one_edit_do_not_move() -> None:
 
 @needs_fork
 @pytest.mark.slow
-@pytest.mark.share(ci=4)
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("name", "end"),
     [
@@ -209,6 +209,7 @@ def test_how_known_ones_end(name: str, end: str) -> None:
 
 @needs_fork
 @pytest.mark.slow
+@pytest.mark.soak
 def test_a_mutant_that_no_test_looks_at_survives() -> None:
     """The command says so, and ends with 1: here no test is given the mutant."""
     text = (

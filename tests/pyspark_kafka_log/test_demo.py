@@ -40,6 +40,7 @@ def shown(
     return scratch, show(*logs, "--output", scratch / "out", cwd=scratch)
 
 
+@pytest.mark.soak
 def test_it_answers(shown: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     """What is open stands first, libraries say nothing, and the end says how to go on."""
     scratch, done = shown

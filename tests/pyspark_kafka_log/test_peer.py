@@ -138,6 +138,7 @@ def test_options(kafka4: Peer, options: dict[str, Any]) -> None:
     kafka4.same(**options)
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize(
     ("name", "topics", "isolation"),
     [

@@ -34,7 +34,7 @@ def commits(target: Path) -> bool:
     )
 
 
-@pytest.mark.share(ci=2)
+@pytest.mark.soak
 @pytest.mark.parametrize("lane", ["kafka-log", "kafka-log-python"])
 def test_stops_at_any_moment(session: SparkSession, tmp_path: Path, lane: str) -> None:
     """Half of them in the middle of a commit. The connector leaves nothing; what the Python source leaves the query removes when it goes on."""

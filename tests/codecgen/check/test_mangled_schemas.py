@@ -26,7 +26,6 @@ from codecgen.runtime.rows import RowView
 from codecgen.schema import loader
 from codecgen.targets.registry import ON_REQUEST, TARGETS
 from tests.paths import SCHEMAS
-from tests.shares import examples
 
 FILES = loader.read_files(SCHEMAS)
 PACKAGE = "mangled_codecs"
@@ -78,7 +77,6 @@ def checked(files: dict[str, str]) -> tuple[Any, list[Diagnostic]]:
 
 @pytest.mark.slow
 @given(st.data())
-@examples(150)
 def test_mangled_schemas_give_findings_or_work(data: st.DataObject) -> None:
     files = dict(needed(data.draw(st.sampled_from(ROOTS))))
     name = data.draw(st.sampled_from(sorted(files.keys() - {loader.MANIFEST})))

@@ -100,7 +100,7 @@ def test_offsets_do_not_change_with_releases() -> None:
     assert [(f.name, f.offset, f.size) for f in old.fields] == of_today
 
 
-@pytest.mark.share(27)
+@pytest.mark.share(27, ci=4)
 @pytest.mark.parametrize("release", OURS.manifest.releases)
 def test_every_release_is_sound_and_can_be_generated(release: str) -> None:
     model = as_of(OURS, release)
@@ -120,7 +120,7 @@ def test_every_release_is_sound_and_can_be_generated(release: str) -> None:
                 compile(text, path, "exec")
 
 
-@pytest.mark.share(27)
+@pytest.mark.share(27, ci=4)
 @pytest.mark.parametrize("release", OURS.manifest.releases)
 def test_every_release_has_its_pages(release: str) -> None:
     emitted = TARGETS["docs"](make_plan(as_of(OURS, release), release))

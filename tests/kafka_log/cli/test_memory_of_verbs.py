@@ -137,6 +137,7 @@ def partitions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path,
     shutil.rmtree(root)
 
 
+@pytest.mark.share(ci=3)
 @pytest.mark.parametrize(
     "verb",
     ["stat", "check", "scan", "dump", "dump --batches", "export", "salvage", "keys"],

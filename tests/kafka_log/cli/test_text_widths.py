@@ -57,7 +57,7 @@ def test_every_verb_is_here() -> None:
     assert {command.split()[0] for command in ASKED} == set(LOG_COMMANDS)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(6, ci=4)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("command", ASKED)
 def test_no_line_is_longer(

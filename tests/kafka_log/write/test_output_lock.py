@@ -205,6 +205,7 @@ def one_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return large(tmp_path_factory.mktemp("logs"), 20, 3_000)
 
 
+@pytest.mark.share(ci=4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_pairs_of_processes(name: str, two_sources: list[Path], tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return downloaded(tmp_path_factory.mktemp("connect"), *NEEDED)
 
 
-@pytest.mark.share(ci=2)
+@pytest.mark.soak
 @pytest.mark.parametrize("connector", [False, True], ids=["python-source", "jar-of-the-server"])
 def test_everything_through_a_server(
     session: SparkSession, client: Path, tmp_path: Path, connector: bool

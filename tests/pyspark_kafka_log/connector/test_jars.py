@@ -147,6 +147,7 @@ def test_a_session_without_a_jvm_is_refused() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_the_conf_at_start(session: SparkSession, home: Path) -> None:
     """The command says the jar's path, which ``spark.jars`` takes."""
     roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline")]
@@ -181,6 +182,7 @@ print(spark.read.format("kafka-log").load(sys.argv[1]).count())
 """
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["enable", "register"])
 def test_a_driver_that_is_no_python(session: SparkSession, by: str) -> None:

@@ -95,6 +95,7 @@ def wanted(logs: list[Growing]) -> Counter[tuple[str, int, str]]:
     return Counter((log.name, *row) for log in logs for row in log.committed())
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("lane", "kills"),
     [

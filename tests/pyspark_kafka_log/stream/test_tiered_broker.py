@@ -145,6 +145,7 @@ def plain(rows: list[Row]) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.soak
 def test_each_record_once_while_segments_move(
     session: SparkSession, running: Tiered, tmp_path: Path
 ) -> None:

@@ -349,6 +349,7 @@ def test_offsets_that_lead_elsewhere(codecs: ModuleType, offsets: list[int]) -> 
         list(decode(view_of("commit_values"), {"value": array}))
 
 
+@pytest.mark.share(ci=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VIEWS)
 def test_machine_code(codecs: ModuleType, name: str, tmp_path: Path) -> None:

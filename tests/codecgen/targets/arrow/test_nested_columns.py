@@ -272,6 +272,7 @@ def test_more_elements_than_offsets_count(
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_compiled_kernels(codecs: ModuleType) -> None:
     make = Maker(codecs, random.Random(11))
     data = b"".join(make.entry() for _ in range(3000))

@@ -65,6 +65,7 @@ def test_every_page_opens_without_complaints(site: Path, browser: Browser) -> No
     assert len([url for url in browser.requested if url.endswith("site.css")]) >= len(paths)
 
 
+@pytest.mark.soak
 def test_no_page_is_wider_than_a_phone(site: Path, browser: Browser) -> None:
     browser.size(360, 740)
     for path in sorted(site.rglob("*.html")):

@@ -250,6 +250,7 @@ def test_lengths_that_differ_are_read_as_they_are_written() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_the_compiler_takes_other_schemas() -> None:
     """Those of the language page, with every key that there is, and those of an invented format."""
     mail, _ = load(read_files(MAIL))

@@ -163,6 +163,7 @@ def test_what_has_rows_is_looked_at(codecs: ModuleType) -> None:
     assert [(w.row, w.field) for w in found["rejected"]] == [(0, "body.is_late")]
 
 
+@pytest.mark.share(ci=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VIEWS)
 def test_machine_code(codecs: ModuleType, name: str, tmp_path: Path) -> None:
