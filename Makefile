@@ -2,7 +2,7 @@
 PYTHON ?= python3
 RUN = $(PYTHON) demo/run.py
 
-.PHONY: help demo test soak generate regen check venv clean
+.PHONY: help demo test soak generate regen site check venv clean
 
 help:
 	@$(RUN) help
@@ -15,5 +15,5 @@ demo:
 soak:
 	@TOOLS=$(CURDIR)/.soak/tools bash .ci/tools $(RUN) soak $(PARTS)
 
-test generate regen check venv clean:
+test generate regen site check venv clean:
 	@$(RUN) $@

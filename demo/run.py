@@ -9,6 +9,7 @@
     python demo/run.py generate                   write generated/ from schemas/
     python demo/run.py regen                      write everything that is generated and committed: generated/, the JSON Schema,
                                                   pages of docs/, and expected texts of tests; some minutes
+    python demo/run.py site                       build the documentation site in build/site
     python demo/run.py check                      formatting, types, imports, and that generated/ is current
     python demo/run.py venv                       only set up .venv
     python demo/run.py clean                      remove .venv, demo-output and caches
@@ -228,6 +229,31 @@ def soak(arguments: list[str]) -> None:
     run([PYTHON, "-m", "tests.soak", *arguments])
 
 
+SITE = ROOT / "build" / "site"
+FIRST_PAGE = "README.html"
+
+
+def site(out: Path) -> None:
+    """Build the documentation site: the guides by Sphinx, and beside them the format pages of codecgen.
+
+    The new site replaces the one in `out` when it is complete.
+    """
+    venv("generate", "site")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".site-", dir=out.parent) as folder:
+        made, pages = Path(folder, "site"), Path(folder, "pages")
+        strict = ("--quiet", "--fail-on-warning", "--keep-going", "-j", "auto")
+        run([PYTHON, "-m", "sphinx", *strict, "-c", "docs", "-d", Path(folder, "cache"), ".", made])
+        run([PYTHON, "-m", "codecgen", "generate", "schemas", "--targets", "html", "--out", pages])
+        (pages / "html").rename(made / "formats")
+        first = f'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={FIRST_PAGE}"><a href="{FIRST_PAGE}">kafka-codecs</a>'
+        (made / "index.html").write_text(f"{first}\n", encoding="utf-8")
+        if out.exists():
+            out.rename(Path(folder, "old"))
+        made.rename(out)
+    say(f"Open {out / 'index.html'}")
+
+
 def check() -> None:
     """What CI checks besides the tests. All of it is run, then what failed is said."""
     venv("dev")
@@ -282,7 +308,7 @@ def clean() -> None:
             shutil.rmtree(ROOT / name)
 
 
-CHORES = ("demo", "test", "soak", "generate", "regen", "check", "venv", "clean")
+CHORES = ("demo", "test", "soak", "generate", "regen", "site", "check", "venv", "clean")
 
 
 def main(arguments: list[str]) -> int:
@@ -304,6 +330,8 @@ def main(arguments: list[str]) -> int:
             generate()
         elif name == "regen":
             regen()
+        elif name == "site":
+            site(SITE)
         elif name == "check":
             check()
         elif name == "venv":
