@@ -274,13 +274,29 @@ def _repeat_values(values: Vector, count: int, repeats: Vector | None) -> Vector
 
 def missing(column: Column, kind: Any, rows: int) -> Any:
     """Return an Arrow array of type ``kind`` with ``rows`` nulls; with ``rows`` empty lists if the
-    column is a list that is not nullable.
+    column is a list that is not nullable. Members of a null struct are null only if their field is
+    nullable, else 0 or empty: ``pa.nulls`` makes arrays that ``cast`` refuses.
     """
-    if column.type != "list" or column.nullable:
-        return pa.nulls(rows, kind)
-    offsets = pa.py_buffer(np.zeros(rows + 1, np.int32))
-    none = pa.array([], kind.value_type)
-    return pa.Array.from_buffers(kind, rows, [None, offsets], 0, children=[none])
+    return _repeat_nothing(kind, rows, column.type != "list" or column.nullable)
+
+
+def _repeat_nothing(kind: Any, rows: int, is_null: bool) -> Any:
+    """Return an Arrow array of type ``kind`` with ``rows`` nulls, or with so many zeros, empty
+    values or structs of these.
+    """
+    validity = pa.py_buffer(bytes(-(-rows // 8))) if is_null else None
+    nulls = rows if is_null else 0
+    if pa.types.is_struct(kind):
+        children = [_repeat_nothing(field.type, rows, field.nullable) for field in kind]
+        return pa.Array.from_buffers(kind, rows, [validity], nulls, children=children)
+    if pa.types.is_primitive(kind) or pa.types.is_fixed_size_binary(kind):
+        data = pa.py_buffer(bytes(-(-rows * kind.bit_width // 8)))
+        return pa.Array.from_buffers(kind, rows, [validity, data], nulls)
+    offsets = pa.py_buffer(bytes(4 * (rows + 1)))
+    if pa.types.is_list(kind):
+        empty = [pa.array([], kind.value_type)]
+        return pa.Array.from_buffers(kind, rows, [validity, offsets], nulls, children=empty)
+    return pa.Array.from_buffers(kind, rows, [validity, offsets, pa.py_buffer(b"")], nulls)
 
 
 def _make_list_array(
