@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from codecgen.runtime.arrow.decoder import Chunk
+from codecgen.runtime.arrow.chunks import Chunk
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.block_reader import BlockDecoder, BlockReader
 from kafka_log.segment.blocks import Block
+from kafka_log.segment.file_groups import FileGroups, GroupDecoder, split_into_groups
 from kafka_log.segment.header_columns import TIMED, Arrays, BatchColumns, sliced
 from kafka_log.segment.kernels import (
     KERNEL_MIN_BYTES,
@@ -24,16 +23,7 @@ from kafka_log.segment.kernels import (
     use_kernels,
 )
 from kafka_log.segment.model import Batch, End
-from kafka_log.segment.positioned_reads import open_segment, read_at
 from kafka_log.segment.reader import SegmentReader
-from kafka_log.segment.skipping import part_of
-
-SMALL = 256 << 10
-"""Maximum size in bytes of a segment that is decoded together with others."""
-
-GROUP_BYTES = 4 << 20
-GROUP_FILES = 1024
-"""Maximum number of bytes, and of files, that are decoded together."""
 
 ROWS = 4096
 """Maximum number of batches of the reference codecs that are buffered as tuples."""
@@ -72,7 +62,7 @@ class HeaderPass:
     """Reader of the batch headers of many segments. Called with segments, it yields Piece objects:
     consecutive batches of one segment as columns of NumPy arrays.
 
-    Memory holds a chunk of a file, or :data:`GROUP_BYTES` of small files, and their columns.
+    Memory holds a chunk of a file, or :data:`~kafka_log.segment.file_groups.GROUP_BYTES` of small files, and their columns.
 
     Args:
         wanted: The columns to read.
@@ -91,25 +81,13 @@ class HeaderPass:
         }
         self.columns = TIMED if timed else TIMED[:2]
         self.sizes = "plain" in wanted.names
-        self.chunk: Chunk | None = None
+        self.groups: FileGroups | None = None
         self.decoder: BlockDecoder | None = None
 
     def __call__(self, segments: Iterable[Segment]) -> Iterator[Piece]:
         """Yield the pieces of each segment, in the order of ``segments``; every segment has a last piece."""
-        group: list[Segment] = []
-        size = 0
-        for segment in segments:
-            if size + segment.size > GROUP_BYTES or len(group) >= GROUP_FILES:
-                yield from self._read_group(group)
-                group, size = [], 0
-            if segment.size <= SMALL:
-                group.append(segment)
-                size += segment.size
-            else:
-                yield from self._read_group(group)
-                yield from self._read_segment(segment)
-                group, size = [], 0
-        yield from self._read_group(group)
+        for group in split_into_groups(segments):
+            yield from self._read_group(group)
 
     # ------------------------------------------------------------ one by one
 
@@ -160,88 +138,48 @@ class HeaderPass:
             for segment in group:
                 yield from self._read_segment(segment)
             return
-        if self.chunk is None:
-            self.chunk = Chunk(GROUP_BYTES + SMALL)
-        edges, loaded = [0], []
-        for segment in group:
-            size = self._load(segment, edges[-1])
-            if size is not None:
-                edges.append(edges[-1] + size)
-                loaded.append(segment)
-        found: dict[int, Arrays] = {}
-        self._decode(decoder, edges, 0, len(loaded), found)
-        decoded = {id(loaded[i]): arrays for i, arrays in found.items()}
-        for segment in group:
-            arrays = decoded.get(id(segment))
+        self.groups = self.groups or FileGroups()
+        found = self.groups.read(group, decoder)
+        for number, segment in enumerate(group):
+            arrays = found.get(number)
             if arrays is None:
                 yield from self._read_segment(segment)
             else:
                 yield Piece(segment, arrays, (), segment.size, True, _complete_end(segment, arrays))
 
-    def _group_decoder(self, group: Sequence[Segment]) -> BlockDecoder | None:
+    def _group_decoder(self, group: Sequence[Segment]) -> GroupDecoder[Arrays] | None:
         """Return the decoder of a group of files. Return None if the files are to be read one by
         one: there are fewer than two, or the reference codecs read them.
         """
-        if self.decoder is None and len(group) > 1:
+        if len(group) < 2:
+            return None
+        if self.decoder is None:
             reader = self.read(group[0])
             if isinstance(reader, BlockReader):
                 self.decoder = reader.scanner(self.columns, sizes=self.sizes).decoder()
-        return self.decoder if len(group) > 1 else None
+        return (
+            GroupDecoder(self._columns, lambda arrays: arrays["position"], _cut)
+            if self.decoder
+            else None
+        )
 
-    def _load(self, segment: Segment, at: int) -> int | None:
-        """Read a file into the chunk at byte ``at``. Return its size; None if the size has changed or it cannot be read."""
-        assert self.chunk is not None
-        try:
-            with open_segment(segment.path) as file:
-                view = self.chunk.view()[at : at + segment.size + 1]
-                return segment.size if read_at(file, view, 0) == segment.size else None
-        except OSError:
-            return None
-
-    def _decode(
-        self,
-        decoder: BlockDecoder,
-        edges: Sequence[int],
-        low: int,
-        high: int,
-        found: dict[int, Arrays],
-    ) -> None:
-        """Put the columns of the files ``low`` (included) to ``high`` (excluded) into ``found``, by
-        index. File ``i`` lies from byte ``edges[i]`` to ``edges[i + 1]`` of the chunk. Files that
-        have anything but whole, valid batches are left out.
-
-        If the files do not decode together, halve the range until the damaged files are isolated and left out.
-        """
-        if low == high:
-            return
-        arrays = self._columns(decoder, edges[low : high + 1])
-        if arrays is not None:
-            starts = np.searchsorted(arrays["position"], edges[low : high + 1]).tolist()
-            for i in range(low, high):
-                own = dict(sliced(arrays, starts[i - low], starts[i - low + 1]))
-                own["position"] = own["position"] - edges[i]
-                found[i] = own
-        elif high - low > 1:
-            middle = (low + high) // 2
-            self._decode(decoder, edges, low, middle, found)
-            self._decode(decoder, edges, middle, high, found)
-
-    def _columns(self, decoder: BlockDecoder, edges: Sequence[int]) -> Arrays | None:
-        """Return the columns of the files between the byte positions ``edges`` of the chunk; None
-        if a file has anything but whole, valid batches.
-        """
-        assert self.chunk is not None
-        start, stop = edges[0], edges[-1]
+    def _columns(self, chunk: Chunk, start: int) -> Arrays | None:
+        """Return the columns of a chunk of files that begins at byte ``start`` of its group; None if it has anything but whole, valid batches."""
+        assert self.decoder is not None
         at, parts = start, []
-        if start < stop:
-            for item in decoder.decode(part_of(self.chunk, start, stop), start):
-                if not isinstance(item, Block) or item.start != at:
-                    return None
-                at = item.end
-                parts.append(self.wanted.from_block(item))
-        arrays = self.wanted.concatenate(parts)
-        begins = np.append(arrays["position"], stop)
-        return arrays if at == stop and bool(np.isin(edges, begins).all()) else None
+        for item in self.decoder.decode(chunk, start) if chunk.size else ():
+            if not isinstance(item, Block) or item.start != at:
+                return None
+            at = item.end
+            parts.append(self.wanted.from_block(item))
+        return self.wanted.concatenate(parts) if at == start + chunk.size else None
+
+
+def _cut(arrays: Arrays, first: int, last: int, base: int) -> Arrays:
+    """Return the rows from ``first`` to ``last`` (excluded), with positions counted from byte ``base``."""
+    own = dict(sliced(arrays, first, last))
+    own["position"] = own["position"] - base
+    return own
 
 
 def _complete_end(segment: Segment, arrays: Arrays) -> End:

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from codecgen.runtime.errors import CodecError
+from codecgen.runtime.errors import CodecError, ParseError
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.model import Tail
 from kafka_log.segment.places import is_url
@@ -18,6 +18,9 @@ from kafka_log.segment.reader import SegmentReader
 
 if TYPE_CHECKING:
     from kafka_log.segment.framing import Entry
+
+FEW_BYTES = 16 << 10
+"""Up to this size of a segment its headers are read one by one, which takes less time than to start a scanner."""
 
 
 def within_offsets(
@@ -102,6 +105,8 @@ def are_in_offset_order(segments: Sequence[Segment]) -> bool:
     Segments without batches, files in a store and files whose headers cannot be read are passed
     over.
     """
+    if len(segments) < 2:
+        return True
     held = [offsets for segment in segments if (offsets := read_offsets(segment)) is not None]
     return all(before[1] <= after[0] for before, after in pairwise(held))
 
@@ -150,6 +155,12 @@ def _find_last_entry(segment: Segment) -> Entry | None:
     from kafka_log.logs.index_files import read_last_index_entry  # layouts of indexes
     from kafka_log.segment.batch_headers import entries
 
+    if segment.size <= FEW_BYTES:
+        last = None
+        with suppress(ParseError):
+            for entry in entries(segment.path, segment.tail):
+                last = entry
+        return last
     indexed = read_last_index_entry(segment)
     if indexed is not None and 0 < indexed[1] < segment.size:
         with suppress(CodecError):  # no batch begins there, or the last one does not end the file

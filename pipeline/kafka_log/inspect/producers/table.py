@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_codecs import ProducerSnapshotEntry
-from kafka_log.inspect.partition_headers import OnDamage, PartitionHeaders
+from kafka_log.inspect.partition_headers import (
+    OnDamage,
+    PartitionHeaders,
+    SmallSegmentHeaders,
+)
 from kafka_log.logs.broker_files import read_newest_producer_snapshot
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import read_history
@@ -199,6 +204,7 @@ def producer_table(
     """
     rows = []
     whole = wanted.offsets == wanted.timestamps == EVERYTHING
+    ahead = SmallSegmentHeaders(chain.from_iterable(p.segments for p in partitions), _COLUMNS)
     for partition in partitions:
 
         def count_producers(
@@ -206,7 +212,7 @@ def producer_table(
         ) -> ProducerRuns:
             """Count the producers of these segments."""
             return _count_producers(
-                replace(partition, segments=tuple(segments)), on_damage, wanted, advance
+                replace(partition, segments=tuple(segments)), on_damage, wanted, advance, ahead
             )
 
         runs = read_history(partition.segments, count_producers)
@@ -241,6 +247,7 @@ def _count_producers(
     on_damage: OnDamage,
     wanted: Selection,
     advance: Callable[[int], None],
+    ahead: SmallSegmentHeaders,
 ) -> ProducerRuns:
     """Return the totals of the wanted batches of a partition by producer id and epoch, without
     batches that have no producer. In topics of coordinators sequence numbers are ignored. Damage
@@ -250,7 +257,7 @@ def _count_producers(
     runs: ProducerRuns = {}
     has_sequences = partition.topic not in COORDINATOR_TOPICS
     wanted_rows = wanted.resolve_offsets(partition.segments).batches()
-    for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage, wanted_rows, advance):
+    for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage, wanted_rows, advance, ahead):
         rows = batch.filter(pc.greater_equal(batch.column("producer_id"), 0))
         columns = (rows.column(name).to_pylist() for name in _COLUMNS)
         for number, epoch, control, transactional, *rest in zip(*columns, strict=True):

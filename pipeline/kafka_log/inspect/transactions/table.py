@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from kafka_log.inspect.partition_headers import OnDamage, PartitionHeaders
+from kafka_log.inspect.partition_headers import (
+    OnDamage,
+    PartitionHeaders,
+    SmallSegmentHeaders,
+)
 from kafka_log.inspect.transactions.coordinator_states import Coordinators
 from kafka_log.inspect.transactions.hanging import Clock, judge_transaction
 from kafka_log.logs.partitions import Partition, Segment
@@ -137,6 +141,8 @@ def transaction_table(
     open_rows: list[tuple[Any, ...]] = []
     ended = _Rows()
     unread = {partition.key for partition in partitions if partition.error is not None}
+    markers: MarkerCache = {}
+    ahead = SmallSegmentHeaders(chain.from_iterable(p.segments for p in partitions), _COLUMNS)
     for partition in partitions:
         # The records after the segments of a tier are in the partition's own directory.
         is_cut = partition.state == "remote" and partition.key in unread
@@ -146,7 +152,11 @@ def transaction_table(
         ) -> list[tuple[Any, ...]]:
             """Return the rows of the partition's transactions in these segments."""
             left = replace(partition, segments=tuple(segments))
-            return list(_partition_rows(left, known, clock, on_damage, advance, is_cut=is_cut))
+            return list(
+                _partition_rows(
+                    left, known, clock, on_damage, advance, ahead, markers, is_cut=is_cut
+                )
+            )
 
         for row in read_history(partition.segments, rows_of):
             state, is_hanging = row[2], row[3]
@@ -205,6 +215,8 @@ def _partition_rows(
     clock: Clock,
     on_damage: OnDamage,
     advance: Callable[[int], None],
+    ahead: SmallSegmentHeaders,
+    markers: MarkerCache,
     *,
     is_cut: bool,
 ) -> Iterator[tuple[Any, ...]]:
@@ -214,12 +226,12 @@ def _partition_rows(
     skipped and reported to ``on_damage``. Raise UnreadableError if a marker cannot be read, or
     retention deletes a segment meanwhile.
     """
-    headers = PartitionHeaders(partition, _COLUMNS, on_damage, advance=advance)
+    headers = PartitionHeaders(partition, _COLUMNS, on_damage, advance=advance, ahead=ahead)
     begun = read_open_transactions(partition.segments[0]) if partition.segments else {}
     place = utf8(partition.topic), partition.partition
     directory = utf8(os.fspath(partition.directory))
     hides: int | None = None
-    steps = sort_steps(_steps(headers), partition.segments)
+    steps = sort_steps(_steps(headers, markers), partition.segments)
     for one in track_transactions(steps, begun):
         is_hanging: bool | None = False
         reason = None
@@ -249,13 +261,13 @@ def _partition_rows(
         )
 
 
-def _steps(headers: PartitionHeaders) -> Iterator[Step]:
+def _steps(headers: PartitionHeaders, known: MarkerCache) -> Iterator[Step]:
     """Yield each transactional batch of a partition, control batches paired with the kind of their
-    marker. Raise UnreadableError if a marker cannot be read, or retention deletes a segment
-    meanwhile.
+    marker (``known`` markers are extended). Raise UnreadableError if a marker cannot be read, or
+    retention deletes a segment meanwhile.
     """
-    known: MarkerCache = {}
-    for segment, batches in groupby(headers, key=lambda pair: pair[0]):
+    transactional = (pair for pair in headers if pair[1].column("is_transactional").true_count)
+    for segment, batches in groupby(transactional, key=lambda pair: pair[0]):
         with MarkerReader(segment, known) as markers:
             for _, batch in batches:
                 rows = batch.filter(batch.column("is_transactional"))

@@ -25,6 +25,7 @@ from kafka_log.inspect.statistics.columns import PERIODS, By, stat_schema
 from kafka_log.inspect.statistics.options import Asked
 from kafka_log.inspect.statistics.table import Stat
 from kafka_log.read.selection import Selection
+from kafka_log.segment import file_groups
 from tests.paths import SAMPLES, VECTORS
 from tests.support import histories, naive_stat
 from tests.support.random_segments import mutated, sources
@@ -118,7 +119,7 @@ def test_random_directories(seed: int, tmp_path: Path, monkeypatch: pytest.Monke
     partitions = made(tmp_path, r)
     monkeypatch.setattr(stat_sums, "ROWS", r.choice([1, 5, 1 << 16]))
     monkeypatch.setattr(stat_sums, "GROUPS", r.choice([2, 1 << 16]))
-    monkeypatch.setattr(header_pass, "GROUP_FILES", r.choice([1, 2, 1024]))
+    monkeypatch.setattr(file_groups, "GROUP_FILES", r.choice([1, 2, 1024]))
     for engine in ENGINES:
         for policy in ("kafka", "salvage"):
             same(partitions, r.choice(BYS), engine, r.random() < 0.5, policy)
