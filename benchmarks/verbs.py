@@ -1,4 +1,4 @@
-"""How fast ``ls``, ``stat`` and ``check`` are, beside a scan of all columns and a read of the bytes.
+"""How fast ``ls``, ``txn``, ``producers``, ``stat`` and ``check`` are, beside a scan of all columns and a read of the bytes.
 
     python -m benchmarks.verbs [--mib 256] [--partitions 2000] [--rounds 5] [--output benchmarks/results/verbs.md]
 
@@ -21,7 +21,7 @@ from kafka_log import LogDirectory, scan, scan_batches
 
 NOTES = """
 Seconds of CPU time of the process, medians. *bytes* reads the segments with a buffer of 1 MiB, *scan* is `kafka_log.scan` of
-all columns, *headers* is `kafka_log.scan_batches`; *stat* and *check* verify the checksums of all batches, *--deep* decodes all
+all columns, *headers* is `kafka_log.scan_batches`, *txn* and *producers* read batch headers too; *stat* and *check* verify the checksums of all batches, *--deep* decodes all
 records. The last column is the rate of *check* beside that of *scan*.
 """.strip()
 
@@ -43,6 +43,8 @@ CANDIDATES: dict[str, Callable[[Path], object]] = {
     "scan": lambda path: sum(batch.num_rows for batch in scan(path)),
     "headers": lambda path: sum(batch.num_rows for batch in scan_batches(path)),
     "ls": lambda path: LogDirectory(path).ls(segments=True),
+    "txn": lambda path: LogDirectory(path).txn(),
+    "producers": lambda path: LogDirectory(path).producers(),
     "stat": lambda path: LogDirectory(path).stat(),
     "stat --deep": lambda path: LogDirectory(path).stat(deep=True),
     "check": lambda path: LogDirectory(path).check(),

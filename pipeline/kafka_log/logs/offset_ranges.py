@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -17,7 +16,7 @@ from kafka_log.segment.ranges import MAX_OFFSET, Range
 from kafka_log.segment.reader import SegmentReader
 
 if TYPE_CHECKING:
-    from kafka_log.segment.framing import Entry
+    from kafka_log.segment.framing import Entry, HeaderColumns
 
 FEW_BYTES = 16 << 10
 """Up to this size of a segment its headers are read one by one, which takes less time than to start a scanner."""
@@ -131,14 +130,19 @@ def read_offsets(segment: Segment) -> tuple[int, int] | None:
     return min(low for low, _ in ends), max(high for _, high in ends) + 1
 
 
+@cache
+def _header_columns() -> HeaderColumns:
+    """Return the reader of the offsets in a batch header; its errors name no file, which nobody reads here."""
+    from kafka_log.segment.framing import HeaderColumns
+
+    return HeaderColumns(("base_offset", "last_offset", "offset_bound"), "")
+
+
 def _offsets_of_batch(segment: Segment, entry: Entry) -> tuple[int, int]:
     """Return the first and the last offset of a batch by its header; by its records if the header
     does not state both. Raise CodecError if the header is damaged.
     """
-    from kafka_log.segment.framing import HeaderColumns
-
-    columns = HeaderColumns(("base_offset", "last_offset", "offset_bound"), os.fspath(segment.path))
-    first, last, bound = columns.read(entry)
+    first, last, bound = _header_columns().read(entry)
     if first is not None and bound is not None:
         return first, last
     batch = next(iter(SegmentReader(segment.path, start=entry.position)), None)
