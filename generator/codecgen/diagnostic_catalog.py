@@ -182,9 +182,10 @@ CATALOG: Mapping[str, CatalogEntry] = {
     ),
     "C028": CatalogEntry(
         "Releases in an impossible order",
-        "A thing cannot end before it begins, a part cannot be older than the whole, and the manifest lists releases from "
-        "the oldest to the newest.",
-        "Correct `since`, `until` or the list of releases.",
+        "A thing cannot end before it begins, and a part cannot be older than the whole. A field or expression cannot use "
+        "what is newer than itself, nor a draft unless its own layout is one. The manifest lists releases from the oldest to "
+        "the newest.",
+        "Correct `since`, `until`, `draft` or the list of releases.",
     ),
     "C029": CatalogEntry(
         "Tolerance without effect",
@@ -200,8 +201,9 @@ CATALOG: Mapping[str, CatalogEntry] = {
         "Undefined end",
         "Bytes and text that take the rest of the input can precede fields of fixed size only. An array or a layout that "
         "takes the rest must be the last field in the range of a length, or in the input. Elements of an array must end by "
-        "themselves and take at least one byte.",
-        "Add a length or a count, or move the field to the end.",
+        "themselves and take at least one byte. In a text, repeated lines are counted by another line or come last. A label or "
+        "value ends at a separator that it cannot contain, and only the last value can take the rest of a line.",
+        "Add a length or a count, or move the field to the end. In a text, count the lines, or correct the separator.",
     ),
     "C032": CatalogEntry(
         "View does not match its layouts",
@@ -303,9 +305,11 @@ CATALOG: Mapping[str, CatalogEntry] = {
     "C071": CatalogEntry(
         "Value from outside that does not fit",
         "A layout or a choice declares under `given` the values that it gets from outside. Each field that holds it, and each "
-        "array of it, gives all of them by name, with expressions of the declared types that are known before the field. "
-        "The same holds for a choice; its cases are given what the choice is given. Entries of views are given no values.",
-        "Give each declared value under `given` of the field, or remove its declaration.",
+        "array of it, gives all of them by name, with expressions of the declared types that are known before the field and "
+        "never null. The same holds for a choice; its cases are given what the choice is given, and a number or an enum "
+        "decides, not a boolean. Tagged fields, layouts declared in place and entries of views are given no values.",
+        "Give each declared value under `given` of the field, or remove its declaration. Hold what needs values in a field "
+        "that can give them.",
     ),
     "C059": CatalogEntry(
         "Ambiguous parts of a payload",

@@ -71,7 +71,7 @@ def _form_schema(name: str, form: key_types.Form) -> Json:
         return {
             "description": form.doc,
             "type": "object",
-            "additionalProperties": _either(
+            "additionalProperties": _either_schema(
                 (key_types.Release(), key_types.ListOf(key_types.Integer()))
             ),
         }
@@ -155,7 +155,7 @@ def _kind_schema(kind: key_types.Kind) -> Json:
         case key_types.Anything():
             return {}
         case key_types.ListOf():
-            return _either((kind,))
+            return _either_schema((kind,))
         case key_types.MapOf(value, numbers, ranges):
             numbered = _RANGED if ranges else _NUMBERED
             return {
@@ -171,13 +171,17 @@ def _kind_schema(kind: key_types.Kind) -> Json:
                 "minProperties": 1,
             }
         case key_types.Either(options):
-            return _either(options)
+            return _either_schema(options)
         case key_types.Use(form):
             return _reference(form)
 
 
-def _either(options: Sequence[key_types.Kind]) -> Json:
-    """Return the JSON Schema of a value of one of several kinds, by the shape of the value."""
+def _either_schema(options: Sequence[key_types.Kind]) -> Json:
+    """Return the JSON Schema of a value of any of several kinds, checked by its shape: mapping,
+    list or scalar. A ListOf also accepts one item without the list. Scalars alone give ``anyOf``,
+    or the schema of the only one. Raise ValueError for two mappings, unless just one of them is by
+    version.
+    """
     lists = [kind.item for kind in options if isinstance(kind, key_types.ListOf)]
     plain = list(
         dict.fromkeys(kind.item if isinstance(kind, key_types.ListOf) else kind for kind in options)
@@ -195,14 +199,14 @@ def _either(options: Sequence[key_types.Kind]) -> Json:
         (mapping,) = map(_kind_schema, (*by_version, *forms))
         then.append({"if": {"type": "object"}, "then": mapping})
     if lists:
-        then.append({"if": {"type": "array"}, "then": {"items": _either(lists)}})
+        then.append({"if": {"type": "array"}, "then": {"items": _either_schema(lists)}})
     types = [part["if"]["type"] for part in then]
     if not then:
         found_scalars = [_kind_schema(kind) for kind in scalars]
         return found_scalars[0] if len(found_scalars) == 1 else {"anyOf": found_scalars}
     if scalars:
         types += _SCALARS
-        then.append({"if": {"type": _SCALARS}, "then": _either(scalars)})
+        then.append({"if": {"type": _SCALARS}, "then": _either_schema(scalars)})
     return {"type": types, "allOf": then}
 
 

@@ -40,7 +40,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
                 found += _check_range(f, part, key, layout)
             found += check_overlap(f, layout)
             found += check_mask(f)
-            found += _check_counts(f, layout)
+            found += _check_counted_arrays(f, layout)
             found += _check_array(f)
             found += check_sizes(f, layout)
             found += _check_codec(f, layout)
@@ -223,8 +223,11 @@ def _check_ends_exist(
                 break
 
 
-def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a count and each of its arrays."""
+def _check_counted_arrays(f: Field, layout: Layout) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each array that a field counts if it comes before the field, has
+    another count already, or can exist without the field, by its ``when`` or by versions. Yield
+    nothing for names that are no array of the layout, and for fields without ``counts``.
+    """
     for i, name in enumerate(f.counts):
         array = field_of(layout, name)
         if array is not None and isinstance(array.type, ArrayType):

@@ -19,8 +19,10 @@ DIRECT = (*BYTES_LIKE, "uuid", "struct", "list")
 """Types of columns whose values are fields as they are."""
 
 
-class SourceError(Exception):
-    """A column that readers of columns cannot produce. ``field`` is the field to name in the message."""
+class UnsupportedSource(Exception):
+    """Raised for a column that kernels cannot read, so the reference codecs do, or cannot write.
+    ``field`` is the field to name in the message.
+    """
 
     def __init__(self, reason: str, field: Field) -> None:
         super().__init__(
@@ -47,8 +49,8 @@ class Sources:
 def column_sources(view: ViewPlan, case: CasePlan) -> Sources:
     """Return how the columns of a case are filled: from fields (bytes, uuids, structs, lists), from
     computed numbers, or not at all (missing, which includes columns that are always null). Raise
-    SourceError if a column of the first kind is not a suitable field of the row, or two show one
-    field.
+    UnsupportedSource if a column of the first kind is not a suitable field of the row, or two show
+    one field.
     """
     fields: dict[str, Leaf] = {}
     numbers: list[tuple[Leaf, Value]] = []
@@ -64,7 +66,7 @@ def column_sources(view: ViewPlan, case: CasePlan) -> Sources:
             field = _find_row_field(case, value)
             _check_source_field(case, leaf, field.field)
             if field.name in fields:
-                raise SourceError("the source of two columns", field.field)
+                raise UnsupportedSource("the source of two columns", field.field)
             fields[field.name] = leaf
         else:
             numbers.append((leaf, value))
@@ -73,8 +75,8 @@ def column_sources(view: ViewPlan, case: CasePlan) -> Sources:
 
 
 def require_simple_columns(view: ViewPlan, case: CasePlan, others: Collection[str] = ()) -> None:
-    """Raise SourceError if a column with a value other than null is or contains a struct, a uuid, a
-    type in ``others``, or a list, except lists of structs whose members are bytes or text.
+    """Raise UnsupportedSource if a column with a value other than null is or contains a struct, a
+    uuid, a type in ``others``, or a list, except lists of structs whose members are bytes or text.
     """
     for leaf in view.leaves:
         column, value = leaf.root.column, resolve_column(case, leaf)
@@ -84,7 +86,7 @@ def require_simple_columns(view: ViewPlan, case: CasePlan, others: Collection[st
         odd = column.element is not None or leaf.column.type in ("struct", "uuid", *others)
         if listed or odd:
             what = "lists" if column.type == "list" else column.type
-            raise SourceError(f"shown in a column of {what}", field_to_blame(case, value))
+            raise UnsupportedSource(f"shown in a column of {what}", field_to_blame(case, value))
 
 
 def resolve_column(case: CasePlan, leaf: Leaf) -> Value | None:
@@ -99,24 +101,22 @@ def resolve_column(case: CasePlan, leaf: Leaf) -> Value | None:
 
 
 def _check_source_field(case: CasePlan, leaf: Leaf, f: Field) -> None:
-    """Raise SourceError if the field ``f`` is not bytes or text for such a column, is not text for
-    a string column, or if the rows are ``header_only``, for which only numbers are read. Columns of
-    lists and structs get no type check.
+    """Raise UnsupportedSource if the field ``f`` is not bytes or text for such a column, is not
+    text for a string column, or if the rows are ``header_only``, for which only numbers are read.
+    Columns of lists and structs get no type check.
     """
     if leaf.column.type in BYTES_LIKE and not isinstance(f.type, BytesType):
-        raise SourceError("shown in a column of bytes, but not stored as bytes", f)
+        raise UnsupportedSource("shown in a column of bytes, but not stored as bytes", f)
     if leaf.column.type == "string" and not getattr(f.type, "text", False):
-        raise SourceError("shown in a column of strings, but not declared as text", f)
+        raise UnsupportedSource("shown in a column of strings, but not declared as text", f)
     if case.rows.header_only:
-        raise SourceError(
-            "not a number, and shown in `header_only` rows, of which only numbers are read", f
-        )
+        raise UnsupportedSource("shown in `header_only` rows, but not a number", f)
 
 
 def _find_row_field(case: CasePlan, value: Value) -> FieldPlan:
     """Return the field plan of the row (of the array's element, or of the layout without an array)
-    that ``value`` names. Raise SourceError if it is anything else: a field of a held layout, of the
-    entry, or one chosen by a condition.
+    that ``value`` names. Raise UnsupportedSource if it is anything else: a field of a held layout,
+    of the entry, or one chosen by a condition.
     """
     wanted = "own" if case.array is None else "item"
     if isinstance(value, nodes.FieldValue) and value.owner == wanted and not value.holders:
@@ -127,8 +127,8 @@ def _find_row_field(case: CasePlan, value: Value) -> FieldPlan:
         for part in (value.then, value.otherwise):
             for read in nodes.fields_read(part):
                 reason = "one of several fields that a column may show, by a condition"
-                raise SourceError(reason, read.field)
-    raise SourceError(
+                raise UnsupportedSource(reason, read.field)
+    raise UnsupportedSource(
         "shown in a column of bytes, structs or lists, but not a field of the row itself",
         field_to_blame(case, value),
     )

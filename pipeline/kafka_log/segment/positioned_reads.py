@@ -123,8 +123,8 @@ def size_of(file: FileIO) -> int:
 
 def pread(file: FileIO, view: memoryview, position: int) -> int:
     """Read bytes of a file at ``position`` into ``view``, once, and return their number: at most
-    the size of the view, maybe fewer, 0 at the end of the file. Raise OSError if the system cannot
-    read them.
+    the size of the view, maybe fewer, 0 at the end of the file. The position of the file object may
+    move. Raise OSError if the system cannot read them.
     """
     if _PREADV and isinstance(file, FileIO):
         return os.preadv(file.fileno(), (view,), position)

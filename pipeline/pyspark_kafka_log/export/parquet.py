@@ -89,25 +89,35 @@ class ParquetTarget:
         ExportError if it is invalid.
         """
         try:
-            return State.from_json(self.name, self._state.read_text("utf-8"))
+            return State.from_json(self.name, self._state.read_bytes())
         except FileNotFoundError:
             return None
 
     def _finish(self) -> None:
         """Complete the commit that the journal describes: rename the remaining staged files, write
         the state, and remove journal and staging directory. Skip files that are already renamed. Do
-        nothing without a journal. Raise ExportError if a state is invalid; OSError if a file cannot
-        be moved.
+        nothing without a journal. Raise ExportError if the journal or a state is invalid; OSError
+        if a file cannot be moved.
         """
         try:
             journal: dict[str, Any] = json.loads(self._journal.read_bytes())
+            root, files, text = (
+                self._own / journal["root"],
+                list(journal["files"]),
+                journal["state"],
+            )
         except FileNotFoundError:
             return
-        root = self._own / journal["root"]
-        state = State.from_json(self.name, journal["state"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ExportError(
+                self.name,
+                f"{self._journal}, the journal of an interrupted export, cannot be read: {error}; restore it, or"
+                " export to another directory",
+            ) from None
+        state = State.from_json(self.name, text)
         found = self._read()
         if found is None or found.number < state.number:
-            for path in journal["files"]:
+            for path in files:
                 there = root / path
                 if there.exists():
                     place = self._out / path

@@ -209,7 +209,7 @@ def parse_limits(of: Given) -> tuple[int | None, int | None, int]:
 def _files(of: Given, session: Session) -> Files:
     """Return the options that select segment files: name pattern, modification times, recursion,
     whether missing and corrupt files are ignored. The session decides the last two if they are not
-    given. Raise OptionError for an invalid time or time zone.
+    given. Raise OptionError for an invalid value of one of these options, or an unknown time zone.
     """
     missing, corrupt = of[table.IGNORE_MISSING_FILES], of[table.IGNORE_CORRUPT_FILES]
     return Files(
@@ -225,7 +225,8 @@ def _files(of: Given, session: Session) -> Files:
 def _parse_time(of: Given, option: Option[Moment | None], session: Session) -> int | None:
     """Return the time of an option in nanoseconds since 1970; None if it is not given. Its own time
     zone counts, else that of the option ``timeZone``, else the session's, else this machine's.
-    Raise OptionError for an unknown time zone, or a time too far away.
+    Raise OptionError for text that is no time, an unknown time zone, or a time near the years 1 or
+    9999 that this machine cannot convert from its own zone.
     """
     given = of[option]
     if given is None:

@@ -71,8 +71,8 @@ def parse_time_zone(name: str, value: str) -> tzinfo:
 
 def to_nanoseconds(name: str, when: datetime, zone: tzinfo | None) -> int:
     """Return a time as nanoseconds since 1970. A time without a zone is in ``zone``, or in this
-    machine's zone if that is None. Raise OptionError, which names the option ``name``, if the time
-    is out of the range of Python's datetime.
+    machine's zone if that is None. Raise OptionError, which names the option ``name``, for a time
+    in this machine's zone so near the years 1 or 9999 that the system cannot convert it.
     """
     try:
         if when.tzinfo is None:
@@ -80,5 +80,7 @@ def to_nanoseconds(name: str, when: datetime, zone: tzinfo | None) -> int:
         return (when - _EPOCH) // timedelta(microseconds=1) * 1000
     except (OverflowError, ValueError, OSError):
         raise OptionError(
-            name, f"{when.isoformat()} is outside of the years 1 to 9999: give a time within them"
+            name,
+            f"{when.isoformat()} is too near the years 1 or 9999 for this machine to convert it from its time zone: write"
+            " its offset or a time zone after it, such as Z",
         ) from None

@@ -126,18 +126,19 @@ class LogStream:
 
     def latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
         """Return the end of the micro-batch that begins at ``start``: the end of the logs or that
-        of :meth:`prepare`, less if ``limited``; ``start`` if nothing is due. ``start`` None is
-        never limited. Raise DataLossError if records are gone or replaced and ``failOnDataLoss`` is
-        set, else warn; CodecError for damage unless accepted; OptionError or DirectoryError for
-        paths without logs or with a partition twice.
+        of :meth:`prepare`, less if ``limited``; ``start`` if nothing is due; a lower offset for a
+        log that was truncated. None for ``start`` asks for that end, not limited. Raise
+        DataLossError if records are gone or replaced and ``failOnDataLoss`` is set, else warn;
+        CodecError for damage unless accepted; OptionError or DirectoryError for paths without logs
+        or with a partition twice.
         """
         return self._retry_listing(lambda: self._latest(start, limited=limited))
 
     def _latest(self, start: Any, *, limited: bool) -> dict[str, Any]:
         """Return the end of the micro-batch after ``start``, from one listing: ``start`` itself if
-        there is nothing to read, or too little; the end of the logs if ``start`` is None. Raise
-        DataLossError if records are gone and ``failOnDataLoss`` is set; CodecError for damage
-        unless the mode accepts it.
+        there is nothing to read, or too little; the end of the logs if ``start`` is None; a lower
+        offset than in ``start`` for a log that was truncated. Raise DataLossError if records are
+        gone and ``failOnDataLoss`` is set; CodecError for damage unless the mode accepts it.
         """
         if start is None:
             self._last = self._find_ends(self._matching_logs({}), {})[0]
@@ -168,7 +169,10 @@ class LogStream:
         return to_json(now)
 
     def prepare(self) -> dict[str, Any]:
-        """Fix the current end of the logs as the end of a query with the trigger AvailableNow. Return that end."""
+        """Fix the current end of the logs as the end of a query with the trigger AvailableNow, and
+        return that end. Raise CodecError for damage unless the mode accepts it; OptionError or
+        DirectoryError for paths without logs or with a partition twice.
+        """
         self._target = self._retry_listing(lambda: self._find_ends(self._matching_logs({}), {})[0])
         return to_json(self._target)
 
@@ -190,10 +194,11 @@ class LogStream:
         return lag_metrics(there, {key: position.offset for key, position in self._last.items()})
 
     def tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
-        """Return the splits of each task of the micro-batch from ``start`` to ``end``. If ``end``
-        contains the offsets at which the query began, these replace ``start``. Raise DataLossError
-        if records of the micro-batch are gone and ``failOnDataLoss`` is set, else warn; CodecError
-        for damage unless the mode accepts it.
+        """Return the splits of each task of the micro-batch from ``start`` to ``end`` (excluded);
+        ``[]`` if it has no offsets. If ``end`` contains the offsets at which the query began, these
+        replace ``start``. Raise DataLossError if records of the micro-batch are gone and
+        ``failOnDataLoss`` is set, else warn; CodecError for damage unless the mode accepts it;
+        ValueError for other JSON than offsets; OptionError if two directories hold a partition.
         """
         start = initial_offsets(end) or start
         return self._retry_listing(lambda: self._tasks(start, end))
@@ -483,8 +488,9 @@ def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Sp
 
 
 def _cut_split(part: Split, enough: int, options: Options) -> Iterator[Split]:
-    """Yield the parts of a split, cut where batches begin, of at most about ``enough`` bytes each;
-    the split itself if it is not larger.
+    """Yield the parts of a split, in order, cut where batches begin, of at most about ``enough``
+    bytes each; the split itself if it is not larger. A single batch may be larger. Damage and an
+    unreadable file are no error: what follows an invalid header is one part.
     """
     if part.size <= enough:
         yield part

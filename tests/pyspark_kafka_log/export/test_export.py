@@ -258,6 +258,21 @@ def test_what_was_left_by_one_that_was_killed_is_removed(tmp_path: Path, directo
     assert [path.name for path in own.iterdir()] == ["state.json"]
 
 
+@pytest.mark.parametrize("name", ["state.json", "commit.json"])
+@pytest.mark.parametrize("data", [b"", b"{", b"{}", b"[]", b"\xff"])
+def test_damaged_state_or_journal_is_refused(
+    name: str, data: bytes, tmp_path: Path, directory: Path
+) -> None:
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table.export(directory)
+    path = tmp_path / "table" / "_kafka_log_export" / name
+    path.write_bytes(data)
+    with pytest.raises(ExportError, match=r"cannot be read: .* export to another"):
+        table.export(directory)
+    assert path.read_bytes() == data
+
+
 def test_days(tmp_path: Path, directory: Path) -> None:
     """Files go by the day of the timestamp in UTC; records without a day that calendars have lie together."""
     day = 86_400_000

@@ -72,7 +72,7 @@ def test_times_that_are_none(text: str) -> None:
 def test_a_time_that_is_too_far_away(monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         machine_in("Asia/Tokyo", monkeypatch),
-        pytest.raises(OptionError, match=r"option modifiedAfter: .* is outside of the years"),
+        pytest.raises(OptionError, match=r"option modifiedAfter: .* a time zone after it"),
     ):
         after("0001-01-01T00:00:00", Session())
     assert after("0001-01-01T00:00:00", timeZone="+18:00") < after("0001-01-01T00:00:00")

@@ -69,8 +69,10 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     else on stderr, and failures to decode on stderr. With ``--follow`` go on with appended records,
     until Ctrl-C, SIGTERM or ``-n``. Return 1 if a consumer would reject a batch, bytes are lost, or
     a file or directory cannot be read; else 0, also after failures to decode. Raise ValueError for
-    an unknown column or decoding format, an invalid ``--grep`` or ``--where``, and options that
-    exclude each other; ImportError if DuckDB (``--where``) or ``--engine arrow`` is not installed.
+    an unknown column or decoding format, an invalid ``--grep`` or ``--where``, one that cannot be
+    computed for a row, and options that exclude each other; ImportError if DuckDB (``--where``) or
+    ``--engine arrow`` is not installed; with ``--follow`` DirectoryError or NotFoundError if all
+    partitions are gone.
     """
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)
     _reject_combinations(options, selection)
@@ -350,7 +352,8 @@ def _follow(
     that are appended and all of new partitions. End after ``-n`` records or a signal; one during a
     wait raises Interrupted, which ``stop`` catches. Damage, and partitions that cannot be read, go
     to ``reporter``, the latter once. Raise DirectoryError or NotFoundError if all partitions are
-    gone.
+    gone, DirectoryError if one comes to lie in two directories, ConditionError if ``--where``
+    cannot be computed for a row.
     """
     followers: dict[Path | tuple[str, int], PartitionFollower] = {}
     unreadable: set[Path] = set()
@@ -397,7 +400,8 @@ def _select_last(
 ) -> Selection:
     """Return the selection from the ``count``-th last record of a partition on that it and the
     filters select. It begins at the first such record if there are fewer, and at the end of the log
-    if ``count`` is 0; if there is none, return ``selection`` itself. Damage is not reported.
+    if ``count`` is 0; if there is none, return ``selection`` itself. Damage is not reported. Raise
+    ConditionError if ``--where`` cannot be computed for a row.
     """
     if count == 0:
         end = read_end_offset(partition.segments)

@@ -188,7 +188,9 @@ class Replica:
 def read_replica(number: int, partition: Partition) -> Replica:
     """Return a replica of a partition, judged as :func:`kafka_log.write.rewrite.commands.salvage`
     judges it: a batch is whole if its checksum is valid, all its records can be decoded, and its
-    offsets fit its place. Damage and unreadable files are part of the result, and not raised.
+    offsets fit its place. Damage and unreadable files are part of the result, and not raised. A
+    partition without segments, as one whose directory could not be listed, gives an empty replica.
+    ``number`` is its index among the replicas.
     """
     cache = ContentsCache(partition)
     arranged = Arrangement(partition, cache, keep_damaged=False) if len(cache) else None

@@ -41,8 +41,9 @@ _RETENTION = ("cleanup.policy", "retention.ms", "retention.bytes", "segment.byte
 
 def build_partitions(contents: Contents, origin: Origin) -> Section:
     """Return the section with a table of at most MAX_TOPICS topics, in the order of
-    ``contents.topics`` (most bytes first), and one of partitions. The number of copies is shown
-    only if a partition has several, the state only if one is not live.
+    ``contents.topics`` (most bytes first), and one of at most MAX_PARTITIONS partitions, each with
+    a line about the rows left out (:func:`say_more`). The number of copies is shown only if a
+    partition has several, the state only if one is not live.
     """
     most = max((row["bytes"] for row in contents.topics), default=0)
     listed = contents.topics[:MAX_TOPICS]
@@ -150,8 +151,9 @@ def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
 
 def build_retention(contents: Contents, origin: Origin) -> Section:
     """Return the section with the oldest and newest record time, the largest partition and the
-    retention settings of each topic with live segments, at most MAX_TOPICS, most bytes first. It
-    says so if the settings are not known, because the cluster metadata was not read.
+    retention settings of each topic with live segments, most bytes first: at most MAX_TOPICS, with
+    a line about others (:func:`say_more`). It says so if the settings are not known, because the
+    cluster metadata was not read.
     """
     spans: dict[str, list[Row]] = defaultdict(list)
     for row in contents.stat:
@@ -198,8 +200,9 @@ def build_retention(contents: Contents, origin: Origin) -> Section:
 
 def build_epochs(contents: Contents, origin: Origin) -> Section:
     """Return the section with a strip of leader epochs for each partition whose
-    leader-epoch-checkpoint has several, at most MAX_STRIPS, those with most epochs chosen first.
-    Without such a partition it is only a sentence with the number of partitions that have epochs.
+    leader-epoch-checkpoint has several: at most MAX_STRIPS, those with most epochs chosen first,
+    with a line about others (:func:`say_more`). Without such a partition it is only a sentence with
+    the number of partitions that have epochs.
     """
     changed = {i: epochs for i, epochs in contents.epochs.items() if len(epochs) > 1}
     said = f"{len(contents.epochs):,} of {len(contents.partitions):,} partition directories have leader epochs in leader-epoch-checkpoint; in {len(changed):,} of them the leader changed."
@@ -259,9 +262,10 @@ def build_epochs(contents: Contents, origin: Origin) -> Section:
 
 def build_cluster(contents: Contents, origin: Origin) -> Section:
     """Return the section about log directories (cluster, node, clean shutdown, running broker) and
-    the cluster metadata. If the metadata was read, it has tables of feature versions, brokers,
-    topics and settings, with sensitive values hidden; else it says why not. Each table has at most
-    MAX_ROWS rows, empty ones are left out.
+    the cluster metadata. If the metadata was read, it has a table of feature versions, brokers,
+    topics and settings each, unless empty, with sensitive values hidden; else it says why not. Each
+    table has at most MAX_ROWS rows, then a line with the number of rows left out and the command
+    that prints all.
     """
     listed = contents.brokers[:MAX_ROWS]
     running = {True: "yes", False: "no", None: "unknown"}

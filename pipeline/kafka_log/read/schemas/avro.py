@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kafka_log.read.schemas.avro_resolution import MAX_DEFAULTS, DefaultValues, LogicalTypes
+from kafka_log.read.schemas.avro_resolution import (
+    MAX_DEFAULTS,
+    OTHER_VERSION,
+    DefaultValues,
+    LogicalTypes,
+)
 from kafka_log.read.schemas.avro_types import (
     KEPT_LOGICAL_TYPE,
     LOGICAL_TYPE,
@@ -143,14 +148,14 @@ class AvroSchema:
         ``reader`` if it is given. Return None if only :meth:`decoder` decodes them. It imports
         numba if that is installed.
         """
-        from kafka_log.read.schemas.avro_programs import Compiler, UnsupportedError
+        from kafka_log.read.schemas.avro_programs import Compiler, OnlyFastavroError
 
         other = self if reader is None else reader
         resolved = None if reader is None else reader._parsed
         try:
             compiler = Compiler(self._named, other._named)
             return compiler.compile(self._parsed, resolved, other.shape, shape)
-        except UnsupportedError:
+        except OnlyFastavroError:
             return None
 
     def _parse(self, text: str) -> Any:
@@ -164,7 +169,8 @@ class AvroSchema:
         self._default_size += _measure_defaults(schema)
         if self._default_size > MAX_DEFAULTS:
             raise SchemaError(
-                f"the defaults of the schema and of those to which it refers have more than {MAX_DEFAULTS:,} characters, the most that kafka-log takes"
+                f"the defaults of the schema and of those to which it refers have more than {MAX_DEFAULTS:,} characters, the most"
+                f" that kafka-log takes: {OTHER_VERSION}"
             )
         return parse_schema(schema, self._named)
 

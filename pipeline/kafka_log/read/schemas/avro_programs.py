@@ -27,8 +27,10 @@ _MAX_TEXT = 100
 less than 2 GiB of them."""
 
 
-class UnsupportedError(Exception):
-    """Raised for a schema whose values only fastavro decodes. ``reason`` is the unsupported feature."""
+class OnlyFastavroError(Exception):
+    """Raised for a schema that has no program, so fastavro decodes its values. ``reason`` names
+    what programs do not decode.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"programs do not decode {reason}: fastavro decodes the values")
@@ -111,7 +113,7 @@ class Compiler:
     def compile(self, schema: Any, resolved: Any, own: Shape, target: Shape) -> Program:
         """Return the program that decodes values of the Avro schema ``schema``, which have the
         shape ``own``, resolved to the schema ``resolved`` (None: not resolved), into a column of
-        the shape ``target``. Raise UnsupportedError if only fastavro decodes them. Use a Compiler
+        the shape ``target``. Raise OnlyFastavroError if only fastavro decodes them. Use a Compiler
         once.
 
         Args:
@@ -134,17 +136,17 @@ class Compiler:
     def _value(self, schema: Any, resolved: Any, own: Shape, target: Shape, at: _Place) -> Column:
         """Append the instructions for the type ``schema``, resolved to the type ``resolved`` (None:
         not resolved), and return its column. ``own`` is the shape of the values, ``target`` that of
-        the column; with ``at.kept`` False values are checked and not kept. Raise UnsupportedError
+        the column; with ``at.kept`` False values are checked and not kept. Raise OnlyFastavroError
         for JSON columns, and for types or resolutions that only fastavro decodes.
         """
         if own == JSON or target == JSON:
-            raise UnsupportedError("a column of JSON texts")
+            raise OnlyFastavroError("a column of JSON texts")
         schema, resolved = unwrap(schema, self.writer), unwrap(resolved, self.reader)
         if isinstance(schema, list):
             return self._union(schema, resolved, own, target, at)
         if isinstance(resolved, list):
             if schema["type"] == "null":
-                raise UnsupportedError("null that is resolved to a union")
+                raise OnlyFastavroError("null that is resolved to a union")
             resolved = unwrap(_sole_branch(resolved), self.reader)
         if resolved is not None:
             _check_resolution(schema, resolved)
@@ -165,19 +167,19 @@ class Compiler:
         self, schema: list[Any], resolved: Any, own: Shape, target: Shape, at: _Place
     ) -> Column:
         """Compile a union of null and another type, in any order, or of one type, and return the
-        other type's column. Raise UnsupportedError for several types, if it is resolved to anything
-        but a union with null, if it is resolved and has one type only (``resolved`` None: it is
-        not), or if the other type cannot be compiled.
+        other type's column. Raise OnlyFastavroError for several types, if it is resolved to
+        anything but a union with null, if it is resolved and has one type only (``resolved`` None:
+        it is not), or if the other type cannot be compiled.
         """
         if resolved is not None and (
             len(schema) == 1 or not isinstance(resolved, list) or "null" not in resolved
         ):
-            raise UnsupportedError("a union that is resolved to another type")
+            raise OnlyFastavroError("a union that is resolved to another type")
         if len(schema) == 1:
             self._emit(kernel.BRANCH, at)
             return self._value(schema[0], resolved, own, target, at)
         if len(schema) != 2 or schema.count("null") != 1:
-            raise UnsupportedError("a union of several types")
+            raise OnlyFastavroError("a union of several types")
         number = self._emit(kernel.NULLABLE, at, 0, 0, schema.index("null"))
         if at.kept:
             self._slots.append((at.level, number))
@@ -191,7 +193,7 @@ class Compiler:
         """Compile a record, and return its struct column: instructions in the order of the writer's
         fields, columns in that of ``target``. Fields that the reader lacks are checked and not
         kept. Columns without a field of the writer are null, or with a reader have the default of
-        its field. Raise UnsupportedError if a default is missing or not plain, or if only fastavro
+        its field. Raise OnlyFastavroError if a default is missing or not plain, or if only fastavro
         decodes or resolves a field, also one that is not kept.
         """
         found: dict[str, Column] = {}
@@ -214,8 +216,8 @@ class Compiler:
 
     def _list(self, schema: Any, resolved: Any, own: Shape, target: Shape, at: _Place) -> Column:
         """Compile an array or a map, with its items or keys and values, and return its list column.
-        ``resolved`` is the type to which it is resolved, None if it is not. Raise UnsupportedError if it
-        lies inside too many other lists, or the items cannot be compiled.
+        ``resolved`` is the type to which it is resolved, None if it is not. Raise OnlyFastavroError
+        if it lies inside too many other lists, or the items cannot be compiled.
         """
         is_map = schema["type"] == "map"
         name = "values" if is_map else "items"
@@ -224,7 +226,7 @@ class Compiler:
         self._levels += 1
         self._depth += 1
         if self._depth > kernel.MAX_LISTS:
-            raise UnsupportedError("lists in many others")
+            raise OnlyFastavroError("lists in many others")
         parts = [self._bytes(kernel.KEY, Shape(pa.string()), inner)] if is_map else []
         to = None if resolved is None else resolved[name]
         parts.append(self._value(schema[name], to, own.item or NULL, target.item or NULL, inner))
@@ -235,11 +237,11 @@ class Compiler:
 
     def _enum(self, schema: Any, target: Shape, at: _Place) -> Column:
         """Compile an enum, and return its column of symbols, which the kernel reads as their
-        numbers. Raise UnsupportedError if the values are kept and a symbol is too long.
+        numbers. Raise OnlyFastavroError if the values are kept and a symbol is too long.
         """
         symbols = tuple(schema["symbols"])
         if at.kept and not all(map(_is_short, symbols)):
-            raise UnsupportedError("an enum with long symbols")
+            raise OnlyFastavroError("an enum with long symbols")
         number = self._emit(kernel.INTEGER, at, 0, len(symbols) - 1, 4)
         return Column(target, "number", at.level, at.slot, number, "<i4", symbols=symbols)
 
@@ -268,18 +270,18 @@ class Compiler:
         self, schema: Any, is_resolved: bool, own: Shape, target: Shape, at: _Place
     ) -> Column:
         """Compile a primitive or fixed type, and return its column. ``own`` is the shape of the
-        values; ``is_resolved`` says that a reader's schema is given. Raise UnsupportedError if the
+        values; ``is_resolved`` says that a reader's schema is given. Raise OnlyFastavroError if the
         column's type (``target``) cannot hold them as they are, except that numbers may be widened.
         """
         kind, to = schema["type"], target.type
         if own.type != to and own.type not in _NUMBERS:
-            raise UnsupportedError(f"{own.type} in a column of {to}")
+            raise OnlyFastavroError(f"{own.type} in a column of {to}")
         if pa.types.is_decimal(to):
             return self._decimal(schema, target, at)
         if kind in _RANGES:
             return self._integer(kind, is_resolved, target, at)
         if to not in _COLUMNS[kind]:
-            raise UnsupportedError(f"{kind} in a column of {to}")
+            raise OnlyFastavroError(f"{kind} in a column of {to}")
         if kind in ("bytes", "string", "fixed"):
             return self._bytes(_CODES[kind], target, at, int(schema.get("size", 0)))
         number = self._emit(_CODES[kind], at)
@@ -288,7 +290,7 @@ class Compiler:
     def _integer(self, kind: str, is_resolved: bool, target: Shape, at: _Place) -> Column:
         """Compile an int or a long (``kind``), and return its column. The kernel rejects values
         outside the type, times outside a day, and, unless ``is_resolved``, longs in a column of
-        doubles that a double does not hold exactly. Raise UnsupportedError if the column is
+        doubles that a double does not hold exactly. Raise OnlyFastavroError if the column is
         narrower or of 32-bit floats.
         """
         to = target.type
@@ -298,7 +300,7 @@ class Compiler:
             if not is_resolved:
                 least, most = max(least, -_EXACT), min(most, _EXACT)
         elif to == pa.float32() or to.bit_width < 8 * width:
-            raise UnsupportedError(f"{kind} in a column of {to}")
+            raise OnlyFastavroError(f"{kind} in a column of {to}")
         else:
             width = to.bit_width // 8
         if pa.types.is_time(to):
@@ -308,11 +310,11 @@ class Compiler:
 
     def _decimal(self, schema: Any, target: Shape, at: _Place) -> Column:
         """Compile bytes or a fixed type with a decimal, and return its column. The kernel rejects
-        numbers with more digits than the column's precision. Raise UnsupportedError for a precision
-        of more than 38 digits.
+        numbers with more digits than the column's precision. Raise OnlyFastavroError for a
+        precision of more than 38 digits.
         """
         if not pa.types.is_decimal128(target.type):
-            raise UnsupportedError("a decimal of more than 38 digits")
+            raise OnlyFastavroError("a decimal of more than 38 digits")
         number = self._emit(kernel.DECIMAL, at, 0, 0, int(schema.get("size", -1)))
         end = 10**target.type.precision
         self._limits[number] = (*_words(end), *_words(-end))
@@ -350,22 +352,22 @@ _PROMOTED = {
 
 
 def _sole_branch(union: list[Any]) -> Any:
-    """Return the only branch of a union beside null. Raise UnsupportedError if there are others, or
-    there is none.
+    """Return the only branch of a union beside null. Raise OnlyFastavroError if there are others,
+    or there is none.
     """
     others = [branch for branch in union if branch != "null"]
     if len(others) != 1:
-        raise UnsupportedError("values that are resolved to a union of several types")
+        raise OnlyFastavroError("values that are resolved to a union of several types")
     return others[0]
 
 
 def _check_resolution(schema: Any, resolved: Any) -> None:
-    """Raise UnsupportedError unless values of the type ``schema`` become values of ``resolved`` as
+    """Raise OnlyFastavroError unless values of the type ``schema`` become values of ``resolved`` as
     they are, or as wider numbers. Parts of the types are not compared. Return nothing otherwise.
     """
     kind = schema["type"]
     if resolved["type"] not in _PROMOTED.get(kind, (kind,)):
-        raise UnsupportedError(f"{kind} that is resolved to {resolved['type']}")
+        raise OnlyFastavroError(f"{kind} that is resolved to {resolved['type']}")
     if kind in ("record", "error", "enum", "fixed"):
         is_same = all(
             schema.get(name) == resolved.get(name) for name in ("name", "size", "symbols")
@@ -374,22 +376,22 @@ def _check_resolution(schema: Any, resolved: Any) -> None:
             f.get("aliases") for f in resolved.get("fields", ())
         )
         if not is_same or has_aliases:
-            raise UnsupportedError("types with other names, symbols or sizes")
+            raise OnlyFastavroError("types with other names, symbols or sizes")
 
 
 def _default_column(f: Mapping[str, Any], shape: Shape, at: _Place) -> Column:
-    """Return the column of a reader's field that the writer does not have. Raise UnsupportedError
+    """Return the column of a reader's field that the writer does not have. Raise OnlyFastavroError
     unless its default is null, or a plain one of a primitive type.
     """
     if "default" not in f:
-        raise UnsupportedError("a field without a default")
+        raise OnlyFastavroError("a field without a default")
     default = f["default"]
     if default is None:
         return Column(shape, "null", at.level, at.slot)
     kinds = {pa.bool_(): bool, pa.int32(): int, pa.int64(): int, pa.string(): str}
     is_plain = type(default) is kinds.get(shape.type)
     if shape.type is None or not is_plain or not _is_short(default):
-        raise UnsupportedError("a default that is not plain")
+        raise OnlyFastavroError("a default that is not plain")
     return Column(shape, "constant", at.level, at.slot, constant=pa.scalar(default, shape.type))
 
 

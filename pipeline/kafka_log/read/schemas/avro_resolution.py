@@ -19,6 +19,9 @@ from kafka_log.read.schemas.registry import SchemaError
 MAX_DEFAULTS = 4_096
 """Maximum characters, and maximum parts, of the defaults of a schema to which values are resolved. Each value may get all of them."""
 
+OTHER_VERSION = "resolve values to another version, or leave schema_version (--schema-version) out"
+"""What to do about a schema whose defaults are too large. Only those of the version to which values are resolved count."""
+
 _NAMED = (*RECORDS, "enum", "fixed")
 
 _PROMOTED = {
@@ -65,7 +68,9 @@ class DefaultValues:
         """
         self._left -= 1
         if self._left < 0:
-            raise SchemaError(f"its defaults have more than {MAX_DEFAULTS:,} parts")
+            raise SchemaError(
+                f"the defaults of its fields have more than {MAX_DEFAULTS:,} parts, the most that kafka-log takes: {OTHER_VERSION}"
+            )
         schema = unwrap(schema, self._named)
         if isinstance(schema, list):
             return self._read_branch([unwrap(s, self._named) for s in schema], default)

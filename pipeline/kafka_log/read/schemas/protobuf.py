@@ -309,7 +309,7 @@ def _compile(text: str, others: dict[str, str]) -> bytes:
         raise ModuleNotFoundError("No module named 'grpc_tools'", name="grpc_tools")
     if len(text) + sum(map(len, others.values())) > MAX_TEXTS:
         raise SchemaError(
-            f"the schema and its imports have more than {MAX_TEXTS:,} characters, the most that kafka-log compiles"
+            f"the schema and its imports have more than {MAX_TEXTS:,} characters, the most that kafka-log compiles: read the values as bytes"
         )
     with tempfile.TemporaryDirectory(prefix="kafka-log-") as directory:
         root, out = Path(directory) / "in", Path(directory) / "out"
@@ -338,7 +338,7 @@ def _compile(text: str, others: dict[str, str]) -> bytes:
             )
         if out.stat().st_size > MAX_COMPILED:
             raise SchemaError(
-                f"the compiled schema has more than {MAX_COMPILED:,} bytes, the most that kafka-log takes"
+                f"the compiled schema has more than {MAX_COMPILED:,} bytes, the most that kafka-log takes: read the values as bytes"
             )
         return out.read_bytes()
 

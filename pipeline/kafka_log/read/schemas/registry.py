@@ -192,7 +192,7 @@ class SchemaRegistry:
                 continue
             if len(found) + len(pending) > MAX_REFERENCES:
                 raise SchemaError(
-                    f"schema {version.id} refers to more than {MAX_REFERENCES} schemas"
+                    f"schema {version.id} refers to more than {MAX_REFERENCES} schemas, the most that kafka-log takes: read the values as bytes"
                 )
             open_keys.add(key)
             pending.append((reference.name, target, iter(target.references)))

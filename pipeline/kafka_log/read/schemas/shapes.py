@@ -298,9 +298,9 @@ class Budget:
         self.left -= 1
         if self.left < 0:
             raise SchemaError(
-                f"the schema has more than {MAX_FIELDS:,} fields, the most that kafka-log decodes"
+                f"the schema has more than {MAX_FIELDS:,} fields, the most that kafka-log decodes: read the values as bytes"
             )
         if depth > MAX_DEPTH:
             raise SchemaError(
-                f"the schema is nested more than {MAX_DEPTH} levels deep, the most that kafka-log decodes"
+                f"the schema is nested more than {MAX_DEPTH} levels deep, the most that kafka-log decodes: read the values as bytes"
             )

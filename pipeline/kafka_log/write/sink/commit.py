@@ -244,8 +244,9 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
     """Make the segments that the tasks of a job wrote (``staged``, by task) part of the logs,
     lowest task first. Drop them if the micro-batch ``micro`` was committed before. Raise SinkError
     for offsets that do not ascend; FormatError for another topic id; DirectoryError for logs that
-    cannot be appended to, and while a broker runs; CodecError for a segment that cannot get its
-    offsets; OSError if a file cannot be read or written. Call :func:`abort` after an error.
+    cannot be appended to, while a broker runs, and for a damaged journal of an interrupted job;
+    CodecError for a segment that cannot get its offsets; OSError if a file cannot be read or
+    written. Call :func:`abort` after an error.
     """
     target = Path(job.target)
     place = job_directory(job)
@@ -275,8 +276,8 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
 
 def abort(job: WriteJob) -> None:
     """Remove what a job wrote if it is not committed; otherwise complete its interrupted commit.
-    Raise DirectoryError if a broker runs in the directory, or another job holds its lock too long;
-    OSError if a file cannot be moved.
+    Raise DirectoryError if a broker runs in the directory, another job holds its lock too long, or
+    a journal is damaged; OSError if a file cannot be moved.
     """
     target = Path(job.target)
     place = job_directory(job)

@@ -127,12 +127,12 @@ def write_journal(target: Path, place: Path, moves: Sequence[Move]) -> None:
 
 def make_moves(target: Path, place: Path) -> None:
     """Make those moves of a committed job that are not made yet, sync the directories, and remove
-    the job's directory. A move whose source is gone counts as made. Raise OSError if the journal
-    cannot be read, or a file cannot be moved.
+    the job's directory. A move counts as made if its source is gone, or if it is ``away`` and its
+    target exists. Raise DirectoryError if the journal is damaged; OSError if it cannot be read, or
+    a file cannot be moved, and a later call goes on from there.
     """
-    moves = [Move(*one) for one in json.loads((place / DECIDED).read_bytes())]
     folders = set()
-    for move in moves:
+    for move in _read_moves(place / DECIDED):
         source, goal = target / move.source, target / move.target
         if not os.path.lexists(source) or (move.away and os.path.lexists(goal)):
             continue
@@ -143,10 +143,27 @@ def make_moves(target: Path, place: Path) -> None:
     _remove(place)
 
 
+def _read_moves(journal: Path) -> list[Move]:
+    """Return the moves that a journal lists, at least one. Raise DirectoryError if it is damaged;
+    OSError if it cannot be read.
+    """
+    try:
+        moves = [Move(*one) for one in json.loads(journal.read_bytes())]
+    except (ValueError, TypeError):
+        moves = []
+    if not moves or not all(isinstance(path, str) for move in moves for path in move[:2]):
+        reason = (
+            "it is damaged and does not list the moves of a committed job, so rows of that job may be missing from the"
+            " logs: move its directory away, compare the logs with what was written, and write the missing rows again"
+        )
+        raise DirectoryError(journal, reason)
+    return moves
+
+
 def recover(target: Path, own: Path | None = None) -> None:
     """Finish jobs in ``target`` that were committed but interrupted. Remove directories of other
-    jobs that have not changed for STALE_S seconds, except ``own``. Raise OSError if a journal
-    cannot be read or a file cannot be moved.
+    jobs that have not changed for STALE_S seconds, except ``own``. Raise DirectoryError if a
+    journal is damaged; OSError if one cannot be read or a file cannot be moved.
 
     Ages are measured by the clock of the file system, which may be another one than this
     machine's.

@@ -277,6 +277,20 @@ def test_micro_batches_come_once(tmp_path: Path) -> None:
         assert list(tmp_path.glob(".kafka-log-*.writing")) == []
 
 
+@pytest.mark.parametrize("journal", [b"", b"[[", b"{}", b'["a"]', b"[[1, 2]]", b"\xff"])
+def test_damaged_journal_is_refused(journal: bytes, tmp_path: Path) -> None:
+    kafka_log.write_log(tmp_path, records(4), topic="t")
+    place = tmp_path / f"{staging.PREFIX}a{staging.SUFFIX}"
+    place.mkdir()
+    (place / moves.DECIDED).write_bytes(journal)
+    before = files(tmp_path)
+    with pytest.raises(DirectoryError, match="move its directory away") as caught:
+        kafka_log.write_log(tmp_path, records(4), topic="t")
+    assert caught.value.path == place / moves.DECIDED
+    assert files(tmp_path) == before
+    assert (place / moves.DECIDED).read_bytes() == journal
+
+
 RUN = """
     import resource, sys
     import kafka_log

@@ -308,10 +308,11 @@ class Index:
     # ------------------------------------------------------------ many entries
 
     def find(self) -> str:
-        """Emit the function that finds entries and fills the index table, and return its name. The
-        function returns the number of entries, the address where it stopped, why (3: entries from
-        the last on are rows, 2: another kind, 1: table full, 0: end of bytes, -1: invalid entry),
-        and the number of rows (-1: unknown). It notes entries that fail their checks and goes on.
+        """Emit the function that finds entries and fills the index table, and return its name;
+        never raise Unsupported. The function returns four numbers: entries, the address where it
+        stopped, why (3: entries from the last on are rows, 2: another kind, 1: table full, 0: end
+        of bytes, -1: invalid length), and rows (-1: unknown). It notes entries that fail their
+        checks and goes on.
         """
         slots, code = self.kernels.slots, Builder()
         table, capacity, p, end, most, full_check = map(

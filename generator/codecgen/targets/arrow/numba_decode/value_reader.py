@@ -97,7 +97,8 @@ class ValueReader:
         """Emit the read of a scalar of the type ``name``, and the step over it: into ``variable``
         if it is given, and into the column ``target`` if it is given. Without both, the scalar is
         only skipped, after the checks of bools and varints. A uuid goes to the column only. Raise
-        Unsupported for types that kernels cannot read.
+        Unsupported for types that kernels cannot read. ``end`` is checked as by
+        :meth:`read_number`.
         """
         size = fixed_size(name)
         if target is not None and name != "uuid":
@@ -123,8 +124,8 @@ class ValueReader:
 
     def read_raw(self, name: str, variable: Var, end: Expr, f: Field) -> None:
         """Emit the read of the bits of a ``u64``, ``f32`` or ``f64``, which kernels copy and do not
-        interpret, into ``variable``, and the step over it. Check that its bytes precede ``end``
-        unless that is known.
+        interpret, into ``variable``, and the step over it. ``end`` is checked as by
+        :meth:`read_number`.
         """
         size = SCALARS[name].width
         if not self.covered:
@@ -135,7 +136,8 @@ class ValueReader:
     def read_number(self, name: str, variable: Var, end: Expr, f: Field) -> None:
         """Emit the read of an integer, varint or bool into ``variable``, and the step over it. The
         kernel fails for a bool above 1 and for an overlong varint; 1 is subtracted from a compact
-        length. Raise Unsupported for any other type.
+        length. It may read beyond ``end``: that is checked only before MAX_LOOSE (40) bytes in sum
+        are unchecked, and at last by :meth:`check_end`. Raise Unsupported for any other type.
         """
         if is_integer(name):
             size = SCALARS[name].width

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, nodes
-from codecgen.plan.column_sources import SourceError, Sources, column_sources, field_to_blame
+from codecgen.plan.column_sources import Sources, UnsupportedSource, column_sources, field_to_blame
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.plan.read_ops import names_given
 from codecgen.plan.read_program import array_refusals
@@ -79,7 +79,7 @@ class Kernels:
         self.module = KernelModule()
         try:
             self.sources = {case.number: column_sources(view, case) for case in view.cases}
-        except SourceError as error:
+        except UnsupportedSource as error:
             raise Unsupported(error.reason, error.field) from None
         self.asked = {case.number: self.ask(case) for case in view.cases}
         self.module.group(

@@ -27,7 +27,7 @@ VARIABLE_OF = {"row": "row", "last": "row", "first": "first row", "max": "max", 
 class Values:
     """Resolves values of one case to expressions of a writing kernel: columns, fields that are
     written, and array ends. ``part`` (``entry`` or ``item``) is where the value's own fields lie.
-    ``ends`` collects the fields of the first and last element that are used.
+    ``ends`` collects the fields of the first and last element for which :meth:`end` was called.
     """
 
     def __init__(self, program: WriteProgram, variables: Variables) -> None:

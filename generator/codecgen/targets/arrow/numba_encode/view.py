@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecgen.plan import LayoutPlan, Plan, nodes
-from codecgen.plan.column_sources import SourceError, require_simple_columns
+from codecgen.plan.column_sources import UnsupportedSource, require_simple_columns
 from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.plan.writable import WriteError
 from codecgen.plan.write_ops import Bits, Number, columns_of
@@ -47,7 +47,7 @@ class Encoders:
             self.programs = {case.number: write_program(plan, view, case) for case in written}
         except WriteError as error:
             raise Unsupported(error.reason, error.field) from None
-        except SourceError as error:
+        except UnsupportedSource as error:
             raise Unsupported(error.reason, error.field) from None
         self.places = position_columns(view)
         constant = self.module.constant

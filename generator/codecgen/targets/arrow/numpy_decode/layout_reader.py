@@ -221,8 +221,8 @@ class NumpyLayoutReader:
             self.code.do_call(value, f.name)
 
     def skipped(self, op: ReadOp, needed: set[str]) -> bool:
-        """Return True for the read of a number of fixed size that is not in ``needed``, or that
-        does not fit int64: its bytes are skipped. Return False for varints and other operations.
+        """Return True for the read of a number of fixed size that is not in ``needed``, and of any
+        float or uuid: its bytes are skipped. Return False for varints and other operations.
         """
         if not isinstance(op, read_ops.Number):
             return False
@@ -231,9 +231,10 @@ class NumpyLayoutReader:
         return fixed_size(name) is not None and not (f.name in needed and number)
 
     def read(self, op: ReadOp, walk: Var, needed: set[str]) -> Expr:
-        """Return the call on ``walk`` that reads a number, bytes or array, or that skips a number
-        that is not in ``needed``. Raise Unsupported for tagged fields, nested layouts, choices, and
-        types that NumPy readers lack; TypeError for other operations.
+        """Return the call on ``walk`` that reads a number, bytes or array. It only skips a number
+        of fixed size that is not in ``needed``, and any float or uuid; bools and varints are always
+        read. Raise Unsupported for tagged fields, nested layouts, choices, and types that NumPy
+        readers lack; TypeError for other operations.
         """
         match op:
             case read_ops.Number(field, name):

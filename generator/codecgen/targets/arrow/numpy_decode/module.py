@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, RulePlan
 from codecgen.plan.column_sources import (
-    SourceError,
+    UnsupportedSource,
     column_sources,
     field_to_blame,
     require_simple_columns,
@@ -92,7 +92,7 @@ class Readers(ElementReader):
             self.sources = {case.number: column_sources(view, case) for case in view.cases}
             for case in view.cases:
                 require_simple_columns(view, case, ("float", "double"))
-        except SourceError as error:
+        except UnsupportedSource as error:
             raise Unsupported(error.reason, error.field) from None
         self.fields = {
             case.number: NumpyFields(plan, case.entry, Locals(), case, self.row)
