@@ -89,7 +89,7 @@ class ParquetTarget:
         ExportError if it is invalid.
         """
         try:
-            return State.from_json(self.name, self._state.read_text("utf-8"))
+            return State.from_json(self.name, self._state.read_bytes())
         except FileNotFoundError:
             return None
 

@@ -79,9 +79,9 @@ class State:
         return json.dumps(whole, sort_keys=True)
 
     @classmethod
-    def from_json(cls, target: str, text: str) -> State:
+    def from_json(cls, target: str, text: str | bytes) -> State:
         """Return the state of JSON. Raise :class:`ExportError`, which names ``target``, if the text
-        is no JSON, lacks a member, or is of another version.
+        is no JSON or no UTF-8, lacks a member, or is of another version.
         """
         try:
             whole = json.loads(text)
