@@ -33,8 +33,11 @@ def decode_values(
     decode: Decoding = "auto",
     schema_version: int | None = None,
 ) -> DataFrame:
-    """Return a DataFrame with the keys and values of one topic as typed columns, as
-    :func:`kafka_log.scan` returns them with ``decode``.
+    """Return a DataFrame with the keys and values of one topic as typed columns: each decoded
+    column is followed by its schema id, its undecoded bytes and its problem. A value that cannot be
+    decoded becomes null, with its bytes and the reason beside it. Raise ValueError if there is
+    nothing to decode, a column has another type than bytes, or an argument is invalid;
+    DirectoryError if ``path`` or ``schemas`` has no logs or schemas.
 
     ``value`` becomes a column of the type of its schemas. The columns ``value_schema_id``, ``value_undecoded`` (bytes that could not be decoded) and
     ``value_problem`` (the reason) follow it. The same holds for ``key`` if its subject has schemas; otherwise it stays bytes. The schemas are read

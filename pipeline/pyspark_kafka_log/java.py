@@ -157,8 +157,8 @@ def _has_module(executable: Path) -> bool:
 
 def _write_shim(home: Path, shims: Path) -> Path:
     """Write a Java home below ``shims`` whose ``java`` drops the argument for the missing module
-    and calls the ``java`` of ``home``; return the new home. Raise _UnsuitableJava on Windows;
-    OSError if it cannot be written.
+    and calls the ``java`` of ``home``; return the new home. An existing one is replaced. Raise
+    _UnsuitableJava on Windows; OSError if it cannot be written.
     """
     if os.name == "nt":
         raise _UnsuitableJava(f"{home} lacks the module {MODULE}, which Spark needs")

@@ -258,7 +258,10 @@ def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 def read_split(
     split: Split, scan: Scan, on_lost: OnLost | None = None, on_read: OnRead | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one split as they are read. The arguments are those of :func:`read_splits`."""
+    """Yield the rows of one split as they are read. Report losses to ``on_lost`` and amounts read
+    to ``on_read``. Raise CodecError for damage and an unreadable file unless damage is kept or
+    dropped.
+    """
     return TaskReader(scan, (split,), on_lost, on_read).read(split)
 
 

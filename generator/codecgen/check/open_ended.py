@@ -232,22 +232,23 @@ class Ends:
         key = (layout.name, layout.version)
         if key not in self.min_sizes:
             self.min_sizes[key] = 0
-            self.min_sizes[key] = sum(self.min_size_of(fp, layout) for fp in layout.in_order)
+            self.min_sizes[key] = sum(self.min_field_size(fp, layout) for fp in layout.in_order)
         return self.min_sizes[key]
 
-    def least_element(self, element: Element, layout: LayoutPlan) -> int:
-        """Return the minimum size in bytes of an element of an array. For layouts and choices this
-        is that of the smallest one, or 0 if none is known.
+    def min_element_size(self, element: Element, layout: LayoutPlan) -> int:
+        """Return the minimum size in bytes of an element of an array. A layout counts with its
+        smallest version, and 0 inside itself. A choice counts its length prefix (if it has one) and
+        its smallest case, or no case if null or unknown cases are allowed.
         """
         if isinstance(element, Reference):
             return min((self.min_size(plan) for plan in self.plan.held(element, layout)), default=0)
         if isinstance(element, BytesType):
-            return self.least_bytes(element)
+            return self.min_bytes_size(element)
         if isinstance(element, ChoiceType):
-            return self.least_choice(element, layout)
+            return self.min_choice_size(element, layout)
         return scalar_bounds(element.name)[0]
 
-    def least_bytes(self, type_: BytesType) -> int:
+    def min_bytes_size(self, type_: BytesType) -> int:
         """Return the minimum size in bytes of a value of a bytes or text type: that of its length
         prefix, the fixed length, 0 if it takes the rest, or 1 for zero-terminated values.
         """
@@ -257,10 +258,10 @@ class Ends:
             return type_.length
         return int(type_.length == ZERO_TERMINATED)
 
-    def min_size_of(self, fp: FieldPlan, layout: LayoutPlan) -> int:
-        """Return the minimum size of a field in bytes. Fields with ``when`` and types without a
-        minimum, such as padding and arrays up to the end, count 0. Arrays count their prefix, or
-        their fixed number of elements (one with ``until``).
+    def min_field_size(self, fp: FieldPlan, layout: LayoutPlan) -> int:
+        """Return the minimum size of a field in bytes. A field with ``when`` and types without a
+        minimum, such as padding and arrays up to the end, count 0. An array counts its prefix, or
+        its fixed number of elements (one with ``until``).
         """
         if fp.field.when is not None:
             return 0
@@ -270,9 +271,9 @@ class Ends:
             case ScalarType(name) | BitsType(name):
                 return scalar_bounds(name)[0]
             case BytesType() as type_:
-                return self.least_bytes(type_)
+                return self.min_bytes_size(type_)
             case ArrayType(element, fixed=number, until=until) if number or until is not None:
-                return (number or 1) * self.least_element(element, layout)
+                return (number or 1) * self.min_element_size(element, layout)
             case ArrayType(count=count, length=length):
                 return sum(scalar_bounds(name)[0] for name in (count, length) if name is not None)
             case TagsType():
@@ -280,23 +281,24 @@ class Ends:
             case StructType(_, str(present)):
                 return scalar_bounds(present)[0]
             case ChoiceType() as choice:
-                return self.least_choice(choice, layout)
+                return self.min_choice_size(choice, layout)
             case StructType():
-                return self.fewest(fp.field.type, layout)
+                return self.min_held_size(fp.field.type, layout)
             case _:
                 return 0
 
-    def least_choice(self, choice: ChoiceType, layout: LayoutPlan) -> int:
+    def min_choice_size(self, choice: ChoiceType, layout: LayoutPlan) -> int:
         """Return the minimum size of a choice in bytes: its length prefix and its smallest case, or
         the prefix alone if null is allowed. ``layout`` is the holder.
         """
         before = 0 if choice.length is None else scalar_bounds(choice.length)[0]
         nothing = choice.length is not None and choice.null is not None
-        return before if nothing else before + self.fewest(choice, layout)
+        return before if nothing else before + self.min_held_size(choice, layout)
 
-    def fewest(self, type_: FieldType, layout: LayoutPlan) -> int:
-        """Return the minimum size in bytes of the layouts that a field can hold: 0 for a choice
-        that accepts unknown cases, and if no layout is known.
+    def min_held_size(self, type_: FieldType, layout: LayoutPlan) -> int:
+        """Return the minimum size in bytes of the layouts that a field of type ``type_`` can hold:
+        0 for a choice that accepts unknown cases, and if it can hold no layout. ``layout`` is the
+        holder.
         """
         if isinstance(type_, ChoiceType) and type_.unknown:
             return 0

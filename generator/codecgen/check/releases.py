@@ -90,7 +90,7 @@ def is_known_release(release: str, manifest: Manifest) -> bool:
 
 def _check_known(release: str | None, where: Span, manifest: Manifest) -> Iterator[Diagnostic]:
     """Yield a diagnostic at ``where`` unless ``release`` is None or the manifest lists it. Its help
-    is the closest release, or to add it.
+    names the closest release, if one is close, and says where to add this one.
     """
     if release is None or is_known_release(release, manifest):
         return

@@ -245,8 +245,8 @@ def _check_versions(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_default(f: Field) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the default of a tagged field is a literal (number, truth, bytes,
-    text or null) or the name of an enum value.
+    """Yield a diagnostic unless the default of a tagged field, which must have one, is a literal
+    (number, truth, bytes, text or null) or the name of an enum value.
     """
     assert f.default is not None
     node = f.default.node

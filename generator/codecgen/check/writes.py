@@ -64,9 +64,10 @@ def _iterate_inside(column: Column) -> Iterator[Column]:
 
 
 def _find_default_mistake(column: Column, columns: dict[str, Column]) -> str:
-    """Return in words what is wrong with a column's default, or ``""`` if it is valid: a number in
-    the column's range (integer and boolean columns), or the name of another column of the same type
-    that has no column as its default and is not null where this one is not.
+    """Return in words what is wrong with the default of a column, which must have one, or ``""`` if
+    it is valid: a number in the column's range (integer and boolean columns), or the name of
+    another column of the same type that has no column as its default and is not null where this one
+    is not.
     """
     assert column.default is not None
     node = column.default.node
@@ -104,7 +105,7 @@ class _Rows:
 
     @property
     def write(self) -> Write:
-        """Return the write section of the rows."""
+        """Return the write section of the rows, which must have one."""
         assert self.rows.write is not None
         return self.rows.write
 

@@ -88,8 +88,10 @@ def _read_input(arguments: argparse.Namespace) -> object:
 
 @paused_garbage_collection()
 def _generate_once(arguments: argparse.Namespace) -> int:
-    """Generate the files, or compare them with ``--check``. Return the exit code and raise errors
-    as :func:`generate` does without ``--watch``.
+    """Generate the files, or compare them with ``--check``. Return 1 if the schemas or targets have
+    diagnostics or, with ``--check``, files would change; else 0. Raise UsageError for a missing
+    directory, an unknown target or release or unsuitable ``--templates``; TemplateFilesError or
+    OutputError if templates or output are unusable.
     """
     from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 

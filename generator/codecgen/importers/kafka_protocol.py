@@ -59,7 +59,7 @@ class Protocol:
                     headers[type_] = message
             if message.type in _HEADERS and message.api_key is not None:
                 found.setdefault((message.type, message.api_key), message.name)
-        if "request" in headers and _name_fields(headers["request"]) is None:
+        if "request" in headers and _find_key_and_version(headers["request"]) is None:
             del headers["request"]
         return cls(headers, frozenset(found.values()))
 
@@ -118,7 +118,7 @@ def _header_entry(message: Message) -> Mapped:
     with apiKey and version of the request, the names of these fields.
     """
     entries: dict[str, Value] = {"role": Word("header")}
-    fields = _name_fields(message)
+    fields = _find_key_and_version(message)
     if fields is not None:
         names = field_names(message.fields)
         entries["key_field"] = Word(names[fields[0].name])
@@ -126,9 +126,9 @@ def _header_entry(message: Message) -> Mapped:
     return Mapped(entries, short=True)
 
 
-def _name_fields(header: Message) -> tuple[Field, Field] | None:
-    """Return the first two fields of a header if they are the integers that hold apiKey and version
-    of the request, untagged and in all versions; else None.
+def _find_key_and_version(header: Message) -> tuple[Field, Field] | None:
+    """Return the first two fields of a header if their names are RequestApiKey and
+    RequestApiVersion, and they are integers, untagged and in all versions; else None.
     """
     first = header.fields[:2]
     whole = all(f.type.name in INTEGERS and not f.type.is_array for f in first)

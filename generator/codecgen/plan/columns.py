@@ -125,16 +125,17 @@ class ViewPlan:
 
 def plan_view(plan: Plan, view: View) -> ViewPlan:
     """Return the plan of a view over entries, with one case per entry layout, version and matching
-    section of rows. The checks must have accepted the view; otherwise errors such as AssertionError
-    or KeyError are possible.
+    section of rows, in the order of :meth:`ViewPlan.layouts`. The checks must have accepted the
+    view; otherwise errors such as AssertionError or KeyError are possible.
     """
     by, entries = _list_entries(plan, view)
+    planned = ViewPlan(view, by, entries, (), tuple(leaves_of(view)))
     cases: list[CasePlan] = []
-    for _, entry in entries:
+    for entry, _ in planned.layouts():
         for rows in view.rows:
             if rows.layout == entry.name:
                 cases.append(_plan_case(plan, view, len(cases), rows, entry))
-    return ViewPlan(view, by, entries, tuple(cases), tuple(leaves_of(view)))
+    return replace(planned, cases=tuple(cases))
 
 
 def _list_entries(plan: Plan, view: View) -> tuple[str | None, tuple[tuple[int, LayoutPlan], ...]]:

@@ -252,8 +252,10 @@ class Plan:
 
     def held_by(self, type_: FieldType, around: LayoutPlan) -> tuple[LayoutPlan, ...]:
         """Return the plans of the layouts that a field of type ``type_`` in ``around`` can hold,
-        directly, as elements or as cases: all versions if the type has a ``version`` expression,
-        else those of :meth:`held`. Return ``()`` for types that hold no layout.
+        directly, as elements or as cases: in the version that the type states; in all versions if
+        the type has a ``version`` expression or the held layout has a version field; else in the
+        version of ``around``, or in all if it lacks that one. Return ``()`` for types that hold no
+        layout.
         """
         inner = type_.element if isinstance(type_, ArrayType) else type_
         told = isinstance(inner, StructType | ChoiceType) and inner.version is not None

@@ -61,9 +61,9 @@ class Scope:
         return frozenset(every)
 
     def versions_in(self, type_: FieldType, ref: Reference) -> frozenset[int | None]:
-        """Return the versions that the layout of ``ref`` can have in a field of type ``type_``: all of
-        them if the type takes the version from a value, otherwise those of :meth:`versions_of`. None
-        in the result has the meaning it has there.
+        """Return the versions that the layout of ``ref`` can have in a field of type ``type_``: all
+        of them if the type takes the version from a value, otherwise those of :meth:`versions_of`.
+        Return ``{None}`` for a layout without versions, or whose versions have no upper end.
         """
         if isinstance(type_, StructType | ChoiceType) and type_.version is not None:
             return frozenset(self.model.layouts[ref.layout].all_versions())

@@ -40,7 +40,7 @@ def require_distinct_null(type_: ArrayType | BytesType, f: Field) -> None:
     """
     null = null_as_read(type_)
     if null is not None and null >= 0:
-        raise WriteError(f"nullable, with {type_.null} as the length of null", f)
+        raise WriteError(f"nullable, with a length of null ({type_.null}) that is not negative", f)
 
 
 def require_writable_bytes(type_: BytesType, f: Field) -> None:

@@ -318,7 +318,8 @@ class Build:
     def default(self, f: Field) -> Any:
         """Return the value of a field that was not given: its default, the number for "absent" if
         that default is None, an empty container for bits, ``[]`` for an array, or None if the field
-        can be null. Raise BuildError if it has none of these.
+        can be null. A tagged field without a default has the empty value of its type, such as 0 or
+        ``""``. Raise BuildError for any other field.
         """
         if f.tag is not None:
             return decode_default(default_of(f), f)

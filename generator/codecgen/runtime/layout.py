@@ -333,7 +333,10 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self._write_fields(value, this, session)
 
     def _write_fields(self, value: Any, this: Any, session: Session) -> bytes:
-        """Build a value field by field; see :meth:`write`."""
+        """Return the bytes of a mapping of fields, built field by field. Raise BuildError if the
+        value is no dict, a name is unknown, a value is missing, does not fit or breaks a rule, or
+        layouts nest deeper than the session allows.
+        """
         session.enter()
         try:
             given = self.given and isinstance(value, dict)
@@ -533,8 +536,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     def build(self, obj: B, *, level: int | None = None, strict: bool = True) -> bytes:
         """Build bytes from a dict with the fields of a case, which its field ``by`` selects by
-        number or name. Raise BuildError as :meth:`write` does. ``level`` and ``strict`` are those
-        of :meth:`Layout.build`.
+        number or name. Raise BuildError if ``obj`` is no dict, ``by`` is missing or selects no
+        case, or a value is missing, does not fit or breaks a rule (``strict=False`` skips rules
+        that relate several fields). ``level`` is the compression level.
         """
         return self.write(obj, None, Session(level=level, strict=strict))
 

@@ -62,8 +62,10 @@ def parse_offset_range(text: str) -> Range:
 
 
 def _parse_bounds(text: str, expected: str) -> Range:
-    """Parse a range as :func:`parse_offset_range` does, also with negative bounds. ``expected``
-    says in the message about a bound that is no number what to write instead.
+    """Parse ``A:B``, ``A:`` or ``:B``; a missing bound is None, a bound may be negative. Raise
+    ValueError for other text, for a bound that is no number, with the advice to write ``expected``,
+    and for numbers of more than 64 bits; RangeError, a ValueError, if A is after B and both have
+    the same sign.
     """
     low, colon, high = text.partition(":")
     if not colon:
@@ -82,8 +84,9 @@ def _parse_bounds(text: str, expected: str) -> Range:
 
 
 def parse_plain_offset_range(text: str) -> Range:
-    """Parse ``A:B``, ``A:`` or ``:B`` as :func:`parse_offset_range` does. Raise ValueError also if
-    a bound is negative, and so counts from the end of the log.
+    """Parse ``A:B``, ``A:`` or ``:B``, both from 0 on; a missing bound is None. Raise ValueError
+    for other text, negative numbers and numbers of more than 64 bits; RangeError, a ValueError, if
+    A is after B.
     """
     found = _parse_bounds(text, "a whole number from 0 on")
     if counts_from_end(found):

@@ -199,8 +199,9 @@ def _flag_name(name: str) -> str:
 
 
 def parse_key(text: str) -> bytes | None:
-    """Return the bytes of a key as :func:`parse_bytes` does; None for ``null:``, which stands for
-    records without a key. Raise ValueError if text after ``hex:`` or ``base64:`` is invalid.
+    """Return the bytes of a text, or the bytes written after ``hex:``, ``base64:`` or ``text:``;
+    None for ``null:``, which stands for records without a key. Raise ValueError if text after
+    ``hex:`` or ``base64:`` is invalid.
     """
     return None if text == "null:" else parse_bytes(text)
 

@@ -539,7 +539,10 @@ class SegmentPass:
         self.position = self.skipped = end
 
     def next_entry(self) -> tuple[int, int | None] | None:
-        """Return position and first offset of the next valid entry after this position, as :meth:`EntrySearch.next_from`."""
+        """Return (byte position, first offset) of the next valid entry after this position, None if
+        there is none. The offset is None if neither the entry nor the 8 after it have an allowed
+        offset.
+        """
         return self.search.next_from(self.position + 1)
 
     def missing_error(self, missing: range) -> UnreadableError:

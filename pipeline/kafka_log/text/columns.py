@@ -241,7 +241,7 @@ def _cast_to_text(values: Any) -> Any:
 
 
 def _format_base64(value: bytes) -> str:
-    """Return bytes that are no text as :func:`convert_bytes` has them."""
+    """Return bytes that are no text as JSON: an object with the member ``base64``."""
     return f'{{"base64": "{b2a_base64(value, newline=False).decode("ascii")}"}}'
 
 

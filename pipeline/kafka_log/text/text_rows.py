@@ -128,9 +128,9 @@ class TextRowWriter:
             yield block if self.width is None else _cut_lines(bytes(block), self.width, shorts)
 
     def _paragraphs(self, batch: pa.RecordBatch) -> Iterator[bytes]:
-        """Yield rows as paragraphs: one line a column with its name, and an empty line before each
-        row but the first. A value that exceeds the width is folded if it is a number, time or
-        boolean, else cut.
+        """Yield rows as paragraphs that fit the width, which must be set: one line a column with
+        its name, and an empty line before each row but the first. A value that exceeds the width is
+        folded if it is a number, time or boolean, else cut.
         """
         assert self.width is not None
         indent = max(map(len, batch.schema.names)) + GAP

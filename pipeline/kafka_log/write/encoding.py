@@ -272,10 +272,12 @@ def write_segment(
     **constants: object,
 ) -> int:
     """Write a log segment with the rows of ``data``, whose offsets must ascend, to a new file, and
-    return its size in bytes. ``magic``, ``codec``, ``level``, ``batch_bytes`` and ``constants`` are
-    as in :func:`encode`. Raise FileExistsError if the file exists and ``overwrite`` is False;
-    ValueError, RowRefused or TypeError as :func:`encode`; OSError if it cannot be written. The file
-    appears only when it is complete.
+    return its size in bytes. The file appears only when it is complete. ``magic``, ``codec``,
+    ``level``, ``batch_bytes`` and ``constants`` are as in :func:`encode`. Raise FileExistsError if
+    the file exists and ``overwrite`` is False; TypeError if ``data`` is not Arrow; ValueError for
+    an invalid argument or column; RowRefused for a row that no batch can hold, or an offset that
+    does not ascend; ImportError if numpy is missing or the codecs lack target arrow; OSError if it
+    cannot be written.
 
     The file appears under its name when it is whole: it is written beside it first. What is there already stays, and
     FileExistsError is raised, unless ``overwrite``. Brokers call a segment after its first offset, in 20 digits

@@ -536,8 +536,9 @@ class _HeaderChanges:
 
 def _build_emptied(headers: Headers, batches: range | list[int]) -> bytes:
     """Return a batch without records that has the offsets of the adjacent ``batches`` (indexes into
-    ``headers``). It has the version and the leader epoch of the last one. Raise BuildError or
-    WrittenError as :func:`build_empty_batch` does.
+    ``headers``). It has the version and the leader epoch of the last one. Raise BuildError if the
+    header of that version has no such fields, or they do not fit into them; WrittenError if the
+    header reads as other offsets or another leader epoch.
     """
     first, last = batches[0], batches[-1]
     return build_empty_batch(

@@ -108,8 +108,8 @@ def parse_paths(
 ) -> Options:
     """Return the checked options of a query that reads one or several paths. One path replaces the
     option ``path`` in ``given``, several replace the option ``paths``; the other one of the two
-    stays, and its paths are read as well. Raise OptionError for the first invalid or unknown
-    option.
+    stays, and its paths are read as well. An empty list replaces ``paths``; if no path is left,
+    reading raises OptionError. Raise OptionError for the first invalid or unknown option.
     """
     several = [path] if isinstance(path, (str, os.PathLike)) else path
     paths = [os.fspath(one) for one in several]

@@ -51,8 +51,8 @@ class OptionError(ValueError):
 
 
 def boolean(name: str, value: str) -> bool:
-    """Return True for ``true`` and False for ``false``, in any case. Raise OptionError for any
-    other value.
+    """Return True for ``true`` and False for ``false``, in any case and without blanks. Raise
+    OptionError for any other value.
     """
     if value.lower() not in ("true", "false"):
         raise OptionError(name, f"true or false is expected, not {value!r}")
@@ -60,7 +60,9 @@ def boolean(name: str, value: str) -> bool:
 
 
 def number(name: str, value: str) -> int:
-    """Return the positive integer of an option. Raise OptionError if the value is none."""
+    """Return the integer of an option, of 1 to 18 digits without a sign. Raise OptionError for 0
+    and any other value.
+    """
     if not re.fullmatch(r"[0-9]{1,18}", value, re.ASCII) or int(value) < 1:
         raise OptionError(name, f"a number from 1 on is expected, not {value!r}")
     return int(value)
@@ -72,8 +74,8 @@ def text(name: str, value: str) -> str:
 
 
 def integer(name: str, value: str) -> int:
-    """Return an integer, perhaps negative. Raise OptionError if Python's ``int`` does not accept
-    ``value``.
+    """Return an integer as Python's ``int`` reads it, also with a sign, blanks around it, and ``_``
+    between digits. Raise OptionError for any other value.
     """
     try:
         return int(value)
@@ -110,8 +112,8 @@ def name_pattern(name: str, value: str) -> str:
 
 
 def states(name: str, value: str) -> tuple[State, ...]:
-    """Return segment states from a comma-separated list, as :func:`parse_include` does. Raise
-    OptionError for an unknown state.
+    """Return the segment states in a comma-separated list, each once, in the order of STATES and
+    without ``live``; ``all`` stands for all of them. Raise OptionError for an unknown state.
     """
     try:
         return parse_include(value)
@@ -130,7 +132,7 @@ def mode(name: str, value: str) -> tuple[OnDamage, Policy]:
 
 
 def policy(name: str, value: str) -> Policy:
-    """Return one of the policies."""
+    """Return the policy with a name, in any case. Raise OptionError if there is none."""
     return Policy(one_of(*Policy)(name, value))
 
 
@@ -248,7 +250,10 @@ def assign(name: str, value: str) -> frozenset[tuple[str, int]]:
 
 
 def bound(name: str, value: str) -> Bound:
-    """Return EARLIEST, LATEST, or an offset for each partition."""
+    """Return EARLIEST or LATEST for their names in any case, else the offsets by (topic, partition)
+    in JSON such as ``{"topicA":{"0":23}}``, in which -1 is LATEST and -2 EARLIEST. Raise
+    OptionError for any other value.
+    """
     ends = {"earliest": EARLIEST, "latest": LATEST}
     end = ends.get(value.strip().lower())
     return parse_by_partition(name, value, EARLIEST, _OFFSETS_EXAMPLE) if end is None else end
@@ -264,8 +269,9 @@ def milliseconds(name: str, value: str) -> int:
 
 
 def duration(name: str, value: str) -> int:
-    """Return the milliseconds of a duration such as ``15m``: an integer and one of the units ms
-    (the default), s, m, min, h and d, in any case. Raise OptionError for any other value.
+    """Return the milliseconds of a duration such as ``15m``: an integer of 1 to 12 digits without a
+    sign, and one of the units ms (the default), s, m, min, h and d, in any case. Blanks around both
+    are allowed. Raise OptionError for any other value.
     """
     found = re.fullmatch(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", value.lower(), re.ASCII)
     unit = None if found is None else UNITS_MS.get(found[2] or "ms")
@@ -292,7 +298,9 @@ def moment(name: str, value: str) -> tuple[datetime, str | None]:
 
 
 def times(name: str, value: str) -> Offsets:
-    """Return a time in milliseconds since 1970 for each partition."""
+    """Return the times in JSON such as ``{"topicA":{"0":1700000000000}}``, in milliseconds since
+    1970, by (topic, partition). Raise OptionError for any other value, and a negative time.
+    """
     return parse_by_partition(name, value, 0, TIMES_EXAMPLE)
 
 

@@ -123,9 +123,10 @@ def intersect_runs(part: Split, runs: Iterable[tuple[int, int]]) -> Iterator[Spl
 
 
 def _cut_by_records(segment: Segment, split_bytes: int, records: int) -> list[Cut]:
-    """Return cuts at batch starts, without the start of the file, between which at most about
-    ``records`` offsets and ``split_bytes`` bytes lie, unless a single batch has more. The last
-    batch before an invalid header or the end begins a split of its own.
+    """Return cuts at batch starts, in file order and without the start of the file, between which
+    at most about ``records`` offsets and ``split_bytes`` bytes lie, unless a single batch has more.
+    The last batch before the end, an invalid header or unreadable bytes begins a split of its own,
+    however small the file is. Return ``[]`` for a single batch.
     """
     begin = Cut(0, segment.base_offset if segment.has_canonical_name else 0)
     last = begin
@@ -155,8 +156,8 @@ class Cut:
 def find_boundaries(segment: Segment, split_bytes: int, *, by_index: bool = False) -> list[Cut]:
     """Return the start positions of batches, each at least ``split_bytes`` bytes after the one
     before, in file order, with the offset in their header. The start of the file is not included.
-    Stop without an error at an invalid header. ``by_index`` uses the offset index, as far as it
-    reaches, to skip ahead.
+    Stop without an error at an invalid header and unreadable bytes. ``by_index`` uses the offset
+    index, as far as it reaches, to skip ahead.
 
     Args:
         segment: The segment.

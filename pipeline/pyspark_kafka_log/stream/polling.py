@@ -185,8 +185,10 @@ class LogStream:
         return to_json(self._last) if self._last else None
 
     def lag_metrics(self, consumed: Any) -> dict[str, str]:
-        """Return by how many offsets ``consumed`` is behind the ends that the last poll found, as
-        Spark's metrics. Return ``{}`` if ``consumed`` is None or no poll has found partitions.
+        """Return the minimum, maximum and average number of offsets by which ``consumed`` is behind
+        the ends that the last poll found, as text under the names of Spark's Kafka source.
+        Partitions that ``consumed`` lacks do not count. Return ``{}`` if no partition counts,
+        ``consumed`` is None, or no poll has found partitions.
         """
         if consumed is None or not self._last:
             return {}

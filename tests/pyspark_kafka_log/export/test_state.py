@@ -34,11 +34,12 @@ def test_next_state_counts_exports_and_keeps_other_partitions() -> None:
         (TEXT.replace('"number": 3', '"number": "x"'), "cannot be read"),
         (TEXT.replace('"number": 3, ', ""), "cannot be read: 'number'"),
         ("{", "cannot be read"),
+        (TEXT.encode().replace(b"key", b"\xff"), "cannot be read: 'utf-8' codec"),
         ("[]", "cannot be read"),
         ('{"version": 1, "offsets": []}', "cannot be read"),
     ],
 )
-def test_invalid_state_is_refused(text: str, reason: str) -> None:
+def test_invalid_state_is_refused(text: str | bytes, reason: str) -> None:
     with pytest.raises(ExportError, match=f"^table: .*{reason}") as caught:
         State.from_json("table", text)
     assert caught.value.target == "table"

@@ -121,9 +121,10 @@ class _Entries:
         """
         return Rejected(int(self.start[i]) + self.bias, int(self.end[i]) + self.bias)
 
-    def turns(self) -> Iterator[slice]:
-        """Yield slices of rows to read at once, in order: one slice of all rows (also if there are
-        none); for a single entry, slices of at most 32768 rows and about 8 MiB.
+    def row_slices(self) -> Iterator[slice]:
+        """Yield slices of rows to read at once, in order. Several entries have one slice of all
+        their rows. A single entry has slices of at most 32768 rows and about 8 MiB (one row if it
+        is larger). Without rows there is one empty slice, in both cases.
         """
         at = 0
         while at < len(self.rows) or not at:
@@ -422,7 +423,7 @@ class NumpyDecoder:
         row_ends = entries.row_ends()
         batches = []
         rules = RowRules(entries.section.fields, counts, entries.first) if self.rules else None
-        for own in entries.turns():
+        for own in entries.row_slices():
             walk = Walk(entries.memory, entries.rows[own], row_ends[own], self.limits.elements)
             item = case.read(walk)
             if case.open is not None and case.prefix is None:

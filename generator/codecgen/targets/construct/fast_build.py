@@ -212,9 +212,11 @@ class BuildFunction(WritePrinter):
         self.known.add(fp.name)
 
     def fill_elements(self, fp: FieldPlan) -> None:
-        """Print the replacement of the elements of an array by those with the numbers that builders
-        work out for them, and the assignment of the fields that these numbers are less. Raise
-        Unsupported if such a field is tagged, conditional, or has a default that depends on others.
+        """Print the replacement of the elements of an array by copies with the numbers that
+        builders compute, such as offset deltas, and the assignment of the fields relative to which
+        these numbers are stored. Print nothing for an array without such numbers. Raise Unsupported
+        if the value of the array was not printed before, or such a field is tagged, conditional, or
+        has a default that is no constant.
         """
         fills = self.layout.layout.fills_of(fp.name, self.layout.version)
         if not fills:

@@ -90,6 +90,10 @@ _COPY_BEFORE_LEADER = (
     " replica, the broker starts without these records."
 )
 COPY_LOST = f"{_COPY_PARTITION} Without another replica, the missing records are lost."
+_AFTER_CRASH = (
+    "Active segment after a crash: nothing to do if no committed record is missing; otherwise start this"
+    " broker only while another replica leads the partition."
+)
 TRUNCATE_AT_START = (
     "If other findings of the log directory name damage, follow them first. Then move"
     " .kafka_cleanshutdown away before you start the broker: it then truncates each log at its first"
@@ -102,7 +106,7 @@ REBUILD = (
     " broker. A missing .index makes it rebuild .index, .timeindex and .txnindex. Or write the three"
     " with kafka-log reindex, and copy them to the partition directory while the broker is stopped."
 )
-_OPEN_INDEX = " A note in the active segment, if the broker rebuilds its index when it starts."
+_OPEN_INDEX = " A note in the active segment, if the broker rebuilds its index when it starts. Nothing to do about a note."
 WRITE_EPOCHS = (
     "write leader-epoch-checkpoint anew: 0 in the first line, the number of epochs in the second one,"
     " then a line EPOCH OFFSET for each epoch, with the first offset of its batches"
@@ -225,7 +229,7 @@ _KINDS = (
         "The last batch was not written completely. In the active segment this is normal after a crash (a note):"
         " the broker truncates it when it starts. After a clean shutdown records are lost; in another segment, the"
         " records up to the next segment, if there were any.",
-        f"Rolled segment: {COPY_LOST[0].lower()}{COPY_LOST[1:]} Active segment after a clean shutdown:"
+        f"{_AFTER_CRASH} Rolled segment: {COPY_LOST[0].lower()}{COPY_LOST[1:]} Active segment after a clean shutdown:"
         f" {TRUNCATE_AT_START[0].lower()}{TRUNCATE_AT_START[1:]}",
     ),
     FindingKind(
@@ -235,7 +239,7 @@ _KINDS = (
         "Zeros follow the last batch. In the active segment this is normal after a crash (a note): the broker"
         " truncates them when it starts. After a clean shutdown it does not truncate: it fails, or appends"
         " after them. In another segment, the records up to the next segment are lost, if there were any.",
-        f"Rolled segment: {_SALVAGE[0].lower()}{_SALVAGE[1:]} Active segment after a"
+        f"{_AFTER_CRASH} Rolled segment: {_SALVAGE[0].lower()}{_SALVAGE[1:]} Active segment after a"
         f" clean shutdown: write the log again with kafka-log salvage. Or: {TRUNCATE_AT_START[0].lower()}{TRUNCATE_AT_START[1:]}",
     ),
     FindingKind(
@@ -348,14 +352,16 @@ _KINDS = (
         (E, N),
         "Missing segment",
         "The offsets between two segments, before the first one, or of the whole partition do not exist. It is"
-        " an error if neither retention nor compaction can be the reason, a note if one of them may be.",
+        " an error if neither retention nor compaction can be the reason, a note if one of them may be. Nothing to do"
+        " about a note if the topic is compacted, or the segments were deleted or are in tiered storage.",
         _COPY_OR_BACKUP,
     ),
     FindingKind(
         "offsets_missing",
         (E, N),
         "Missing offsets between batches",
-        "Batches are missing inside the log. It is an error if compaction cannot be the reason, a note if it may be.",
+        "Batches are missing inside the log. It is an error if compaction cannot be the reason, a note if it may be."
+        " Nothing to do about a note if the topic is compacted.",
         _COPY_OR_BACKUP,
     ),
     FindingKind(
@@ -570,7 +576,8 @@ _KINDS = (
         (E, W),
         "Damaged metadata snapshot",
         "A .checkpoint of the metadata log has a batch with a wrong checksum, or bytes that are not a batch."
-        " A broker starts from the newest snapshot, where it is an error. In an older one it is a warning.",
+        " A broker starts from the newest snapshot, where it is an error. In an older one it is a warning: nothing to"
+        " do, a broker deletes the file later.",
         _NEWEST_SNAPSHOT,
     ),
     FindingKind(
@@ -579,7 +586,8 @@ _KINDS = (
         "Incomplete metadata snapshot",
         "A .checkpoint of the metadata log has no header record, no footer record, or gaps between its"
         " records. A node that starts from it does not have the missing records, and may fail for that. It starts"
-        " from the newest snapshot, where this is an error. In an older one it is a warning.",
+        " from the newest snapshot, where this is an error. In an older one it is a warning: nothing to do, a broker"
+        " deletes the file later.",
         _NEWEST_SNAPSHOT,
     ),
     # ---------------------------------------------------------------- checkpoints

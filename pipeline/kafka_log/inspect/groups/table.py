@@ -183,7 +183,9 @@ def last_rows(
         if not partition.segments:
             continue
         late = (
-            None if wanted.at is None else _find_open_ranges(partition, wanted.at, wanted.salvage)
+            None
+            if wanted.at is None
+            else _find_uncommitted_ranges(partition, wanted.at, wanted.salvage)
         )
         stream = _scan(partition, view, names, wanted)
         parts.append(stream.schema.empty_table())
@@ -251,11 +253,11 @@ def _keep_last_rows(parts: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
     return rows.take(np.sort(last.to_numpy()))
 
 
-def _find_open_ranges(partition: Partition, at: int, salvage: bool) -> Any:
+def _find_uncommitted_ranges(partition: Partition, at: int, salvage: bool) -> Any:
     """Return the sorted offset ranges (first and last, both included) of batches whose transaction
-    was open at ``at`` (milliseconds since 1970): it ended later. Transactions without a marker are
-    left out. Raise CodecError for damage or an unreadable file; with ``salvage`` skip the rest of
-    that segment.
+    ended after ``at`` (milliseconds since 1970), by the time of its marker; also of transactions
+    that began after ``at``. Transactions without a marker are left out. Raise CodecError for damage
+    or an unreadable file; with ``salvage`` skip the rest of that segment.
     """
     columns = ("last_offset", "base_offset", "producer_id", "is_control", "is_transactional", "max_timestamp")  # fmt: skip
     open_ranges: dict[int, list[tuple[int, int]]] = {}

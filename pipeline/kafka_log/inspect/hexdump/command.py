@@ -131,7 +131,11 @@ def _find_segment(directory: Path, offset: int | None) -> Path:
     named = [s for s in partitions[0].segments if s.has_canonical_name]
     found = within_offsets(named, (offset, offset + 1))
     if not found:
-        raise NoSuchPlace(f"{directory} has no segment that begins at or before offset {offset}")
+        least = min((s.base_offset for s in named), default=None)
+        first = "" if least is None else f": the first one begins at offset {least}"
+        raise NoSuchPlace(
+            f"{directory} has no segment that begins at or before offset {offset}{first}"
+        )
     found.sort(key=lambda s: (s.base_offset > offset, -s.base_offset))
     return next((s.path for s in found if holds_offset(s.path, offset)), found[0].path)
 

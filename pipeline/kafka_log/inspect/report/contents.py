@@ -219,8 +219,8 @@ def _gather_answers(
 ) -> None:
     """Fill ``contents`` with the answers of ``log``; only the counts by codec and time are those of
     ``newest``, which has one copy of each partition. Damage and missing or unreadable internal
-    topics are noted in ``missing`` and ``unread``, not raised. Raise DirectoryError and
-    NotFoundError as :func:`gather` does.
+    topics are noted in ``missing`` and ``unread``, not raised. Raise DirectoryError if a path holds
+    no log, NotFoundError if a selected topic or partition does not exist.
     """
     counts: list[int] = []
     contents.topics = to_rows(log.ls(by="topic"))

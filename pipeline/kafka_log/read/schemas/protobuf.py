@@ -105,7 +105,8 @@ class ProtobufSchema:
         for index in indexes:
             if not 0 <= index < len(messages):
                 raise ValueError(
-                    f"the value names the message at the indexes {list(indexes)}, which the schema does not have"
+                    f"the message indexes {list(indexes)} before the value name no message of the schema: the value was written"
+                    " with another schema, or is damaged"
                 )
             names.append(messages[index].name)
             messages = messages[index].nested_type
@@ -257,7 +258,9 @@ class MessageDecoder:
             size = message.ByteSize()
             message.DiscardUnknownFields()
             if message.ByteSize() != size:
-                raise ValueError(f"the value has fields that message {name} of the schema lacks")
+                raise ValueError(
+                    f"the value has fields that message {name} of the schema lacks: it was written with another schema"
+                )
             value = self._schema.convert(message)
         except ValueError:
             raise

@@ -405,8 +405,9 @@ class _Places:
 
 
 def _list_flips(read: Read, headers: Headers, i: int, column: str) -> list[int]:
-    """Return what each flipped bit of the field that a column is computed from adds to it, ``[]``
-    if there is no such field that no checksum covers.
+    """Return what flipping one bit of a header field adds to the column that is computed from it,
+    for each bit whose flip leaves a readable field. Return ``[]`` unless the column is computed
+    from exactly one field that lies outside of all checksums.
     """
     found = _open_field(read, headers, i, column)
     if found is None:

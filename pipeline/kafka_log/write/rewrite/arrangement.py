@@ -227,9 +227,9 @@ def has_misplaced(partition: Partition, found: SegmentContents, taken: Any) -> b
 
 
 def _mark_ascending(found: SegmentContents, which: Any) -> Any:
-    """Return a mask of the intact batches whose offsets fit to another one. They continue those of
-    the intact batch before them in the file, are continued by the one after them, or ascend with a
-    neighbor when both are in the mask ``which``.
+    """Return a mask of the intact batches whose offsets fit to those of an intact neighbor, the one
+    before or after in the file. They fit if one continues the other without a gap, or if both are
+    in the mask ``which`` and the offsets ascend. All other batches are False.
     """
     headers = found.headers
     rows = np.flatnonzero(found.is_good)

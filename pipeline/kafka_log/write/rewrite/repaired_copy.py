@@ -130,7 +130,10 @@ def _read_headers(
 
 
 def _write_copy(segment: Segment, repairs: Sequence[Repair], copy: Path) -> None:
-    """Write the bytes of a segment with repairs to ``copy``. Raise OSError if it cannot be written."""
+    """Write the bytes of a segment with repairs to ``copy``, which is replaced if it exists;
+    unreadable bytes become zeros. Raise OSError if it cannot be written, or the segment cannot be
+    opened.
+    """
     with open_segment(segment.path, is_listed=True) as source, copy.open("wb") as target:
         size = size_of(source)
         for position in range(0, size, _COPIED):

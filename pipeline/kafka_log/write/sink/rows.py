@@ -312,13 +312,11 @@ def _offsets(column: pa.Array, first: int) -> pa.Array:
     if len(wrong):
         at = int(wrong[0])
         told = (
-            "is not an offset: offsets are 0 and above"
+            f"{numbers[at]} is not an offset: offsets are 0 and above; leave out the column for new ones"
             if numbers[at] < 0
-            else "is too large: no offset is left after it"
+            else f"{numbers[at]} is too large: no offset is left after it; leave out the column for new ones"
         )
-        raise SinkError(
-            f"{numbers[at]} {told}; leave out the column for new ones", first + at, "offset"
-        )
+        raise SinkError(told, first + at, "offset")
     return column.cast(pa.int64())
 
 

@@ -65,7 +65,7 @@ def null_of(type_: ArrayType | BytesType, f: Field) -> int | None:
     """
     null = null_as_read(type_)
     if null is not None and null >= 0:
-        raise Unsupported(f"nullable, with {type_.null} as the length of null", f)
+        raise Unsupported(f"nullable, with a length of null ({type_.null}) that is not negative", f)
     return null
 
 

@@ -200,10 +200,11 @@ class RowsKernel:
         code.do("store_64", self.slot(self.state, "NEXT"), self.loaded(self.row, "END"))
 
     def find_ends(self, array: FieldPlan) -> None:
-        """Emit a first pass over the array that finds the fields of its first and last element to
-        which column values refer, and stores them in the index row; ``p`` is then reset. Emit
-        nothing if no column refers to them. Raise Unsupported if elements may have no bytes, or
-        kernels cannot read them.
+        """Emit a first pass over the array that stores in the index row the fields of its first and
+        last element to which column values refer, and resets ``p`` to the start of the array. It
+        stores 0 for an empty array, and assigns a variable that says so if a column is null then.
+        Emit nothing if no column refers to an end. Raise Unsupported if elements may have no bytes,
+        or kernels cannot read them.
         """
         code, case = self.code, self.case
         ends = self.kernels.asked[case.number].ends

@@ -144,15 +144,16 @@ class EntryPlanner:
             self.fits.work_out(op, "entry")
         when = self.program.when
         if when is not None and not (is_known(when) and as_truth(when)):
-            with code.when(self.not_when()):
-                self.not_these()
+            with code.when(self.condition_fails()):
+                self.refuse_first_row()
         self.rules.first_row()
         for op in self.running:
             self.fits.begin(op)
 
-    def not_when(self) -> Expr:
-        """Return the test that a row does not meet the condition of the case. Raise Unsupported if
-        the condition never holds, or if kernels cannot express it.
+    def condition_fails(self) -> Expr:
+        """Return the test that a row does not meet the condition of the case, which has one that is
+        not always true. Raise Unsupported if the condition never holds, or if kernels cannot
+        express it.
         """
         assert self.program.when is not None
         f = self.program.case.entry.fields[0].field
@@ -160,10 +161,12 @@ class EntryPlanner:
             raise Unsupported("written for rows whose condition never holds", f)
         return invert(self.frame.condition(self.program.when, self.frame.values.own, f))
 
-    def not_these(self) -> None:
-        """Emit the refusal of rows that do not meet the case's condition."""
+    def refuse_first_row(self) -> None:
+        """Emit the refusal of the first row: the statement that returns -1 and the number of the
+        check of the case's condition. The case has a condition.
+        """
         assert self.program.case.rows.when is not None
-        self.frame.not_these(self.program.case.rows.when)
+        self.frame.refuse_first_row(self.program.case.rows.when)
 
     # ------------------------------------------------------------ one row
 
@@ -183,9 +186,9 @@ class EntryPlanner:
             self.fits.work_out(op, "item")
         when = self.program.when
         if not self.program.around and when is not None and not (is_known(when) and as_truth(when)):
-            with code.when(self.not_when()):
+            with code.when(self.condition_fails()):
                 with code.when(frame.row.eq(frame.start)):
-                    self.not_these()
+                    self.refuse_first_row()
                 code.leave()
         for which, name in sorted({(value.which, value.column.name) for value in self.used()}):
             if which in ("max", "min"):

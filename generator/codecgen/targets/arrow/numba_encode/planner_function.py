@@ -104,9 +104,9 @@ class PlannerFunction:
 
     # ------------------------------------------------------------ refusals
 
-    def not_these(self, when: Expression) -> None:
-        """Emit the statement that returns -1 and the number of a check: the first row does not meet
-        the condition ``when`` of this case.
+    def refuse_first_row(self, when: Expression) -> None:
+        """Emit the refusal of the first row, which does not meet the condition ``when`` of this
+        case: the statement that returns -1 and the number of a check.
         """
         assert self.program.when is not None
         leaf = self.blame(self.program.when, self.values.own)

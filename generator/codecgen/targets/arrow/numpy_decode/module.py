@@ -355,10 +355,11 @@ class Readers(ElementReader):
         )
 
     def choose(self, entry: LayoutPlan, cases: tuple[CasePlan, ...]) -> str:
-        """Emit the function that returns, for each entry, the number of the first case whose
-        condition on header fields holds, or -1 if none does, or if its argument ``full_check`` is
-        true and the entry needs a full check; return the function's name. Raise Unsupported if
-        NumPy readers cannot express a condition, or if it reads a field without a fixed offset.
+        """Emit the function that returns, for each entry, the number in the view of the first of
+        ``cases`` whose condition on header fields holds. It returns -1 if none holds, or if its
+        argument ``full_check`` is true and that case needs a full check. Return the function's
+        name. Raise Unsupported if NumPy readers cannot express a condition, or if it reads a field
+        without a fixed offset.
         """
         walk_, full_check = Var("walk"), Var("full_check")
         fields = NumpyFields(self.plan, entry, Locals())
