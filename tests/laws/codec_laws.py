@@ -13,7 +13,7 @@ from codecgen.runtime.errors import BuildError, CodecError, RuleBroken
 from codecgen.runtime.located_bytes import Limits
 from tests.laws import bytes_of
 from tests.laws.bytes_of import Unfit, Unruly
-from tests.laws.fast_laws import built_either_way, same_either_way
+from tests.laws.fast_laws import built_either_way, same_either_way, same_in_windows
 from tests.laws.made import Generated
 from tests.laws.memory import Broken
 from tests.laws.mutations import mutated, mutated_values
@@ -41,6 +41,7 @@ def codec_laws(
                 if data is not None:
                     typed(stubs, symbol_of(name, version), codec, data)
                     same_either_way(codec, data, LIMITS)
+                    same_in_windows(codec, data, LIMITS, random.Random(len(data)), 3)
                 if data is not None:
                     for bad in mutated(data, r, mutants):
                         parse_or_refuse(codec, bad)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.fast_path import without_fast_paths
-from codecgen.runtime.located_bytes import Limits, Session
+from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.parsed import Parsed
 from tests.laws.memory import Broken
 
@@ -32,6 +33,26 @@ def same_either_way(codec: Any, data: bytes, limits: Limits) -> None:
                 f"{codec!r}: {data.hex()} with {options} is parsed to {wrong[0]} by the fast parser, "
                 f"not to {wrong[1]}"
             )
+
+
+def same_in_windows(codec: Any, data: bytes, limits: Limits, r: random.Random, number: int) -> None:
+    """Read windows of longer bytes with fast parsers and without: neither uses what follows the window. Raises Broken."""
+    longer = data + data + bytes(64)
+    for end in [len(data), *(r.randint(0, len(data) + 20) for _ in range(number))]:
+        fast = read_window(codec, longer, end, limits)
+        with without_fast_paths():
+            slow = read_window(codec, longer, end, limits)
+        if fast != slow:
+            raise Broken(f"{codec!r}: {longer.hex()} to {end} is read as {fast}, not as {slow}")
+
+
+def read_window(codec: Any, data: bytes, end: int, limits: Limits) -> tuple[Any, ...]:
+    """What is read in a window that begins after some bytes, and the position after it; or the error."""
+    source = Source(b"\x01\x02" + data, Session(limits=limits), pos=2, end=2 + end)
+    try:
+        return tree(codec.read(source, None)), source.pos
+    except CodecError as error:
+        return shown(error)
 
 
 def outcome(codec: Any, data: bytes, session: Session) -> tuple[Any, ...]:
@@ -79,8 +100,7 @@ def tree(value: Any) -> Any:
     """A value with its classes, the order of its items, and what else its containers know."""
     if isinstance(value, dict):
         known = dict(vars(value)) if isinstance(value, Parsed) else {}
-        place = known.pop("_in_array", None)
-        each = None if place is None else sorted(place.of_each)
+        each = sorted(value._array().of_each) if isinstance(value, Parsed) else None
         return (
             type(value),
             [(name, tree(item)) for name, item in value.items()],

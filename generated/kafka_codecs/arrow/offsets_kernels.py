@@ -1585,4 +1585,4 @@ KERNELS: Any = decode_payloads
 """The loop over payloads."""
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
@@ -18,6 +19,7 @@ from codecgen.runtime.fast_path import (
     TaggedField,
     default_of,
     default_value,
+    first_of,
     getter,
     read_tags,
     read_unknown_tags,
@@ -145,7 +147,10 @@ def parse_consumer_group_metadata_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return ConsumerGroupMetadataKey({"type": type_, "group_id": group_id}), pos
+    parsed = ConsumerGroupMetadataKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    return parsed, pos
 
 
 def build_consumer_group_metadata_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -186,14 +191,12 @@ def parse_consumer_group_metadata_value_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return ConsumerGroupMetadataValueV0(
-        {
-            "version": version,
-            "epoch": epoch,
-            "metadata_hash": metadata_hash,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ConsumerGroupMetadataValueV0()
+    parsed["version"] = version
+    parsed["epoch"] = epoch
+    parsed["metadata_hash"] = metadata_hash
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_consumer_group_metadata_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -244,7 +247,10 @@ def parse_consumer_group_partition_metadata_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return ConsumerGroupPartitionMetadataKey({"type": type_, "group_id": group_id}), pos
+    parsed = ConsumerGroupPartitionMetadataKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    return parsed, pos
 
 
 def build_consumer_group_partition_metadata_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -274,20 +280,19 @@ def parse_consumer_group_partition_metadata_value_v0(
     if version != 0:
         raise Irregular
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    topics = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            topics_item, pos = parse_consumer_group_partition_metadata_value_topics_v0(data, pos, end, session)
-            topics.append(topics_item)
+        topics, pos = parse_each_consumer_group_partition_metadata_value_topics_v0(count, data, pos, end, session)
+    else:
+        topics = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -296,13 +301,11 @@ def parse_consumer_group_partition_metadata_value_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ConsumerGroupPartitionMetadataValueV0(
-        {
-            "version": version,
-            "topics": topics,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ConsumerGroupPartitionMetadataValueV0()
+    parsed["version"] = version
+    parsed["topics"] = topics
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_consumer_group_partition_metadata_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -333,61 +336,65 @@ def build_consumer_group_partition_metadata_value_v0(given: Any, out: bytearray,
         out.append(0)
 
 
-def parse_consumer_group_partition_metadata_value_topics_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ConsumerGroupPartitionMetadataValueTopicsV0, int]:
-    """Parse ``consumer_group_partition_metadata_value_topics@0``. Raise an exception if the bytes
-    are not regular.
+def parse_each_consumer_group_partition_metadata_value_topics_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ConsumerGroupPartitionMetadataValueTopicsV0], int]:
+    """Parse ``number`` values of ``consumer_group_partition_metadata_value_topics@0``. Raise an
+    exception if the bytes are not regular.
     """
-    topic_id, size = unpack_16sB(data, pos)
-    pos += 17
-    topic_id = UUID(bytes=topic_id)
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    topic_name = data[pos:stop].decode()
-    pos = stop
-    num_partitions, count = unpack_iB(data, pos)
-    pos += 5
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    partition_metadata = List()
-    if count:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+    items = List()
+    while number > 0:
+        number -= 1
+        topic_id, size = unpack_16sB(data, pos)
+        pos += 17
+        topic_id = UUID(bytes=topic_id)
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
             raise Irregular
-        for _ in range(count):
-            partition_metadata_item, pos = parse_consumer_group_partition_racks_v0(data, pos, end, session)
-            partition_metadata.append(partition_metadata_item)
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return ConsumerGroupPartitionMetadataValueTopicsV0(
-        {
-            "topic_id": topic_id,
-            "topic_name": topic_name,
-            "num_partitions": num_partitions,
-            "partition_metadata": partition_metadata,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+        topic_name = data[pos:stop].decode()
+        pos = stop
+        num_partitions, count = unpack_iB(data, pos)
+        pos += 5
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count:
+            if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+                raise Irregular
+            partition_metadata, pos = parse_each_consumer_group_partition_racks_v0(count, data, pos, end, session)
+        else:
+            partition_metadata = List()
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
+        else:
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = ConsumerGroupPartitionMetadataValueTopicsV0()
+        parsed["topic_id"] = topic_id
+        parsed["topic_name"] = topic_name
+        parsed["num_partitions"] = num_partitions
+        parsed["partition_metadata"] = partition_metadata
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_consumer_group_partition_metadata_value_topics_v0 = first_of(parse_each_consumer_group_partition_metadata_value_topics_v0)
 
 
 def build_consumer_group_partition_metadata_value_topics_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -432,55 +439,62 @@ def build_consumer_group_partition_metadata_value_topics_v0(given: Any, out: byt
         out.append(0)
 
 
-def parse_consumer_group_partition_racks_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ConsumerGroupPartitionRacksV0, int]:
-    """Parse ``consumer_group_partition_racks@0``. Raise an exception if the bytes are not regular."""
-    partition, count = unpack_iB(data, pos)
-    pos += 5
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    racks = List()
-    if count:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-            raise Irregular
-        for _ in range(count):
-            size = data[pos]
-            pos += 1
-            if size > 127:
-                byte = data[pos]
-                if 0 < byte < 128:
-                    size += (byte << 7) - 128
-                    pos += 1
-                else:
-                    size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-            stop = pos + size - 1
-            if size < 1 or stop > end:
+def parse_each_consumer_group_partition_racks_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ConsumerGroupPartitionRacksV0], int]:
+    """Parse ``number`` values of ``consumer_group_partition_racks@0``. Raise an exception if the
+    bytes are not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        partition, count = unpack_iB(data, pos)
+        pos += 5
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        racks = List()
+        if count:
+            if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
                 raise Irregular
-            racks_item = data[pos:stop].decode()
-            pos = stop
-            racks.append(racks_item)
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return ConsumerGroupPartitionRacksV0(
-        {
-            "partition": partition,
-            "racks": racks,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            for _ in range(count):
+                size = data[pos]
+                pos += 1
+                if size > 127:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
+                        size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        size += more
+                        pos += 1
+                stop = pos + size - 1
+                if size < 1 or stop > end:
+                    raise Irregular
+                racks_item = data[pos:stop].decode()
+                pos = stop
+                racks.append(racks_item)
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
+        else:
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = ConsumerGroupPartitionRacksV0()
+        parsed["partition"] = partition
+        parsed["racks"] = racks
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_consumer_group_partition_racks_v0 = first_of(parse_each_consumer_group_partition_racks_v0)
 
 
 def build_consumer_group_partition_racks_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -544,13 +558,11 @@ def parse_consumer_group_member_metadata_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return ConsumerGroupMemberMetadataKey(
-        {
-            "type": type_,
-            "group_id": group_id,
-            "member_id": member_id,
-        }
-    ), pos
+    parsed = ConsumerGroupMemberMetadataKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    parsed["member_id"] = member_id
+    return parsed, pos
 
 
 def build_consumer_group_member_metadata_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -586,46 +598,46 @@ def parse_consumer_group_member_metadata_value_v0(
     if version != 0:
         raise Irregular
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         instance_id = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         instance_id = data[pos:stop].decode()
         pos = stop
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         rack_id = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         rack_id = data[pos:stop].decode()
         pos = stop
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -634,12 +646,12 @@ def parse_consumer_group_member_metadata_value_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -648,12 +660,12 @@ def parse_consumer_group_member_metadata_value_v0(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     subscribed_topic_names = List()
     if count:
@@ -663,12 +675,12 @@ def parse_consumer_group_member_metadata_value_v0(
             size = data[pos]
             pos += 1
             if size > 127:
-                byte = data[pos]
-                if 0 < byte < 128:
-                    size += (byte << 7) - 128
-                    pos += 1
-                else:
+                more = SECOND_BYTES[data[pos]]
+                if more is None:
                     size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                else:
+                    size += more
+                    pos += 1
             stop = pos + size - 1
             if size < 1 or stop > end:
                 raise Irregular
@@ -678,34 +690,34 @@ def parse_consumer_group_member_metadata_value_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         subscribed_topic_regex = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         subscribed_topic_regex = data[pos:stop].decode()
         pos = stop
     rebalance_timeout_ms, size = unpack_iB(data, pos)
     pos += 5
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         server_assignor = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         server_assignor = data[pos:stop].decode()
         pos = stop
@@ -721,12 +733,12 @@ def parse_consumer_group_member_metadata_value_v0(
                 size = data[pos]
                 pos += 1
                 if size > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        size += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        size += more
+                        pos += 1
                 if size == 0:
                     classic_member_metadata = None
                 elif size == 1:
@@ -740,21 +752,19 @@ def parse_consumer_group_member_metadata_value_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return ConsumerGroupMemberMetadataValueV0(
-        {
-            "version": version,
-            "instance_id": instance_id,
-            "rack_id": rack_id,
-            "client_id": client_id,
-            "client_host": client_host,
-            "subscribed_topic_names": subscribed_topic_names,
-            "subscribed_topic_regex": subscribed_topic_regex,
-            "rebalance_timeout_ms": rebalance_timeout_ms,
-            "server_assignor": server_assignor,
-            "classic_member_metadata": classic_member_metadata,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ConsumerGroupMemberMetadataValueV0()
+    parsed["version"] = version
+    parsed["instance_id"] = instance_id
+    parsed["rack_id"] = rack_id
+    parsed["client_id"] = client_id
+    parsed["client_host"] = client_host
+    parsed["subscribed_topic_names"] = subscribed_topic_names
+    parsed["subscribed_topic_regex"] = subscribed_topic_regex
+    parsed["rebalance_timeout_ms"] = rebalance_timeout_ms
+    parsed["server_assignor"] = server_assignor
+    parsed["classic_member_metadata"] = classic_member_metadata
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_consumer_group_member_metadata_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -887,20 +897,19 @@ def parse_classic_member_metadata_v0(
     session_timeout_ms, count = unpack_iB(data, pos)
     pos += 5
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    supported_protocols = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            supported_protocols_item, pos = parse_classic_member_metadata_supported_protocols(data, pos, end, session)
-            supported_protocols.append(supported_protocols_item)
+        supported_protocols, pos = parse_each_classic_member_metadata_supported_protocols(count, data, pos, end, session)
+    else:
+        supported_protocols = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -909,13 +918,11 @@ def parse_classic_member_metadata_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ClassicMemberMetadataV0(
-        {
-            "session_timeout_ms": session_timeout_ms,
-            "supported_protocols": supported_protocols,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ClassicMemberMetadataV0()
+    parsed["session_timeout_ms"] = session_timeout_ms
+    parsed["supported_protocols"] = supported_protocols
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_classic_member_metadata_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -944,55 +951,60 @@ def build_classic_member_metadata_v0(given: Any, out: bytearray, level: int | No
         out.append(0)
 
 
-def parse_classic_member_metadata_supported_protocols(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ClassicMemberMetadataSupportedProtocols, int]:
-    """Parse ``classic_member_metadata_supported_protocols``. Raise an exception if the bytes are
-    not regular.
+def parse_each_classic_member_metadata_supported_protocols(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ClassicMemberMetadataSupportedProtocols], int]:
+    """Parse ``number`` values of ``classic_member_metadata_supported_protocols``. Raise an
+    exception if the bytes are not regular.
     """
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        name = data[pos:stop].decode()
+        pos = stop
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        metadata = data[pos:stop]
+        pos = stop
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    name = data[pos:stop].decode()
-    pos = stop
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    metadata = data[pos:stop]
-    pos = stop
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return ClassicMemberMetadataSupportedProtocols(
-        {
-            "name": name,
-            "metadata": metadata,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = ClassicMemberMetadataSupportedProtocols()
+        parsed["name"] = name
+        parsed["metadata"] = metadata
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_classic_member_metadata_supported_protocols = first_of(parse_each_classic_member_metadata_supported_protocols)
 
 
 def build_classic_member_metadata_supported_protocols(given: Any, out: bytearray, level: int | None) -> None:
@@ -1046,7 +1058,10 @@ def parse_consumer_group_target_assignment_metadata_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return ConsumerGroupTargetAssignmentMetadataKey({"type": type_, "group_id": group_id}), pos
+    parsed = ConsumerGroupTargetAssignmentMetadataKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    return parsed, pos
 
 
 def build_consumer_group_target_assignment_metadata_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -1091,14 +1106,12 @@ def parse_consumer_group_target_assignment_metadata_value_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return ConsumerGroupTargetAssignmentMetadataValueV0(
-        {
-            "version": version,
-            "assignment_epoch": assignment_epoch,
-            "assignment_timestamp": assignment_timestamp,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ConsumerGroupTargetAssignmentMetadataValueV0()
+    parsed["version"] = version
+    parsed["assignment_epoch"] = assignment_epoch
+    parsed["assignment_timestamp"] = assignment_timestamp
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_consumer_group_target_assignment_metadata_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1156,13 +1169,11 @@ def parse_consumer_group_target_assignment_member_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return ConsumerGroupTargetAssignmentMemberKey(
-        {
-            "type": type_,
-            "group_id": group_id,
-            "member_id": member_id,
-        }
-    ), pos
+    parsed = ConsumerGroupTargetAssignmentMemberKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    parsed["member_id"] = member_id
+    return parsed, pos
 
 
 def build_consumer_group_target_assignment_member_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -1198,20 +1209,19 @@ def parse_consumer_group_target_assignment_member_value_v0(
     if version != 0:
         raise Irregular
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    topic_partitions = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            topic_partitions_item, pos = parse_consumer_group_target_assignment_member_value_topic_partitions(data, pos, end, session)
-            topic_partitions.append(topic_partitions_item)
+        topic_partitions, pos = parse_each_consumer_group_target_assignment_member_value_topic_partitions(count, data, pos, end, session)
+    else:
+        topic_partitions = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -1220,13 +1230,11 @@ def parse_consumer_group_target_assignment_member_value_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ConsumerGroupTargetAssignmentMemberValueV0(
-        {
-            "version": version,
-            "topic_partitions": topic_partitions,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ConsumerGroupTargetAssignmentMemberValueV0()
+    parsed["version"] = version
+    parsed["topic_partitions"] = topic_partitions
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_consumer_group_target_assignment_member_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1257,42 +1265,48 @@ def build_consumer_group_target_assignment_member_value_v0(given: Any, out: byte
         out.append(0)
 
 
-def parse_consumer_group_target_assignment_member_value_topic_partitions(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ConsumerGroupTargetAssignmentMemberValueTopicPartitions, int]:
-    """Parse ``consumer_group_target_assignment_member_value_topic_partitions``. Raise an exception
-    if the bytes are not regular.
+def parse_each_consumer_group_target_assignment_member_value_topic_partitions(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ConsumerGroupTargetAssignmentMemberValueTopicPartitions], int]:
+    """Parse ``number`` values of
+    ``consumer_group_target_assignment_member_value_topic_partitions``. Raise an exception if
+    the bytes are not regular.
     """
-    topic_id, count = unpack_16sB(data, pos)
-    pos += 17
-    topic_id = UUID(bytes=topic_id)
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
+    items = List()
+    while number > 0:
+        number -= 1
+        topic_id, count = unpack_16sB(data, pos)
+        pos += 17
+        topic_id = UUID(bytes=topic_id)
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        partitions = List(unpack_from(f">{count}i", data, pos))
+        pos += count * 4
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    partitions = List(unpack_from(f">{count}i", data, pos))
-    pos += count * 4
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return ConsumerGroupTargetAssignmentMemberValueTopicPartitions(
-        {
-            "topic_id": topic_id,
-            "partitions": partitions,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = ConsumerGroupTargetAssignmentMemberValueTopicPartitions()
+        parsed["topic_id"] = topic_id
+        parsed["partitions"] = partitions
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_consumer_group_target_assignment_member_value_topic_partitions = first_of(parse_each_consumer_group_target_assignment_member_value_topic_partitions)
 
 
 def build_consumer_group_target_assignment_member_value_topic_partitions(given: Any, out: bytearray, level: int | None) -> None:
@@ -1349,13 +1363,11 @@ def parse_consumer_group_current_member_assignment_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return ConsumerGroupCurrentMemberAssignmentKey(
-        {
-            "type": type_,
-            "group_id": group_id,
-            "member_id": member_id,
-        }
-    ), pos
+    parsed = ConsumerGroupCurrentMemberAssignmentKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    parsed["member_id"] = member_id
+    return parsed, pos
 
 
 def build_consumer_group_current_member_assignment_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -1392,37 +1404,35 @@ def parse_consumer_group_current_member_assignment_value_v0(
         raise Irregular
     state = _consumer_member_state.get(state, state)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    assigned_partitions = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            assigned_partitions_item, pos = parse_consumer_group_assigned_partitions_v0(data, pos, end, session)
-            assigned_partitions.append(assigned_partitions_item)
+        assigned_partitions, pos = parse_each_consumer_group_assigned_partitions_v0(count, data, pos, end, session)
+    else:
+        assigned_partitions = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    partitions_pending_revocation = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            partitions_pending_revocation_item, pos = parse_consumer_group_assigned_partitions_v0(data, pos, end, session)
-            partitions_pending_revocation.append(partitions_pending_revocation_item)
+        partitions_pending_revocation, pos = parse_each_consumer_group_assigned_partitions_v0(count, data, pos, end, session)
+    else:
+        partitions_pending_revocation = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -1431,17 +1441,15 @@ def parse_consumer_group_current_member_assignment_value_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ConsumerGroupCurrentMemberAssignmentValueV0(
-        {
-            "version": version,
-            "member_epoch": member_epoch,
-            "previous_member_epoch": previous_member_epoch,
-            "state": state,
-            "assigned_partitions": assigned_partitions,
-            "partitions_pending_revocation": partitions_pending_revocation,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ConsumerGroupCurrentMemberAssignmentValueV0()
+    parsed["version"] = version
+    parsed["member_epoch"] = member_epoch
+    parsed["previous_member_epoch"] = previous_member_epoch
+    parsed["state"] = state
+    parsed["assigned_partitions"] = assigned_partitions
+    parsed["partitions_pending_revocation"] = partitions_pending_revocation
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_consumer_group_current_member_assignment_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1489,68 +1497,73 @@ def build_consumer_group_current_member_assignment_value_v0(given: Any, out: byt
         out.append(0)
 
 
-def parse_consumer_group_assigned_partitions_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ConsumerGroupAssignedPartitionsV0, int]:
-    """Parse ``consumer_group_assigned_partitions@0``. Raise an exception if the bytes are not
-    regular.
+def parse_each_consumer_group_assigned_partitions_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ConsumerGroupAssignedPartitionsV0], int]:
+    """Parse ``number`` values of ``consumer_group_assigned_partitions@0``. Raise an exception if
+    the bytes are not regular.
     """
-    topic_id, count = unpack_16sB(data, pos)
-    pos += 17
-    topic_id = UUID(bytes=topic_id)
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    partitions = List(unpack_from(f">{count}i", data, pos))
-    pos += count * 4
-    assignment_epochs = List()
-    tag_count = data[pos]
-    pos += 1
-    unknown_tags = List()
-    if tag_count:
-        tags, pos = read_tags(data, pos - 1, end)
-        for tag, begin_tag, within_tag in tags:
-            if tag == 0:
-                pos = begin_tag
-                count = data[pos]
-                pos += 1
-                if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
-                        count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-                if count == 0:
-                    assignment_epochs = None
-                else:
-                    count -= 1
-                    if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
-                        raise Irregular
-                    assignment_epochs = List(unpack_from(f">{count}i", data, pos))
-                    pos += count * 4
-                if pos != within_tag or data[begin_tag:pos] == _consumer_group_assigned_partitions_v0_assignment_epochs_default_bytes:
-                    raise Irregular
+    items = List()
+    while number > 0:
+        number -= 1
+        topic_id, count = unpack_16sB(data, pos)
+        pos += 17
+        topic_id = UUID(bytes=topic_id)
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
             else:
-                unknown_tags.append(TaggedField({"tag": tag, "data": data[begin_tag:within_tag]}))
-                pos = within_tag
-    if pos > end:
-        raise Irregular
-    return ConsumerGroupAssignedPartitionsV0(
-        {
-            "topic_id": topic_id,
-            "partitions": partitions,
-            "assignment_epochs": assignment_epochs,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+                count += more
+                pos += 1
+        count -= 1
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        partitions = List(unpack_from(f">{count}i", data, pos))
+        pos += count * 4
+        assignment_epochs = List()
+        tag_count = data[pos]
+        pos += 1
+        unknown_tags = List()
+        if tag_count:
+            tags, pos = read_tags(data, pos - 1, end)
+            for tag, begin_tag, within_tag in tags:
+                if tag == 0:
+                    pos = begin_tag
+                    count = data[pos]
+                    pos += 1
+                    if count > 127:
+                        more = SECOND_BYTES[data[pos]]
+                        if more is None:
+                            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                        else:
+                            count += more
+                            pos += 1
+                    if count == 0:
+                        assignment_epochs = None
+                    else:
+                        count -= 1
+                        if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
+                            raise Irregular
+                        assignment_epochs = List(unpack_from(f">{count}i", data, pos))
+                        pos += count * 4
+                    if pos != within_tag or data[begin_tag:pos] == _consumer_group_assigned_partitions_v0_assignment_epochs_default_bytes:
+                        raise Irregular
+                else:
+                    unknown_tags.append(TaggedField({"tag": tag, "data": data[begin_tag:within_tag]}))
+                    pos = within_tag
+        if pos > end:
+            raise Irregular
+        parsed = ConsumerGroupAssignedPartitionsV0()
+        parsed["topic_id"] = topic_id
+        parsed["partitions"] = partitions
+        parsed["assignment_epochs"] = assignment_epochs
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_consumer_group_assigned_partitions_v0 = first_of(parse_each_consumer_group_assigned_partitions_v0)
 
 
 def build_consumer_group_assigned_partitions_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1626,13 +1639,11 @@ def parse_consumer_group_regular_expression_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return ConsumerGroupRegularExpressionKey(
-        {
-            "type": type_,
-            "group_id": group_id,
-            "regular_expression": regular_expression,
-        }
-    ), pos
+    parsed = ConsumerGroupRegularExpressionKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    parsed["regular_expression"] = regular_expression
+    return parsed, pos
 
 
 def build_consumer_group_regular_expression_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -1668,12 +1679,12 @@ def parse_consumer_group_regular_expression_value_v0(
     if version != 0:
         raise Irregular
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     topics = List()
     if count:
@@ -1683,12 +1694,12 @@ def parse_consumer_group_regular_expression_value_v0(
             size = data[pos]
             pos += 1
             if size > 127:
-                byte = data[pos]
-                if 0 < byte < 128:
-                    size += (byte << 7) - 128
-                    pos += 1
-                else:
+                more = SECOND_BYTES[data[pos]]
+                if more is None:
                     size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                else:
+                    size += more
+                    pos += 1
             stop = pos + size - 1
             if size < 1 or stop > end:
                 raise Irregular
@@ -1703,15 +1714,13 @@ def parse_consumer_group_regular_expression_value_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ConsumerGroupRegularExpressionValueV0(
-        {
-            "version": version,
-            "topics": topics,
-            "image_version": image_version,
-            "timestamp": timestamp,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ConsumerGroupRegularExpressionValueV0()
+    parsed["version"] = version
+    parsed["topics"] = topics
+    parsed["image_version"] = image_version
+    parsed["timestamp"] = timestamp
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_consumer_group_regular_expression_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1779,4 +1788,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

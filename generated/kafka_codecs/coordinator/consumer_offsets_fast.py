@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
@@ -18,6 +19,7 @@ from codecgen.runtime.fast_path import (
     TaggedField,
     default_of,
     default_value,
+    first_of,
     getter,
     read_tags,
     read_unknown_tags,
@@ -146,14 +148,12 @@ def parse_legacy_offset_commit_key(
     pos += 4
     if pos > end:
         raise Irregular
-    return LegacyOffsetCommitKey(
-        {
-            "type": type_,
-            "group": group,
-            "topic": topic,
-            "partition": partition,
-        }
-    ), pos
+    parsed = LegacyOffsetCommitKey()
+    parsed["type"] = type_
+    parsed["group"] = group
+    parsed["topic"] = topic
+    parsed["partition"] = partition
+    return parsed, pos
 
 
 def build_legacy_offset_commit_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -197,14 +197,12 @@ def parse_legacy_offset_commit_value_v0(
     pos += 8
     if pos > end:
         raise Irregular
-    return LegacyOffsetCommitValueV0(
-        {
-            "version": version,
-            "offset": offset,
-            "metadata": metadata,
-            "commit_timestamp": commit_timestamp,
-        }
-    ), pos
+    parsed = LegacyOffsetCommitValueV0()
+    parsed["version"] = version
+    parsed["offset"] = offset
+    parsed["metadata"] = metadata
+    parsed["commit_timestamp"] = commit_timestamp
+    return parsed, pos
 
 
 def build_legacy_offset_commit_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -253,14 +251,12 @@ def parse_offset_commit_key(
     pos += 4
     if pos > end:
         raise Irregular
-    return OffsetCommitKey(
-        {
-            "type": type_,
-            "group": group,
-            "topic": topic,
-            "partition": partition,
-        }
-    ), pos
+    parsed = OffsetCommitKey()
+    parsed["type"] = type_
+    parsed["group"] = group
+    parsed["topic"] = topic
+    parsed["partition"] = partition
+    return parsed, pos
 
 
 def build_offset_commit_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -304,14 +300,12 @@ def parse_offset_commit_value_v0(
     pos += 8
     if pos > end:
         raise Irregular
-    return OffsetCommitValueV0(
-        {
-            "version": version,
-            "offset": offset,
-            "metadata": metadata,
-            "commit_timestamp": commit_timestamp,
-        }
-    ), pos
+    parsed = OffsetCommitValueV0()
+    parsed["version"] = version
+    parsed["offset"] = offset
+    parsed["metadata"] = metadata
+    parsed["commit_timestamp"] = commit_timestamp
+    return parsed, pos
 
 
 def build_offset_commit_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -352,15 +346,13 @@ def parse_offset_commit_value_v1(
     pos += 16
     if pos > end:
         raise Irregular
-    return OffsetCommitValueV1(
-        {
-            "version": version,
-            "offset": offset,
-            "metadata": metadata,
-            "commit_timestamp": commit_timestamp,
-            "expire_timestamp": expire_timestamp,
-        }
-    ), pos
+    parsed = OffsetCommitValueV1()
+    parsed["version"] = version
+    parsed["offset"] = offset
+    parsed["metadata"] = metadata
+    parsed["commit_timestamp"] = commit_timestamp
+    parsed["expire_timestamp"] = expire_timestamp
+    return parsed, pos
 
 
 def build_offset_commit_value_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -402,14 +394,12 @@ def parse_offset_commit_value_v2(
     pos += 8
     if pos > end:
         raise Irregular
-    return OffsetCommitValueV2(
-        {
-            "version": version,
-            "offset": offset,
-            "metadata": metadata,
-            "commit_timestamp": commit_timestamp,
-        }
-    ), pos
+    parsed = OffsetCommitValueV2()
+    parsed["version"] = version
+    parsed["offset"] = offset
+    parsed["metadata"] = metadata
+    parsed["commit_timestamp"] = commit_timestamp
+    return parsed, pos
 
 
 def build_offset_commit_value_v2(given: Any, out: bytearray, level: int | None) -> None:
@@ -450,15 +440,13 @@ def parse_offset_commit_value_v3(
     pos += 8
     if pos > end:
         raise Irregular
-    return OffsetCommitValueV3(
-        {
-            "version": version,
-            "offset": offset,
-            "leader_epoch": leader_epoch,
-            "metadata": metadata,
-            "commit_timestamp": commit_timestamp,
-        }
-    ), pos
+    parsed = OffsetCommitValueV3()
+    parsed["version"] = version
+    parsed["offset"] = offset
+    parsed["leader_epoch"] = leader_epoch
+    parsed["metadata"] = metadata
+    parsed["commit_timestamp"] = commit_timestamp
+    return parsed, pos
 
 
 def build_offset_commit_value_v3(given: Any, out: bytearray, level: int | None) -> None:
@@ -492,12 +480,12 @@ def parse_offset_commit_value_v4(
     if version != 4:
         raise Irregular
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -522,17 +510,15 @@ def parse_offset_commit_value_v4(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return OffsetCommitValueV4(
-        {
-            "version": version,
-            "offset": offset,
-            "leader_epoch": leader_epoch,
-            "metadata": metadata,
-            "commit_timestamp": commit_timestamp,
-            "topic_id": topic_id,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = OffsetCommitValueV4()
+    parsed["version"] = version
+    parsed["offset"] = offset
+    parsed["leader_epoch"] = leader_epoch
+    parsed["metadata"] = metadata
+    parsed["commit_timestamp"] = commit_timestamp
+    parsed["topic_id"] = topic_id
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_offset_commit_value_v4(given: Any, out: bytearray, level: int | None) -> None:
@@ -594,7 +580,10 @@ def parse_group_metadata_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return GroupMetadataKey({"type": type_, "group": group}), pos
+    parsed = GroupMetadataKey()
+    parsed["type"] = type_
+    parsed["group"] = group
+    return parsed, pos
 
 
 def build_group_metadata_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -646,25 +635,22 @@ def parse_group_metadata_value_v0(
         pos = stop
     (count,) = unpack_i(data, pos)
     pos += 4
-    members = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            members_item, pos = parse_group_metadata_value_members_v0(data, pos, end, session)
-            members.append(members_item)
+        members, pos = parse_each_group_metadata_value_members_v0(count, data, pos, end, session)
+    else:
+        members = List()
     if pos > end:
         raise Irregular
-    return GroupMetadataValueV0(
-        {
-            "version": version,
-            "protocol_type": protocol_type,
-            "generation": generation,
-            "protocol": protocol,
-            "leader": leader,
-            "members": members,
-        }
-    ), pos
+    parsed = GroupMetadataValueV0()
+    parsed["version"] = version
+    parsed["protocol_type"] = protocol_type
+    parsed["generation"] = generation
+    parsed["protocol"] = protocol
+    parsed["leader"] = leader
+    parsed["members"] = members
+    return parsed, pos
 
 
 def build_group_metadata_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -744,25 +730,22 @@ def parse_group_metadata_value_v1(
         pos = stop
     (count,) = unpack_i(data, pos)
     pos += 4
-    members = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            members_item, pos = parse_group_metadata_value_members_v1(data, pos, end, session)
-            members.append(members_item)
+        members, pos = parse_each_group_metadata_value_members_v1(count, data, pos, end, session)
+    else:
+        members = List()
     if pos > end:
         raise Irregular
-    return GroupMetadataValueV1(
-        {
-            "version": version,
-            "protocol_type": protocol_type,
-            "generation": generation,
-            "protocol": protocol,
-            "leader": leader,
-            "members": members,
-        }
-    ), pos
+    parsed = GroupMetadataValueV1()
+    parsed["version"] = version
+    parsed["protocol_type"] = protocol_type
+    parsed["generation"] = generation
+    parsed["protocol"] = protocol
+    parsed["leader"] = leader
+    parsed["members"] = members
+    return parsed, pos
 
 
 def build_group_metadata_value_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -842,26 +825,23 @@ def parse_group_metadata_value_v2(
         pos = stop
     current_state_timestamp, count = unpack_qi(data, pos)
     pos += 12
-    members = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            members_item, pos = parse_group_metadata_value_members_v2(data, pos, end, session)
-            members.append(members_item)
+        members, pos = parse_each_group_metadata_value_members_v2(count, data, pos, end, session)
+    else:
+        members = List()
     if pos > end:
         raise Irregular
-    return GroupMetadataValueV2(
-        {
-            "version": version,
-            "protocol_type": protocol_type,
-            "generation": generation,
-            "protocol": protocol,
-            "leader": leader,
-            "current_state_timestamp": current_state_timestamp,
-            "members": members,
-        }
-    ), pos
+    parsed = GroupMetadataValueV2()
+    parsed["version"] = version
+    parsed["protocol_type"] = protocol_type
+    parsed["generation"] = generation
+    parsed["protocol"] = protocol
+    parsed["leader"] = leader
+    parsed["current_state_timestamp"] = current_state_timestamp
+    parsed["members"] = members
+    return parsed, pos
 
 
 def build_group_metadata_value_v2(given: Any, out: bytearray, level: int | None) -> None:
@@ -945,26 +925,23 @@ def parse_group_metadata_value_v3(
         pos = stop
     current_state_timestamp, count = unpack_qi(data, pos)
     pos += 12
-    members = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            members_item, pos = parse_group_metadata_value_members_v3(data, pos, end, session)
-            members.append(members_item)
+        members, pos = parse_each_group_metadata_value_members_v3(count, data, pos, end, session)
+    else:
+        members = List()
     if pos > end:
         raise Irregular
-    return GroupMetadataValueV3(
-        {
-            "version": version,
-            "protocol_type": protocol_type,
-            "generation": generation,
-            "protocol": protocol,
-            "leader": leader,
-            "current_state_timestamp": current_state_timestamp,
-            "members": members,
-        }
-    ), pos
+    parsed = GroupMetadataValueV3()
+    parsed["version"] = version
+    parsed["protocol_type"] = protocol_type
+    parsed["generation"] = generation
+    parsed["protocol"] = protocol
+    parsed["leader"] = leader
+    parsed["current_state_timestamp"] = current_state_timestamp
+    parsed["members"] = members
+    return parsed, pos
 
 
 def build_group_metadata_value_v3(given: Any, out: bytearray, level: int | None) -> None:
@@ -1022,12 +999,12 @@ def parse_group_metadata_value_v4(
     if version != 4:
         raise Irregular
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -1036,54 +1013,53 @@ def parse_group_metadata_value_v4(
     generation, size = unpack_iB(data, pos)
     pos += 5
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         protocol = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         protocol = data[pos:stop].decode()
         pos = stop
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         leader = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         leader = data[pos:stop].decode()
         pos = stop
     current_state_timestamp, count = unpack_qB(data, pos)
     pos += 9
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    members = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            members_item, pos = parse_group_metadata_value_members_v4(data, pos, end, session)
-            members.append(members_item)
+        members, pos = parse_each_group_metadata_value_members_v4(count, data, pos, end, session)
+    else:
+        members = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -1092,18 +1068,16 @@ def parse_group_metadata_value_v4(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return GroupMetadataValueV4(
-        {
-            "version": version,
-            "protocol_type": protocol_type,
-            "generation": generation,
-            "protocol": protocol,
-            "leader": leader,
-            "current_state_timestamp": current_state_timestamp,
-            "members": members,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = GroupMetadataValueV4()
+    parsed["version"] = version
+    parsed["protocol_type"] = protocol_type
+    parsed["generation"] = generation
+    parsed["protocol"] = protocol
+    parsed["leader"] = leader
+    parsed["current_state_timestamp"] = current_state_timestamp
+    parsed["members"] = members
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_group_metadata_value_v4(given: Any, out: bytearray, level: int | None) -> None:
@@ -1176,57 +1150,64 @@ def build_group_metadata_value_v4(given: Any, out: bytearray, level: int | None)
         out.append(0)
 
 
-def parse_group_metadata_value_members_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[GroupMetadataValueMembersV0, int]:
-    """Parse ``group_metadata_value_members@0``. Raise an exception if the bytes are not regular."""
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    member_id = data[pos:stop].decode()
-    pos = stop
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    client_id = data[pos:stop].decode()
-    pos = stop
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    client_host = data[pos:stop].decode()
-    pos = stop
-    session_timeout, size = unpack_ii(data, pos)
-    pos += 8
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    subscription = data[pos:stop]
-    pos = stop
-    (size,) = unpack_i(data, pos)
-    pos += 4
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    assignment = data[pos:stop]
-    pos = stop
-    if pos > end:
-        raise Irregular
-    return GroupMetadataValueMembersV0(
-        {
-            "member_id": member_id,
-            "client_id": client_id,
-            "client_host": client_host,
-            "session_timeout": session_timeout,
-            "subscription": subscription,
-            "assignment": assignment,
-        }
-    ), pos
+def parse_each_group_metadata_value_members_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[GroupMetadataValueMembersV0], int]:
+    """Parse ``number`` values of ``group_metadata_value_members@0``. Raise an exception if the
+    bytes are not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        member_id = data[pos:stop].decode()
+        pos = stop
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        client_id = data[pos:stop].decode()
+        pos = stop
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        client_host = data[pos:stop].decode()
+        pos = stop
+        session_timeout, size = unpack_ii(data, pos)
+        pos += 8
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        subscription = data[pos:stop]
+        pos = stop
+        (size,) = unpack_i(data, pos)
+        pos += 4
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        assignment = data[pos:stop]
+        pos = stop
+        if pos > end:
+            raise Irregular
+        parsed = GroupMetadataValueMembersV0()
+        parsed["member_id"] = member_id
+        parsed["client_id"] = client_id
+        parsed["client_host"] = client_host
+        parsed["session_timeout"] = session_timeout
+        parsed["subscription"] = subscription
+        parsed["assignment"] = assignment
+        items.append(parsed)
+    return items, pos
+
+
+parse_group_metadata_value_members_v0 = first_of(parse_each_group_metadata_value_members_v0)
 
 
 def build_group_metadata_value_members_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1265,58 +1246,65 @@ def build_group_metadata_value_members_v0(given: Any, out: bytearray, level: int
     out += assignment
 
 
-def parse_group_metadata_value_members_v1(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[GroupMetadataValueMembersV1, int]:
-    """Parse ``group_metadata_value_members@1``. Raise an exception if the bytes are not regular."""
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    member_id = data[pos:stop].decode()
-    pos = stop
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    client_id = data[pos:stop].decode()
-    pos = stop
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    client_host = data[pos:stop].decode()
-    pos = stop
-    rebalance_timeout, session_timeout, size = unpack_iii(data, pos)
-    pos += 12
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    subscription = data[pos:stop]
-    pos = stop
-    (size,) = unpack_i(data, pos)
-    pos += 4
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    assignment = data[pos:stop]
-    pos = stop
-    if pos > end:
-        raise Irregular
-    return GroupMetadataValueMembersV1(
-        {
-            "member_id": member_id,
-            "client_id": client_id,
-            "client_host": client_host,
-            "rebalance_timeout": rebalance_timeout,
-            "session_timeout": session_timeout,
-            "subscription": subscription,
-            "assignment": assignment,
-        }
-    ), pos
+def parse_each_group_metadata_value_members_v1(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[GroupMetadataValueMembersV1], int]:
+    """Parse ``number`` values of ``group_metadata_value_members@1``. Raise an exception if the
+    bytes are not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        member_id = data[pos:stop].decode()
+        pos = stop
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        client_id = data[pos:stop].decode()
+        pos = stop
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        client_host = data[pos:stop].decode()
+        pos = stop
+        rebalance_timeout, session_timeout, size = unpack_iii(data, pos)
+        pos += 12
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        subscription = data[pos:stop]
+        pos = stop
+        (size,) = unpack_i(data, pos)
+        pos += 4
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        assignment = data[pos:stop]
+        pos = stop
+        if pos > end:
+            raise Irregular
+        parsed = GroupMetadataValueMembersV1()
+        parsed["member_id"] = member_id
+        parsed["client_id"] = client_id
+        parsed["client_host"] = client_host
+        parsed["rebalance_timeout"] = rebalance_timeout
+        parsed["session_timeout"] = session_timeout
+        parsed["subscription"] = subscription
+        parsed["assignment"] = assignment
+        items.append(parsed)
+    return items, pos
+
+
+parse_group_metadata_value_members_v1 = first_of(parse_each_group_metadata_value_members_v1)
 
 
 def build_group_metadata_value_members_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -1356,58 +1344,65 @@ def build_group_metadata_value_members_v1(given: Any, out: bytearray, level: int
     out += assignment
 
 
-def parse_group_metadata_value_members_v2(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[GroupMetadataValueMembersV2, int]:
-    """Parse ``group_metadata_value_members@2``. Raise an exception if the bytes are not regular."""
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    member_id = data[pos:stop].decode()
-    pos = stop
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    client_id = data[pos:stop].decode()
-    pos = stop
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    client_host = data[pos:stop].decode()
-    pos = stop
-    rebalance_timeout, session_timeout, size = unpack_iii(data, pos)
-    pos += 12
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    subscription = data[pos:stop]
-    pos = stop
-    (size,) = unpack_i(data, pos)
-    pos += 4
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    assignment = data[pos:stop]
-    pos = stop
-    if pos > end:
-        raise Irregular
-    return GroupMetadataValueMembersV2(
-        {
-            "member_id": member_id,
-            "client_id": client_id,
-            "client_host": client_host,
-            "rebalance_timeout": rebalance_timeout,
-            "session_timeout": session_timeout,
-            "subscription": subscription,
-            "assignment": assignment,
-        }
-    ), pos
+def parse_each_group_metadata_value_members_v2(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[GroupMetadataValueMembersV2], int]:
+    """Parse ``number`` values of ``group_metadata_value_members@2``. Raise an exception if the
+    bytes are not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        member_id = data[pos:stop].decode()
+        pos = stop
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        client_id = data[pos:stop].decode()
+        pos = stop
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        client_host = data[pos:stop].decode()
+        pos = stop
+        rebalance_timeout, session_timeout, size = unpack_iii(data, pos)
+        pos += 12
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        subscription = data[pos:stop]
+        pos = stop
+        (size,) = unpack_i(data, pos)
+        pos += 4
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        assignment = data[pos:stop]
+        pos = stop
+        if pos > end:
+            raise Irregular
+        parsed = GroupMetadataValueMembersV2()
+        parsed["member_id"] = member_id
+        parsed["client_id"] = client_id
+        parsed["client_host"] = client_host
+        parsed["rebalance_timeout"] = rebalance_timeout
+        parsed["session_timeout"] = session_timeout
+        parsed["subscription"] = subscription
+        parsed["assignment"] = assignment
+        items.append(parsed)
+    return items, pos
+
+
+parse_group_metadata_value_members_v2 = first_of(parse_each_group_metadata_value_members_v2)
 
 
 def build_group_metadata_value_members_v2(given: Any, out: bytearray, level: int | None) -> None:
@@ -1447,69 +1442,76 @@ def build_group_metadata_value_members_v2(given: Any, out: bytearray, level: int
     out += assignment
 
 
-def parse_group_metadata_value_members_v3(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[GroupMetadataValueMembersV3, int]:
-    """Parse ``group_metadata_value_members@3``. Raise an exception if the bytes are not regular."""
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    member_id = data[pos:stop].decode()
-    pos = stop
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    if size == -1:
-        group_instance_id = None
-    else:
+def parse_each_group_metadata_value_members_v3(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[GroupMetadataValueMembersV3], int]:
+    """Parse ``number`` values of ``group_metadata_value_members@3``. Raise an exception if the
+    bytes are not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        (size,) = unpack_h(data, pos)
+        pos += 2
         stop = pos + size
         if size < 0 or stop > end:
             raise Irregular
-        group_instance_id = data[pos:stop].decode()
+        member_id = data[pos:stop].decode()
         pos = stop
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    client_id = data[pos:stop].decode()
-    pos = stop
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    client_host = data[pos:stop].decode()
-    pos = stop
-    rebalance_timeout, session_timeout, size = unpack_iii(data, pos)
-    pos += 12
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    subscription = data[pos:stop]
-    pos = stop
-    (size,) = unpack_i(data, pos)
-    pos += 4
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    assignment = data[pos:stop]
-    pos = stop
-    if pos > end:
-        raise Irregular
-    return GroupMetadataValueMembersV3(
-        {
-            "member_id": member_id,
-            "group_instance_id": group_instance_id,
-            "client_id": client_id,
-            "client_host": client_host,
-            "rebalance_timeout": rebalance_timeout,
-            "session_timeout": session_timeout,
-            "subscription": subscription,
-            "assignment": assignment,
-        }
-    ), pos
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        if size == -1:
+            group_instance_id = None
+        else:
+            stop = pos + size
+            if size < 0 or stop > end:
+                raise Irregular
+            group_instance_id = data[pos:stop].decode()
+            pos = stop
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        client_id = data[pos:stop].decode()
+        pos = stop
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        client_host = data[pos:stop].decode()
+        pos = stop
+        rebalance_timeout, session_timeout, size = unpack_iii(data, pos)
+        pos += 12
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        subscription = data[pos:stop]
+        pos = stop
+        (size,) = unpack_i(data, pos)
+        pos += 4
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        assignment = data[pos:stop]
+        pos = stop
+        if pos > end:
+            raise Irregular
+        parsed = GroupMetadataValueMembersV3()
+        parsed["member_id"] = member_id
+        parsed["group_instance_id"] = group_instance_id
+        parsed["client_id"] = client_id
+        parsed["client_host"] = client_host
+        parsed["rebalance_timeout"] = rebalance_timeout
+        parsed["session_timeout"] = session_timeout
+        parsed["subscription"] = subscription
+        parsed["assignment"] = assignment
+        items.append(parsed)
+    return items, pos
+
+
+parse_group_metadata_value_members_v3 = first_of(parse_each_group_metadata_value_members_v3)
 
 
 def build_group_metadata_value_members_v3(given: Any, out: bytearray, level: int | None) -> None:
@@ -1558,118 +1560,125 @@ def build_group_metadata_value_members_v3(given: Any, out: bytearray, level: int
     out += assignment
 
 
-def parse_group_metadata_value_members_v4(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[GroupMetadataValueMembersV4, int]:
-    """Parse ``group_metadata_value_members@4``. Raise an exception if the bytes are not regular."""
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    member_id = data[pos:stop].decode()
-    pos = stop
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    if size == 0:
-        group_instance_id = None
-    else:
+def parse_each_group_metadata_value_members_v4(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[GroupMetadataValueMembersV4], int]:
+    """Parse ``number`` values of ``group_metadata_value_members@4``. Raise an exception if the
+    bytes are not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
         stop = pos + size - 1
         if size < 1 or stop > end:
             raise Irregular
-        group_instance_id = data[pos:stop].decode()
+        member_id = data[pos:stop].decode()
         pos = stop
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        if size == 0:
+            group_instance_id = None
         else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    client_id = data[pos:stop].decode()
-    pos = stop
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
+            stop = pos + size - 1
+            if stop > end:
+                raise Irregular
+            group_instance_id = data[pos:stop].decode()
+            pos = stop
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        client_id = data[pos:stop].decode()
+        pos = stop
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        client_host = data[pos:stop].decode()
+        pos = stop
+        rebalance_timeout, session_timeout, size = unpack_iiB(data, pos)
+        pos += 9
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        subscription = data[pos:stop]
+        pos = stop
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        assignment = data[pos:stop]
+        pos = stop
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    client_host = data[pos:stop].decode()
-    pos = stop
-    rebalance_timeout, session_timeout, size = unpack_iiB(data, pos)
-    pos += 9
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    subscription = data[pos:stop]
-    pos = stop
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    assignment = data[pos:stop]
-    pos = stop
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return GroupMetadataValueMembersV4(
-        {
-            "member_id": member_id,
-            "group_instance_id": group_instance_id,
-            "client_id": client_id,
-            "client_host": client_host,
-            "rebalance_timeout": rebalance_timeout,
-            "session_timeout": session_timeout,
-            "subscription": subscription,
-            "assignment": assignment,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = GroupMetadataValueMembersV4()
+        parsed["member_id"] = member_id
+        parsed["group_instance_id"] = group_instance_id
+        parsed["client_id"] = client_id
+        parsed["client_host"] = client_host
+        parsed["rebalance_timeout"] = rebalance_timeout
+        parsed["session_timeout"] = session_timeout
+        parsed["subscription"] = subscription
+        parsed["assignment"] = assignment
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_group_metadata_value_members_v4 = first_of(parse_each_group_metadata_value_members_v4)
 
 
 def build_group_metadata_value_members_v4(given: Any, out: bytearray, level: int | None) -> None:
@@ -1773,4 +1782,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 from typing import Any
 
-from codecgen.runtime.fast_path import SEQUENCES, FastPath, Irregular, List, getter
+from codecgen.runtime.fast_path import SEQUENCES, FastPath, Irregular, List, first_of, getter
 from codecgen.runtime.located_bytes import Session
 from kafka_codecs.coordinator.consumer_protocol import (
     CONSUMER_PROTOCOL_ASSIGNMENT_ASSIGNED_PARTITIONS,
@@ -85,13 +85,11 @@ def parse_consumer_protocol_subscription_v0(
         pos = stop
     if pos > end:
         raise Irregular
-    return ConsumerProtocolSubscriptionV0(
-        {
-            "version": version,
-            "topics": topics,
-            "user_data": user_data,
-        }
-    ), pos
+    parsed = ConsumerProtocolSubscriptionV0()
+    parsed["version"] = version
+    parsed["topics"] = topics
+    parsed["user_data"] = user_data
+    return parsed, pos
 
 
 def build_consumer_protocol_subscription_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -156,23 +154,20 @@ def parse_consumer_protocol_subscription_v1(
         pos = stop
     (count,) = unpack_i(data, pos)
     pos += 4
-    owned_partitions = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            owned_partitions_item, pos = parse_consumer_protocol_subscription_owned_partitions(data, pos, end, session)
-            owned_partitions.append(owned_partitions_item)
+        owned_partitions, pos = parse_each_consumer_protocol_subscription_owned_partitions(count, data, pos, end, session)
+    else:
+        owned_partitions = List()
     if pos > end:
         raise Irregular
-    return ConsumerProtocolSubscriptionV1(
-        {
-            "version": version,
-            "topics": topics,
-            "user_data": user_data,
-            "owned_partitions": owned_partitions,
-        }
-    ), pos
+    parsed = ConsumerProtocolSubscriptionV1()
+    parsed["version"] = version
+    parsed["topics"] = topics
+    parsed["user_data"] = user_data
+    parsed["owned_partitions"] = owned_partitions
+    return parsed, pos
 
 
 def build_consumer_protocol_subscription_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -243,26 +238,23 @@ def parse_consumer_protocol_subscription_v2(
         pos = stop
     (count,) = unpack_i(data, pos)
     pos += 4
-    owned_partitions = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            owned_partitions_item, pos = parse_consumer_protocol_subscription_owned_partitions(data, pos, end, session)
-            owned_partitions.append(owned_partitions_item)
+        owned_partitions, pos = parse_each_consumer_protocol_subscription_owned_partitions(count, data, pos, end, session)
+    else:
+        owned_partitions = List()
     (generation_id,) = unpack_i(data, pos)
     pos += 4
     if pos > end:
         raise Irregular
-    return ConsumerProtocolSubscriptionV2(
-        {
-            "version": version,
-            "topics": topics,
-            "user_data": user_data,
-            "owned_partitions": owned_partitions,
-            "generation_id": generation_id,
-        }
-    ), pos
+    parsed = ConsumerProtocolSubscriptionV2()
+    parsed["version"] = version
+    parsed["topics"] = topics
+    parsed["user_data"] = user_data
+    parsed["owned_partitions"] = owned_partitions
+    parsed["generation_id"] = generation_id
+    return parsed, pos
 
 
 def build_consumer_protocol_subscription_v2(given: Any, out: bytearray, level: int | None) -> None:
@@ -337,13 +329,12 @@ def parse_consumer_protocol_subscription_v3(
         pos = stop
     (count,) = unpack_i(data, pos)
     pos += 4
-    owned_partitions = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            owned_partitions_item, pos = parse_consumer_protocol_subscription_owned_partitions(data, pos, end, session)
-            owned_partitions.append(owned_partitions_item)
+        owned_partitions, pos = parse_each_consumer_protocol_subscription_owned_partitions(count, data, pos, end, session)
+    else:
+        owned_partitions = List()
     generation_id, size = unpack_ih(data, pos)
     pos += 6
     if size == -1:
@@ -356,16 +347,14 @@ def parse_consumer_protocol_subscription_v3(
         pos = stop
     if pos > end:
         raise Irregular
-    return ConsumerProtocolSubscriptionV3(
-        {
-            "version": version,
-            "topics": topics,
-            "user_data": user_data,
-            "owned_partitions": owned_partitions,
-            "generation_id": generation_id,
-            "rack_id": rack_id,
-        }
-    ), pos
+    parsed = ConsumerProtocolSubscriptionV3()
+    parsed["version"] = version
+    parsed["topics"] = topics
+    parsed["user_data"] = user_data
+    parsed["owned_partitions"] = owned_partitions
+    parsed["generation_id"] = generation_id
+    parsed["rack_id"] = rack_id
+    return parsed, pos
 
 
 def build_consumer_protocol_subscription_v3(given: Any, out: bytearray, level: int | None) -> None:
@@ -416,33 +405,38 @@ def build_consumer_protocol_subscription_v3(given: Any, out: bytearray, level: i
         out += content
 
 
-def parse_consumer_protocol_subscription_owned_partitions(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ConsumerProtocolSubscriptionOwnedPartitions, int]:
-    """Parse ``consumer_protocol_subscription_owned_partitions``. Raise an exception if the bytes
-    are not regular.
+def parse_each_consumer_protocol_subscription_owned_partitions(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ConsumerProtocolSubscriptionOwnedPartitions], int]:
+    """Parse ``number`` values of ``consumer_protocol_subscription_owned_partitions``. Raise an
+    exception if the bytes are not regular.
     """
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    topic = data[pos:stop].decode()
-    pos = stop
-    (count,) = unpack_i(data, pos)
-    pos += 4
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    partitions = List(unpack_from(f">{count}i", data, pos))
-    pos += count * 4
-    if pos > end:
-        raise Irregular
-    return ConsumerProtocolSubscriptionOwnedPartitions(
-        {
-            "topic": topic,
-            "partitions": partitions,
-        }
-    ), pos
+    items = List()
+    while number > 0:
+        number -= 1
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        topic = data[pos:stop].decode()
+        pos = stop
+        (count,) = unpack_i(data, pos)
+        pos += 4
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        partitions = List(unpack_from(f">{count}i", data, pos))
+        pos += count * 4
+        if pos > end:
+            raise Irregular
+        parsed = ConsumerProtocolSubscriptionOwnedPartitions()
+        parsed["topic"] = topic
+        parsed["partitions"] = partitions
+        items.append(parsed)
+    return items, pos
+
+
+parse_consumer_protocol_subscription_owned_partitions = first_of(parse_each_consumer_protocol_subscription_owned_partitions)
 
 
 def build_consumer_protocol_subscription_owned_partitions(given: Any, out: bytearray, level: int | None) -> None:
@@ -473,13 +467,12 @@ def parse_consumer_protocol_assignment_v0(
     pos += 6
     if version != 0:
         raise Irregular
-    assigned_partitions = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            assigned_partitions_item, pos = parse_consumer_protocol_assignment_assigned_partitions(data, pos, end, session)
-            assigned_partitions.append(assigned_partitions_item)
+        assigned_partitions, pos = parse_each_consumer_protocol_assignment_assigned_partitions(count, data, pos, end, session)
+    else:
+        assigned_partitions = List()
     (size,) = unpack_i(data, pos)
     pos += 4
     if size == -1:
@@ -492,13 +485,11 @@ def parse_consumer_protocol_assignment_v0(
         pos = stop
     if pos > end:
         raise Irregular
-    return ConsumerProtocolAssignmentV0(
-        {
-            "version": version,
-            "assigned_partitions": assigned_partitions,
-            "user_data": user_data,
-        }
-    ), pos
+    parsed = ConsumerProtocolAssignmentV0()
+    parsed["version"] = version
+    parsed["assigned_partitions"] = assigned_partitions
+    parsed["user_data"] = user_data
+    return parsed, pos
 
 
 def build_consumer_protocol_assignment_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -532,13 +523,12 @@ def parse_consumer_protocol_assignment_v1(
     pos += 6
     if version != 1:
         raise Irregular
-    assigned_partitions = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            assigned_partitions_item, pos = parse_consumer_protocol_assignment_assigned_partitions(data, pos, end, session)
-            assigned_partitions.append(assigned_partitions_item)
+        assigned_partitions, pos = parse_each_consumer_protocol_assignment_assigned_partitions(count, data, pos, end, session)
+    else:
+        assigned_partitions = List()
     (size,) = unpack_i(data, pos)
     pos += 4
     if size == -1:
@@ -551,13 +541,11 @@ def parse_consumer_protocol_assignment_v1(
         pos = stop
     if pos > end:
         raise Irregular
-    return ConsumerProtocolAssignmentV1(
-        {
-            "version": version,
-            "assigned_partitions": assigned_partitions,
-            "user_data": user_data,
-        }
-    ), pos
+    parsed = ConsumerProtocolAssignmentV1()
+    parsed["version"] = version
+    parsed["assigned_partitions"] = assigned_partitions
+    parsed["user_data"] = user_data
+    return parsed, pos
 
 
 def build_consumer_protocol_assignment_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -591,13 +579,12 @@ def parse_consumer_protocol_assignment_v2(
     pos += 6
     if version != 2:
         raise Irregular
-    assigned_partitions = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            assigned_partitions_item, pos = parse_consumer_protocol_assignment_assigned_partitions(data, pos, end, session)
-            assigned_partitions.append(assigned_partitions_item)
+        assigned_partitions, pos = parse_each_consumer_protocol_assignment_assigned_partitions(count, data, pos, end, session)
+    else:
+        assigned_partitions = List()
     (size,) = unpack_i(data, pos)
     pos += 4
     if size == -1:
@@ -610,13 +597,11 @@ def parse_consumer_protocol_assignment_v2(
         pos = stop
     if pos > end:
         raise Irregular
-    return ConsumerProtocolAssignmentV2(
-        {
-            "version": version,
-            "assigned_partitions": assigned_partitions,
-            "user_data": user_data,
-        }
-    ), pos
+    parsed = ConsumerProtocolAssignmentV2()
+    parsed["version"] = version
+    parsed["assigned_partitions"] = assigned_partitions
+    parsed["user_data"] = user_data
+    return parsed, pos
 
 
 def build_consumer_protocol_assignment_v2(given: Any, out: bytearray, level: int | None) -> None:
@@ -650,13 +635,12 @@ def parse_consumer_protocol_assignment_v3(
     pos += 6
     if version != 3:
         raise Irregular
-    assigned_partitions = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            assigned_partitions_item, pos = parse_consumer_protocol_assignment_assigned_partitions(data, pos, end, session)
-            assigned_partitions.append(assigned_partitions_item)
+        assigned_partitions, pos = parse_each_consumer_protocol_assignment_assigned_partitions(count, data, pos, end, session)
+    else:
+        assigned_partitions = List()
     (size,) = unpack_i(data, pos)
     pos += 4
     if size == -1:
@@ -669,13 +653,11 @@ def parse_consumer_protocol_assignment_v3(
         pos = stop
     if pos > end:
         raise Irregular
-    return ConsumerProtocolAssignmentV3(
-        {
-            "version": version,
-            "assigned_partitions": assigned_partitions,
-            "user_data": user_data,
-        }
-    ), pos
+    parsed = ConsumerProtocolAssignmentV3()
+    parsed["version"] = version
+    parsed["assigned_partitions"] = assigned_partitions
+    parsed["user_data"] = user_data
+    return parsed, pos
 
 
 def build_consumer_protocol_assignment_v3(given: Any, out: bytearray, level: int | None) -> None:
@@ -701,33 +683,38 @@ def build_consumer_protocol_assignment_v3(given: Any, out: bytearray, level: int
         out += user_data
 
 
-def parse_consumer_protocol_assignment_assigned_partitions(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ConsumerProtocolAssignmentAssignedPartitions, int]:
-    """Parse ``consumer_protocol_assignment_assigned_partitions``. Raise an exception if the bytes
-    are not regular.
+def parse_each_consumer_protocol_assignment_assigned_partitions(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ConsumerProtocolAssignmentAssignedPartitions], int]:
+    """Parse ``number`` values of ``consumer_protocol_assignment_assigned_partitions``. Raise an
+    exception if the bytes are not regular.
     """
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    topic = data[pos:stop].decode()
-    pos = stop
-    (count,) = unpack_i(data, pos)
-    pos += 4
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    partitions = List(unpack_from(f">{count}i", data, pos))
-    pos += count * 4
-    if pos > end:
-        raise Irregular
-    return ConsumerProtocolAssignmentAssignedPartitions(
-        {
-            "topic": topic,
-            "partitions": partitions,
-        }
-    ), pos
+    items = List()
+    while number > 0:
+        number -= 1
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        topic = data[pos:stop].decode()
+        pos = stop
+        (count,) = unpack_i(data, pos)
+        pos += 4
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        partitions = List(unpack_from(f">{count}i", data, pos))
+        pos += count * 4
+        if pos > end:
+            raise Irregular
+        parsed = ConsumerProtocolAssignmentAssignedPartitions()
+        parsed["topic"] = topic
+        parsed["partitions"] = partitions
+        items.append(parsed)
+    return items, pos
+
+
+parse_consumer_protocol_assignment_assigned_partitions = first_of(parse_each_consumer_protocol_assignment_assigned_partitions)
 
 
 def build_consumer_protocol_assignment_assigned_partitions(given: Any, out: bytearray, level: int | None) -> None:
@@ -764,4 +751,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
@@ -18,6 +19,7 @@ from codecgen.runtime.fast_path import (
     TaggedField,
     default_of,
     default_value,
+    first_of,
     getter,
     read_tags,
     read_unknown_tags,
@@ -56,6 +58,7 @@ pack_hiiiqqq = Struct(">hiiiqqq").pack
 pack_i = Struct(">i").pack
 _share_snapshot_value_v0_unknown_tags_section = SHARE_SNAPSHOT_VALUE_V0.by_name["unknown_tags"].codec
 _delivery_state = {member.value: member for member in DeliveryState}
+iter_unpack_qqbhx = Struct(">qqbhx").iter_unpack
 unpack_qqbhB = Struct(">qqbhB").unpack_from
 _share_snapshot_value_state_batches_names = frozenset(SHARE_SNAPSHOT_VALUE_STATE_BATCHES.by_name)
 _share_snapshot_value_state_batches_delivery_state_number = SHARE_SNAPSHOT_VALUE_STATE_BATCHES.by_name["delivery_state"].codec.number
@@ -92,14 +95,12 @@ def parse_share_snapshot_key(
     topic_id = UUID(bytes=topic_id)
     if pos > end:
         raise Irregular
-    return ShareSnapshotKey(
-        {
-            "type": type_,
-            "group_id": group_id,
-            "topic_id": topic_id,
-            "partition": partition,
-        }
-    ), pos
+    parsed = ShareSnapshotKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    parsed["topic_id"] = topic_id
+    parsed["partition"] = partition
+    return parsed, pos
 
 
 def build_share_snapshot_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -132,20 +133,19 @@ def parse_share_snapshot_value_v0(
     if version != 0:
         raise Irregular
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    state_batches = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            state_batches_item, pos = parse_share_snapshot_value_state_batches(data, pos, end, session)
-            state_batches.append(state_batches_item)
+        state_batches, pos = parse_each_share_snapshot_value_state_batches(count, data, pos, end, session)
+    else:
+        state_batches = List()
     delivery_complete_count = _share_snapshot_value_v0_delivery_complete_count_default
     tag_count = data[pos]
     pos += 1
@@ -164,20 +164,18 @@ def parse_share_snapshot_value_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return ShareSnapshotValueV0(
-        {
-            "version": version,
-            "snapshot_epoch": snapshot_epoch,
-            "state_epoch": state_epoch,
-            "leader_epoch": leader_epoch,
-            "start_offset": start_offset,
-            "create_timestamp": create_timestamp,
-            "write_timestamp": write_timestamp,
-            "state_batches": state_batches,
-            "delivery_complete_count": delivery_complete_count,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ShareSnapshotValueV0()
+    parsed["version"] = version
+    parsed["snapshot_epoch"] = snapshot_epoch
+    parsed["state_epoch"] = state_epoch
+    parsed["leader_epoch"] = leader_epoch
+    parsed["start_offset"] = start_offset
+    parsed["create_timestamp"] = create_timestamp
+    parsed["write_timestamp"] = write_timestamp
+    parsed["state_batches"] = state_batches
+    parsed["delivery_complete_count"] = delivery_complete_count
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_share_snapshot_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -223,30 +221,48 @@ def build_share_snapshot_value_v0(given: Any, out: bytearray, level: int | None)
         out.append(0)
 
 
-def parse_share_snapshot_value_state_batches(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ShareSnapshotValueStateBatches, int]:
-    """Parse ``share_snapshot_value_state_batches``. Raise an exception if the bytes are not
-    regular.
+def parse_each_share_snapshot_value_state_batches(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ShareSnapshotValueStateBatches], int]:
+    """Parse ``number`` values of ``share_snapshot_value_state_batches``. Raise an exception if the
+    bytes are not regular.
     """
-    first_offset, last_offset, delivery_state, delivery_count, tag_count = unpack_qqbhB(data, pos)
-    pos += 20
-    delivery_state = _delivery_state.get(delivery_state, delivery_state)
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return ShareSnapshotValueStateBatches(
-        {
-            "first_offset": first_offset,
-            "last_offset": last_offset,
-            "delivery_state": delivery_state,
-            "delivery_count": delivery_count,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    items = List()
+    stop = pos + number * 20
+    if stop <= end and data[pos + 19 : stop : 20].count(0) == number:  # no tagged fields
+        for first_offset, last_offset, delivery_state, delivery_count in iter_unpack_qqbhx(data[pos:stop]):
+            delivery_state = _delivery_state.get(delivery_state, delivery_state)
+            unknown_tags = List()
+            parsed = ShareSnapshotValueStateBatches()
+            parsed["first_offset"] = first_offset
+            parsed["last_offset"] = last_offset
+            parsed["delivery_state"] = delivery_state
+            parsed["delivery_count"] = delivery_count
+            parsed["unknown_tags"] = unknown_tags
+            items.append(parsed)
+        return items, stop
+    while number > 0:
+        number -= 1
+        first_offset, last_offset, delivery_state, delivery_count, tag_count = unpack_qqbhB(data, pos)
+        pos += 20
+        delivery_state = _delivery_state.get(delivery_state, delivery_state)
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
+        else:
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = ShareSnapshotValueStateBatches()
+        parsed["first_offset"] = first_offset
+        parsed["last_offset"] = last_offset
+        parsed["delivery_state"] = delivery_state
+        parsed["delivery_count"] = delivery_count
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_share_snapshot_value_state_batches = first_of(parse_each_share_snapshot_value_state_batches)
 
 
 def build_share_snapshot_value_state_batches(given: Any, out: bytearray, level: int | None) -> None:
@@ -291,14 +307,12 @@ def parse_share_update_key(
     topic_id = UUID(bytes=topic_id)
     if pos > end:
         raise Irregular
-    return ShareUpdateKey(
-        {
-            "type": type_,
-            "group_id": group_id,
-            "topic_id": topic_id,
-            "partition": partition,
-        }
-    ), pos
+    parsed = ShareUpdateKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    parsed["topic_id"] = topic_id
+    parsed["partition"] = partition
+    return parsed, pos
 
 
 def build_share_update_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -331,20 +345,19 @@ def parse_share_update_value_v0(
     if version != 0:
         raise Irregular
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    state_batches = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            state_batches_item, pos = parse_share_update_value_state_batches(data, pos, end, session)
-            state_batches.append(state_batches_item)
+        state_batches, pos = parse_each_share_update_value_state_batches(count, data, pos, end, session)
+    else:
+        state_batches = List()
     delivery_complete_count = _share_update_value_v0_delivery_complete_count_default
     tag_count = data[pos]
     pos += 1
@@ -363,17 +376,15 @@ def parse_share_update_value_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return ShareUpdateValueV0(
-        {
-            "version": version,
-            "snapshot_epoch": snapshot_epoch,
-            "leader_epoch": leader_epoch,
-            "start_offset": start_offset,
-            "state_batches": state_batches,
-            "delivery_complete_count": delivery_complete_count,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ShareUpdateValueV0()
+    parsed["version"] = version
+    parsed["snapshot_epoch"] = snapshot_epoch
+    parsed["leader_epoch"] = leader_epoch
+    parsed["start_offset"] = start_offset
+    parsed["state_batches"] = state_batches
+    parsed["delivery_complete_count"] = delivery_complete_count
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_share_update_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -416,28 +427,48 @@ def build_share_update_value_v0(given: Any, out: bytearray, level: int | None) -
         out.append(0)
 
 
-def parse_share_update_value_state_batches(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ShareUpdateValueStateBatches, int]:
-    """Parse ``share_update_value_state_batches``. Raise an exception if the bytes are not regular."""
-    first_offset, last_offset, delivery_state, delivery_count, tag_count = unpack_qqbhB(data, pos)
-    pos += 20
-    delivery_state = _delivery_state.get(delivery_state, delivery_state)
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return ShareUpdateValueStateBatches(
-        {
-            "first_offset": first_offset,
-            "last_offset": last_offset,
-            "delivery_state": delivery_state,
-            "delivery_count": delivery_count,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+def parse_each_share_update_value_state_batches(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ShareUpdateValueStateBatches], int]:
+    """Parse ``number`` values of ``share_update_value_state_batches``. Raise an exception if the
+    bytes are not regular.
+    """
+    items = List()
+    stop = pos + number * 20
+    if stop <= end and data[pos + 19 : stop : 20].count(0) == number:  # no tagged fields
+        for first_offset, last_offset, delivery_state, delivery_count in iter_unpack_qqbhx(data[pos:stop]):
+            delivery_state = _delivery_state.get(delivery_state, delivery_state)
+            unknown_tags = List()
+            parsed = ShareUpdateValueStateBatches()
+            parsed["first_offset"] = first_offset
+            parsed["last_offset"] = last_offset
+            parsed["delivery_state"] = delivery_state
+            parsed["delivery_count"] = delivery_count
+            parsed["unknown_tags"] = unknown_tags
+            items.append(parsed)
+        return items, stop
+    while number > 0:
+        number -= 1
+        first_offset, last_offset, delivery_state, delivery_count, tag_count = unpack_qqbhB(data, pos)
+        pos += 20
+        delivery_state = _delivery_state.get(delivery_state, delivery_state)
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
+        else:
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = ShareUpdateValueStateBatches()
+        parsed["first_offset"] = first_offset
+        parsed["last_offset"] = last_offset
+        parsed["delivery_state"] = delivery_state
+        parsed["delivery_count"] = delivery_count
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_share_update_value_state_batches = first_of(parse_each_share_update_value_state_batches)
 
 
 def build_share_update_value_state_batches(given: Any, out: bytearray, level: int | None) -> None:
@@ -473,4 +504,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
@@ -18,6 +19,7 @@ from codecgen.runtime.fast_path import (
     TaggedField,
     default_of,
     default_value,
+    first_of,
     getter,
     read_tags,
     read_unknown_tags,
@@ -131,13 +133,11 @@ def parse_share_group_member_metadata_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return ShareGroupMemberMetadataKey(
-        {
-            "type": type_,
-            "group_id": group_id,
-            "member_id": member_id,
-        }
-    ), pos
+    parsed = ShareGroupMemberMetadataKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    parsed["member_id"] = member_id
+    return parsed, pos
 
 
 def build_share_group_member_metadata_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -173,29 +173,29 @@ def parse_share_group_member_metadata_value_v0(
     if version != 0:
         raise Irregular
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         rack_id = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         rack_id = data[pos:stop].decode()
         pos = stop
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -204,12 +204,12 @@ def parse_share_group_member_metadata_value_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -218,12 +218,12 @@ def parse_share_group_member_metadata_value_v0(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     subscribed_topic_names = List()
     if count:
@@ -233,12 +233,12 @@ def parse_share_group_member_metadata_value_v0(
             size = data[pos]
             pos += 1
             if size > 127:
-                byte = data[pos]
-                if 0 < byte < 128:
-                    size += (byte << 7) - 128
-                    pos += 1
-                else:
+                more = SECOND_BYTES[data[pos]]
+                if more is None:
                     size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                else:
+                    size += more
+                    pos += 1
             stop = pos + size - 1
             if size < 1 or stop > end:
                 raise Irregular
@@ -253,16 +253,14 @@ def parse_share_group_member_metadata_value_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ShareGroupMemberMetadataValueV0(
-        {
-            "version": version,
-            "rack_id": rack_id,
-            "client_id": client_id,
-            "client_host": client_host,
-            "subscribed_topic_names": subscribed_topic_names,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ShareGroupMemberMetadataValueV0()
+    parsed["version"] = version
+    parsed["rack_id"] = rack_id
+    parsed["client_id"] = client_id
+    parsed["client_host"] = client_host
+    parsed["subscribed_topic_names"] = subscribed_topic_names
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_share_group_member_metadata_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -350,7 +348,10 @@ def parse_share_group_metadata_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return ShareGroupMetadataKey({"type": type_, "group_id": group_id}), pos
+    parsed = ShareGroupMetadataKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    return parsed, pos
 
 
 def build_share_group_metadata_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -381,14 +382,12 @@ def parse_share_group_metadata_value_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ShareGroupMetadataValueV0(
-        {
-            "version": version,
-            "epoch": epoch,
-            "metadata_hash": metadata_hash,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ShareGroupMetadataValueV0()
+    parsed["version"] = version
+    parsed["epoch"] = epoch
+    parsed["metadata_hash"] = metadata_hash
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_share_group_metadata_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -429,7 +428,10 @@ def parse_share_group_target_assignment_metadata_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return ShareGroupTargetAssignmentMetadataKey({"type": type_, "group_id": group_id}), pos
+    parsed = ShareGroupTargetAssignmentMetadataKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    return parsed, pos
 
 
 def build_share_group_target_assignment_metadata_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -474,14 +476,12 @@ def parse_share_group_target_assignment_metadata_value_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return ShareGroupTargetAssignmentMetadataValueV0(
-        {
-            "version": version,
-            "assignment_epoch": assignment_epoch,
-            "assignment_timestamp": assignment_timestamp,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ShareGroupTargetAssignmentMetadataValueV0()
+    parsed["version"] = version
+    parsed["assignment_epoch"] = assignment_epoch
+    parsed["assignment_timestamp"] = assignment_timestamp
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_share_group_target_assignment_metadata_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -539,13 +539,11 @@ def parse_share_group_target_assignment_member_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return ShareGroupTargetAssignmentMemberKey(
-        {
-            "type": type_,
-            "group_id": group_id,
-            "member_id": member_id,
-        }
-    ), pos
+    parsed = ShareGroupTargetAssignmentMemberKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    parsed["member_id"] = member_id
+    return parsed, pos
 
 
 def build_share_group_target_assignment_member_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -581,20 +579,19 @@ def parse_share_group_target_assignment_member_value_v0(
     if version != 0:
         raise Irregular
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    topic_partitions = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            topic_partitions_item, pos = parse_share_group_target_assignment_member_value_topic_partitions(data, pos, end, session)
-            topic_partitions.append(topic_partitions_item)
+        topic_partitions, pos = parse_each_share_group_target_assignment_member_value_topic_partitions(count, data, pos, end, session)
+    else:
+        topic_partitions = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -603,13 +600,11 @@ def parse_share_group_target_assignment_member_value_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ShareGroupTargetAssignmentMemberValueV0(
-        {
-            "version": version,
-            "topic_partitions": topic_partitions,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ShareGroupTargetAssignmentMemberValueV0()
+    parsed["version"] = version
+    parsed["topic_partitions"] = topic_partitions
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_share_group_target_assignment_member_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -640,42 +635,47 @@ def build_share_group_target_assignment_member_value_v0(given: Any, out: bytearr
         out.append(0)
 
 
-def parse_share_group_target_assignment_member_value_topic_partitions(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ShareGroupTargetAssignmentMemberValueTopicPartitions, int]:
-    """Parse ``share_group_target_assignment_member_value_topic_partitions``. Raise an exception if
-    the bytes are not regular.
+def parse_each_share_group_target_assignment_member_value_topic_partitions(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ShareGroupTargetAssignmentMemberValueTopicPartitions], int]:
+    """Parse ``number`` values of ``share_group_target_assignment_member_value_topic_partitions``.
+    Raise an exception if the bytes are not regular.
     """
-    topic_id, count = unpack_16sB(data, pos)
-    pos += 17
-    topic_id = UUID(bytes=topic_id)
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
+    items = List()
+    while number > 0:
+        number -= 1
+        topic_id, count = unpack_16sB(data, pos)
+        pos += 17
+        topic_id = UUID(bytes=topic_id)
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        partitions = List(unpack_from(f">{count}i", data, pos))
+        pos += count * 4
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    partitions = List(unpack_from(f">{count}i", data, pos))
-    pos += count * 4
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return ShareGroupTargetAssignmentMemberValueTopicPartitions(
-        {
-            "topic_id": topic_id,
-            "partitions": partitions,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = ShareGroupTargetAssignmentMemberValueTopicPartitions()
+        parsed["topic_id"] = topic_id
+        parsed["partitions"] = partitions
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_share_group_target_assignment_member_value_topic_partitions = first_of(parse_each_share_group_target_assignment_member_value_topic_partitions)
 
 
 def build_share_group_target_assignment_member_value_topic_partitions(given: Any, out: bytearray, level: int | None) -> None:
@@ -732,13 +732,11 @@ def parse_share_group_current_member_assignment_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return ShareGroupCurrentMemberAssignmentKey(
-        {
-            "type": type_,
-            "group_id": group_id,
-            "member_id": member_id,
-        }
-    ), pos
+    parsed = ShareGroupCurrentMemberAssignmentKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    parsed["member_id"] = member_id
+    return parsed, pos
 
 
 def build_share_group_current_member_assignment_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -775,20 +773,19 @@ def parse_share_group_current_member_assignment_value_v0(
         raise Irregular
     state = _consumer_member_state.get(state, state)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    assigned_partitions = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            assigned_partitions_item, pos = parse_share_group_current_member_assignment_value_assigned_partitions(data, pos, end, session)
-            assigned_partitions.append(assigned_partitions_item)
+        assigned_partitions, pos = parse_each_share_group_current_member_assignment_value_assigned_partitions(count, data, pos, end, session)
+    else:
+        assigned_partitions = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -797,16 +794,14 @@ def parse_share_group_current_member_assignment_value_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ShareGroupCurrentMemberAssignmentValueV0(
-        {
-            "version": version,
-            "member_epoch": member_epoch,
-            "previous_member_epoch": previous_member_epoch,
-            "state": state,
-            "assigned_partitions": assigned_partitions,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ShareGroupCurrentMemberAssignmentValueV0()
+    parsed["version"] = version
+    parsed["member_epoch"] = member_epoch
+    parsed["previous_member_epoch"] = previous_member_epoch
+    parsed["state"] = state
+    parsed["assigned_partitions"] = assigned_partitions
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_share_group_current_member_assignment_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -844,42 +839,48 @@ def build_share_group_current_member_assignment_value_v0(given: Any, out: bytear
         out.append(0)
 
 
-def parse_share_group_current_member_assignment_value_assigned_partitions(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ShareGroupCurrentMemberAssignmentValueAssignedPartitions, int]:
-    """Parse ``share_group_current_member_assignment_value_assigned_partitions``. Raise an
-    exception if the bytes are not regular.
+def parse_each_share_group_current_member_assignment_value_assigned_partitions(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ShareGroupCurrentMemberAssignmentValueAssignedPartitions], int]:
+    """Parse ``number`` values of
+    ``share_group_current_member_assignment_value_assigned_partitions``. Raise an exception if
+    the bytes are not regular.
     """
-    topic_id, count = unpack_16sB(data, pos)
-    pos += 17
-    topic_id = UUID(bytes=topic_id)
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
+    items = List()
+    while number > 0:
+        number -= 1
+        topic_id, count = unpack_16sB(data, pos)
+        pos += 17
+        topic_id = UUID(bytes=topic_id)
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        partitions = List(unpack_from(f">{count}i", data, pos))
+        pos += count * 4
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    partitions = List(unpack_from(f">{count}i", data, pos))
-    pos += count * 4
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return ShareGroupCurrentMemberAssignmentValueAssignedPartitions(
-        {
-            "topic_id": topic_id,
-            "partitions": partitions,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = ShareGroupCurrentMemberAssignmentValueAssignedPartitions()
+        parsed["topic_id"] = topic_id
+        parsed["partitions"] = partitions
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_share_group_current_member_assignment_value_assigned_partitions = first_of(parse_each_share_group_current_member_assignment_value_assigned_partitions)
 
 
 def build_share_group_current_member_assignment_value_assigned_partitions(given: Any, out: bytearray, level: int | None) -> None:
@@ -929,7 +930,10 @@ def parse_share_group_state_partition_metadata_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return ShareGroupStatePartitionMetadataKey({"type": type_, "group_id": group_id}), pos
+    parsed = ShareGroupStatePartitionMetadataKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    return parsed, pos
 
 
 def build_share_group_state_partition_metadata_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -959,54 +963,51 @@ def parse_share_group_state_partition_metadata_value_v0(
     if version != 0:
         raise Irregular
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    initializing_topics = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            initializing_topics_item, pos = parse_share_group_state_topic_v0(data, pos, end, session)
-            initializing_topics.append(initializing_topics_item)
+        initializing_topics, pos = parse_each_share_group_state_topic_v0(count, data, pos, end, session)
+    else:
+        initializing_topics = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    initialized_topics = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            initialized_topics_item, pos = parse_share_group_state_topic_v0(data, pos, end, session)
-            initialized_topics.append(initialized_topics_item)
+        initialized_topics, pos = parse_each_share_group_state_topic_v0(count, data, pos, end, session)
+    else:
+        initialized_topics = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    deleting_topics = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            deleting_topics_item, pos = parse_share_group_state_partition_metadata_value_deleting_topics(data, pos, end, session)
-            deleting_topics.append(deleting_topics_item)
+        deleting_topics, pos = parse_each_share_group_state_partition_metadata_value_deleting_topics(count, data, pos, end, session)
+    else:
+        deleting_topics = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -1015,15 +1016,13 @@ def parse_share_group_state_partition_metadata_value_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ShareGroupStatePartitionMetadataValueV0(
-        {
-            "version": version,
-            "initializing_topics": initializing_topics,
-            "initialized_topics": initialized_topics,
-            "deleting_topics": deleting_topics,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ShareGroupStatePartitionMetadataValueV0()
+    parsed["version"] = version
+    parsed["initializing_topics"] = initializing_topics
+    parsed["initialized_topics"] = initialized_topics
+    parsed["deleting_topics"] = deleting_topics
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_share_group_state_partition_metadata_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1074,42 +1073,47 @@ def build_share_group_state_partition_metadata_value_v0(given: Any, out: bytearr
         out.append(0)
 
 
-def parse_share_group_state_partition_metadata_value_deleting_topics(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ShareGroupStatePartitionMetadataValueDeletingTopics, int]:
-    """Parse ``share_group_state_partition_metadata_value_deleting_topics``. Raise an exception if
-    the bytes are not regular.
+def parse_each_share_group_state_partition_metadata_value_deleting_topics(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ShareGroupStatePartitionMetadataValueDeletingTopics], int]:
+    """Parse ``number`` values of ``share_group_state_partition_metadata_value_deleting_topics``.
+    Raise an exception if the bytes are not regular.
     """
-    topic_id, size = unpack_16sB(data, pos)
-    pos += 17
-    topic_id = UUID(bytes=topic_id)
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
+    items = List()
+    while number > 0:
+        number -= 1
+        topic_id, size = unpack_16sB(data, pos)
+        pos += 17
+        topic_id = UUID(bytes=topic_id)
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        topic_name = data[pos:stop].decode()
+        pos = stop
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    topic_name = data[pos:stop].decode()
-    pos = stop
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return ShareGroupStatePartitionMetadataValueDeletingTopics(
-        {
-            "topic_id": topic_id,
-            "topic_name": topic_name,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = ShareGroupStatePartitionMetadataValueDeletingTopics()
+        parsed["topic_id"] = topic_id
+        parsed["topic_name"] = topic_name
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_share_group_state_partition_metadata_value_deleting_topics = first_of(parse_each_share_group_state_partition_metadata_value_deleting_topics)
 
 
 def build_share_group_state_partition_metadata_value_deleting_topics(given: Any, out: bytearray, level: int | None) -> None:
@@ -1140,55 +1144,62 @@ def build_share_group_state_partition_metadata_value_deleting_topics(given: Any,
         out.append(0)
 
 
-def parse_share_group_state_topic_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ShareGroupStateTopicV0, int]:
-    """Parse ``share_group_state_topic@0``. Raise an exception if the bytes are not regular."""
-    topic_id, size = unpack_16sB(data, pos)
-    pos += 17
-    topic_id = UUID(bytes=topic_id)
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
+def parse_each_share_group_state_topic_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ShareGroupStateTopicV0], int]:
+    """Parse ``number`` values of ``share_group_state_topic@0``. Raise an exception if the bytes
+    are not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        topic_id, size = unpack_16sB(data, pos)
+        pos += 17
+        topic_id = UUID(bytes=topic_id)
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        topic_name = data[pos:stop].decode()
+        pos = stop
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        partitions = List(unpack_from(f">{count}i", data, pos))
+        pos += count * 4
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    topic_name = data[pos:stop].decode()
-    pos = stop
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    partitions = List(unpack_from(f">{count}i", data, pos))
-    pos += count * 4
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return ShareGroupStateTopicV0(
-        {
-            "topic_id": topic_id,
-            "topic_name": topic_name,
-            "partitions": partitions,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = ShareGroupStateTopicV0()
+        parsed["topic_id"] = topic_id
+        parsed["topic_name"] = topic_name
+        parsed["partitions"] = partitions
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_share_group_state_topic_v0 = first_of(parse_each_share_group_state_topic_v0)
 
 
 def build_share_group_state_topic_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1248,4 +1259,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

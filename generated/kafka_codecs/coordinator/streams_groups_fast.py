@@ -10,6 +10,7 @@ from struct import Struct, pack, unpack_from
 from typing import Any
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
@@ -17,6 +18,7 @@ from codecgen.runtime.fast_path import (
     TaggedField,
     default_of,
     default_value,
+    first_of,
     getter,
     read_tags,
     read_unknown_tags,
@@ -154,7 +156,10 @@ def parse_streams_group_metadata_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return StreamsGroupMetadataKey({"type": type_, "group_id": group_id}), pos
+    parsed = StreamsGroupMetadataKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    return parsed, pos
 
 
 def build_streams_group_metadata_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -198,23 +203,22 @@ def parse_streams_group_metadata_value_v0(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     last_assignment_configs = None
                 else:
                     count -= 1
-                    last_assignment_configs = List()
                     if count:
                         if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
                             raise Irregular
-                        for _ in range(count):
-                            last_assignment_configs_item, pos = parse_streams_group_metadata_value_last_assignment_configs(data, pos, within_tag, session)
-                            last_assignment_configs.append(last_assignment_configs_item)
+                        last_assignment_configs, pos = parse_each_streams_group_metadata_value_last_assignment_configs(count, data, pos, within_tag, session)
+                    else:
+                        last_assignment_configs = List()
                 if pos != within_tag or data[begin_tag:pos] == _streams_group_metadata_value_v0_last_assignment_configs_default_bytes:
                     raise Irregular
             elif tag == 2:
@@ -234,18 +238,16 @@ def parse_streams_group_metadata_value_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return StreamsGroupMetadataValueV0(
-        {
-            "version": version,
-            "epoch": epoch,
-            "metadata_hash": metadata_hash,
-            "validated_topology_epoch": validated_topology_epoch,
-            "last_assignment_configs": last_assignment_configs,
-            "stored_description_topology_epoch": stored_description_topology_epoch,
-            "failed_description_topology_epoch": failed_description_topology_epoch,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = StreamsGroupMetadataValueV0()
+    parsed["version"] = version
+    parsed["epoch"] = epoch
+    parsed["metadata_hash"] = metadata_hash
+    parsed["validated_topology_epoch"] = validated_topology_epoch
+    parsed["last_assignment_configs"] = last_assignment_configs
+    parsed["stored_description_topology_epoch"] = stored_description_topology_epoch
+    parsed["failed_description_topology_epoch"] = failed_description_topology_epoch
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_streams_group_metadata_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -310,55 +312,60 @@ def build_streams_group_metadata_value_v0(given: Any, out: bytearray, level: int
         out.append(0)
 
 
-def parse_streams_group_metadata_value_last_assignment_configs(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[StreamsGroupMetadataValueLastAssignmentConfigs, int]:
-    """Parse ``streams_group_metadata_value_last_assignment_configs``. Raise an exception if the
-    bytes are not regular.
+def parse_each_streams_group_metadata_value_last_assignment_configs(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[StreamsGroupMetadataValueLastAssignmentConfigs], int]:
+    """Parse ``number`` values of ``streams_group_metadata_value_last_assignment_configs``. Raise
+    an exception if the bytes are not regular.
     """
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        key = data[pos:stop].decode()
+        pos = stop
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        value = data[pos:stop].decode()
+        pos = stop
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    key = data[pos:stop].decode()
-    pos = stop
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    value = data[pos:stop].decode()
-    pos = stop
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return StreamsGroupMetadataValueLastAssignmentConfigs(
-        {
-            "key": key,
-            "value": value,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = StreamsGroupMetadataValueLastAssignmentConfigs()
+        parsed["key"] = key
+        parsed["value"] = value
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_streams_group_metadata_value_last_assignment_configs = first_of(parse_each_streams_group_metadata_value_last_assignment_configs)
 
 
 def build_streams_group_metadata_value_last_assignment_configs(given: Any, out: bytearray, level: int | None) -> None:
@@ -420,13 +427,11 @@ def parse_streams_group_member_metadata_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return StreamsGroupMemberMetadataKey(
-        {
-            "type": type_,
-            "group_id": group_id,
-            "member_id": member_id,
-        }
-    ), pos
+    parsed = StreamsGroupMemberMetadataKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    parsed["member_id"] = member_id
+    return parsed, pos
 
 
 def build_streams_group_member_metadata_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -462,46 +467,46 @@ def parse_streams_group_member_metadata_value_v0(
     if version != 0:
         raise Irregular
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         instance_id = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         instance_id = data[pos:stop].decode()
         pos = stop
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         rack_id = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         rack_id = data[pos:stop].decode()
         pos = stop
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -510,12 +515,12 @@ def parse_streams_group_member_metadata_value_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -524,12 +529,12 @@ def parse_streams_group_member_metadata_value_v0(
     rebalance_timeout_ms, topology_epoch, size = unpack_iiB(data, pos)
     pos += 9
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -548,20 +553,19 @@ def parse_streams_group_member_metadata_value_v0(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    client_tags = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            client_tags_item, pos = parse_streams_group_member_metadata_value_client_tags(data, pos, end, session)
-            client_tags.append(client_tags_item)
+        client_tags, pos = parse_each_streams_group_member_metadata_value_client_tags(count, data, pos, end, session)
+    else:
+        client_tags = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -570,21 +574,19 @@ def parse_streams_group_member_metadata_value_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return StreamsGroupMemberMetadataValueV0(
-        {
-            "version": version,
-            "instance_id": instance_id,
-            "rack_id": rack_id,
-            "client_id": client_id,
-            "client_host": client_host,
-            "rebalance_timeout_ms": rebalance_timeout_ms,
-            "topology_epoch": topology_epoch,
-            "process_id": process_id,
-            "user_endpoint": user_endpoint,
-            "client_tags": client_tags,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = StreamsGroupMemberMetadataValueV0()
+    parsed["version"] = version
+    parsed["instance_id"] = instance_id
+    parsed["rack_id"] = rack_id
+    parsed["client_id"] = client_id
+    parsed["client_host"] = client_host
+    parsed["rebalance_timeout_ms"] = rebalance_timeout_ms
+    parsed["topology_epoch"] = topology_epoch
+    parsed["process_id"] = process_id
+    parsed["user_endpoint"] = user_endpoint
+    parsed["client_tags"] = client_tags
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def parse_streams_group_member_metadata_value_user_endpoint(
@@ -596,12 +598,12 @@ def parse_streams_group_member_metadata_value_user_endpoint(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -615,13 +617,11 @@ def parse_streams_group_member_metadata_value_user_endpoint(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return StreamsGroupMemberMetadataValueUserEndpoint(
-        {
-            "host": host,
-            "port": port,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = StreamsGroupMemberMetadataValueUserEndpoint()
+    parsed["host"] = host
+    parsed["port"] = port
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_streams_group_member_metadata_value_user_endpoint(given: Any, out: bytearray, level: int | None) -> None:
@@ -652,55 +652,60 @@ def build_streams_group_member_metadata_value_user_endpoint(given: Any, out: byt
         out.append(0)
 
 
-def parse_streams_group_member_metadata_value_client_tags(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[StreamsGroupMemberMetadataValueClientTags, int]:
-    """Parse ``streams_group_member_metadata_value_client_tags``. Raise an exception if the bytes
-    are not regular.
+def parse_each_streams_group_member_metadata_value_client_tags(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[StreamsGroupMemberMetadataValueClientTags], int]:
+    """Parse ``number`` values of ``streams_group_member_metadata_value_client_tags``. Raise an
+    exception if the bytes are not regular.
     """
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        key = data[pos:stop].decode()
+        pos = stop
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        value = data[pos:stop].decode()
+        pos = stop
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    key = data[pos:stop].decode()
-    pos = stop
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    value = data[pos:stop].decode()
-    pos = stop
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return StreamsGroupMemberMetadataValueClientTags(
-        {
-            "key": key,
-            "value": value,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = StreamsGroupMemberMetadataValueClientTags()
+        parsed["key"] = key
+        parsed["value"] = value
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_streams_group_member_metadata_value_client_tags = first_of(parse_each_streams_group_member_metadata_value_client_tags)
 
 
 def build_streams_group_member_metadata_value_client_tags(given: Any, out: bytearray, level: int | None) -> None:
@@ -755,7 +760,10 @@ def parse_streams_group_target_assignment_metadata_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return StreamsGroupTargetAssignmentMetadataKey({"type": type_, "group_id": group_id}), pos
+    parsed = StreamsGroupTargetAssignmentMetadataKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    return parsed, pos
 
 
 def build_streams_group_target_assignment_metadata_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -800,14 +808,12 @@ def parse_streams_group_target_assignment_metadata_value_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return StreamsGroupTargetAssignmentMetadataValueV0(
-        {
-            "version": version,
-            "assignment_epoch": assignment_epoch,
-            "assignment_timestamp": assignment_timestamp,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = StreamsGroupTargetAssignmentMetadataValueV0()
+    parsed["version"] = version
+    parsed["assignment_epoch"] = assignment_epoch
+    parsed["assignment_timestamp"] = assignment_timestamp
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_streams_group_target_assignment_metadata_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -865,13 +871,11 @@ def parse_streams_group_target_assignment_member_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return StreamsGroupTargetAssignmentMemberKey(
-        {
-            "type": type_,
-            "group_id": group_id,
-            "member_id": member_id,
-        }
-    ), pos
+    parsed = StreamsGroupTargetAssignmentMemberKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    parsed["member_id"] = member_id
+    return parsed, pos
 
 
 def build_streams_group_target_assignment_member_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -907,54 +911,51 @@ def parse_streams_group_target_assignment_member_value_v0(
     if version != 0:
         raise Irregular
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    active_tasks = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            active_tasks_item, pos = parse_streams_group_target_tasks_v0(data, pos, end, session)
-            active_tasks.append(active_tasks_item)
+        active_tasks, pos = parse_each_streams_group_target_tasks_v0(count, data, pos, end, session)
+    else:
+        active_tasks = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    standby_tasks = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            standby_tasks_item, pos = parse_streams_group_target_tasks_v0(data, pos, end, session)
-            standby_tasks.append(standby_tasks_item)
+        standby_tasks, pos = parse_each_streams_group_target_tasks_v0(count, data, pos, end, session)
+    else:
+        standby_tasks = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    warmup_tasks = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            warmup_tasks_item, pos = parse_streams_group_target_tasks_v0(data, pos, end, session)
-            warmup_tasks.append(warmup_tasks_item)
+        warmup_tasks, pos = parse_each_streams_group_target_tasks_v0(count, data, pos, end, session)
+    else:
+        warmup_tasks = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -963,15 +964,13 @@ def parse_streams_group_target_assignment_member_value_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return StreamsGroupTargetAssignmentMemberValueV0(
-        {
-            "version": version,
-            "active_tasks": active_tasks,
-            "standby_tasks": standby_tasks,
-            "warmup_tasks": warmup_tasks,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = StreamsGroupTargetAssignmentMemberValueV0()
+    parsed["version"] = version
+    parsed["active_tasks"] = active_tasks
+    parsed["standby_tasks"] = standby_tasks
+    parsed["warmup_tasks"] = warmup_tasks
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_streams_group_target_assignment_member_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1022,53 +1021,60 @@ def build_streams_group_target_assignment_member_value_v0(given: Any, out: bytea
         out.append(0)
 
 
-def parse_streams_group_target_tasks_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[StreamsGroupTargetTasksV0, int]:
-    """Parse ``streams_group_target_tasks@0``. Raise an exception if the bytes are not regular."""
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
+def parse_each_streams_group_target_tasks_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[StreamsGroupTargetTasksV0], int]:
+    """Parse ``number`` values of ``streams_group_target_tasks@0``. Raise an exception if the bytes
+    are not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        subtopology_id = data[pos:stop].decode()
+        pos = stop
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        partitions = List(unpack_from(f">{count}i", data, pos))
+        pos += count * 4
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    subtopology_id = data[pos:stop].decode()
-    pos = stop
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    partitions = List(unpack_from(f">{count}i", data, pos))
-    pos += count * 4
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return StreamsGroupTargetTasksV0(
-        {
-            "subtopology_id": subtopology_id,
-            "partitions": partitions,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = StreamsGroupTargetTasksV0()
+        parsed["subtopology_id"] = subtopology_id
+        parsed["partitions"] = partitions
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_streams_group_target_tasks_v0 = first_of(parse_each_streams_group_target_tasks_v0)
 
 
 def build_streams_group_target_tasks_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1129,13 +1135,11 @@ def parse_streams_group_current_member_assignment_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return StreamsGroupCurrentMemberAssignmentKey(
-        {
-            "type": type_,
-            "group_id": group_id,
-            "member_id": member_id,
-        }
-    ), pos
+    parsed = StreamsGroupCurrentMemberAssignmentKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    parsed["member_id"] = member_id
+    return parsed, pos
 
 
 def build_streams_group_current_member_assignment_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -1172,105 +1176,99 @@ def parse_streams_group_current_member_assignment_value_v0(
         raise Irregular
     state = _streams_member_state.get(state, state)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    active_tasks = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            active_tasks_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
-            active_tasks.append(active_tasks_item)
+        active_tasks, pos = parse_each_streams_group_current_tasks_v0(count, data, pos, end, session)
+    else:
+        active_tasks = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    standby_tasks = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            standby_tasks_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
-            standby_tasks.append(standby_tasks_item)
+        standby_tasks, pos = parse_each_streams_group_current_tasks_v0(count, data, pos, end, session)
+    else:
+        standby_tasks = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    warmup_tasks = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            warmup_tasks_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
-            warmup_tasks.append(warmup_tasks_item)
+        warmup_tasks, pos = parse_each_streams_group_current_tasks_v0(count, data, pos, end, session)
+    else:
+        warmup_tasks = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    active_tasks_pending_revocation = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            active_tasks_pending_revocation_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
-            active_tasks_pending_revocation.append(active_tasks_pending_revocation_item)
+        active_tasks_pending_revocation, pos = parse_each_streams_group_current_tasks_v0(count, data, pos, end, session)
+    else:
+        active_tasks_pending_revocation = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    standby_tasks_pending_revocation = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            standby_tasks_pending_revocation_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
-            standby_tasks_pending_revocation.append(standby_tasks_pending_revocation_item)
+        standby_tasks_pending_revocation, pos = parse_each_streams_group_current_tasks_v0(count, data, pos, end, session)
+    else:
+        standby_tasks_pending_revocation = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    warmup_tasks_pending_revocation = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            warmup_tasks_pending_revocation_item, pos = parse_streams_group_current_tasks_v0(data, pos, end, session)
-            warmup_tasks_pending_revocation.append(warmup_tasks_pending_revocation_item)
+        warmup_tasks_pending_revocation, pos = parse_each_streams_group_current_tasks_v0(count, data, pos, end, session)
+    else:
+        warmup_tasks_pending_revocation = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -1279,21 +1277,19 @@ def parse_streams_group_current_member_assignment_value_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return StreamsGroupCurrentMemberAssignmentValueV0(
-        {
-            "version": version,
-            "member_epoch": member_epoch,
-            "previous_member_epoch": previous_member_epoch,
-            "state": state,
-            "active_tasks": active_tasks,
-            "standby_tasks": standby_tasks,
-            "warmup_tasks": warmup_tasks,
-            "active_tasks_pending_revocation": active_tasks_pending_revocation,
-            "standby_tasks_pending_revocation": standby_tasks_pending_revocation,
-            "warmup_tasks_pending_revocation": warmup_tasks_pending_revocation,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = StreamsGroupCurrentMemberAssignmentValueV0()
+    parsed["version"] = version
+    parsed["member_epoch"] = member_epoch
+    parsed["previous_member_epoch"] = previous_member_epoch
+    parsed["state"] = state
+    parsed["active_tasks"] = active_tasks
+    parsed["standby_tasks"] = standby_tasks
+    parsed["warmup_tasks"] = warmup_tasks
+    parsed["active_tasks_pending_revocation"] = active_tasks_pending_revocation
+    parsed["standby_tasks_pending_revocation"] = standby_tasks_pending_revocation
+    parsed["warmup_tasks_pending_revocation"] = warmup_tasks_pending_revocation
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_streams_group_current_member_assignment_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1381,79 +1377,86 @@ def build_streams_group_current_member_assignment_value_v0(given: Any, out: byte
         out.append(0)
 
 
-def parse_streams_group_current_tasks_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[StreamsGroupCurrentTasksV0, int]:
-    """Parse ``streams_group_current_tasks@0``. Raise an exception if the bytes are not regular."""
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    subtopology_id = data[pos:stop].decode()
-    pos = stop
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    partitions = List(unpack_from(f">{count}i", data, pos))
-    pos += count * 4
-    assignment_epochs = List()
-    tag_count = data[pos]
-    pos += 1
-    unknown_tags = List()
-    if tag_count:
-        tags, pos = read_tags(data, pos - 1, end)
-        for tag, begin_tag, within_tag in tags:
-            if tag == 0:
-                pos = begin_tag
-                count = data[pos]
-                pos += 1
-                if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
-                        count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-                if count == 0:
-                    assignment_epochs = None
-                else:
-                    count -= 1
-                    if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
-                        raise Irregular
-                    assignment_epochs = List(unpack_from(f">{count}i", data, pos))
-                    pos += count * 4
-                if pos != within_tag or data[begin_tag:pos] == _streams_group_current_tasks_v0_assignment_epochs_default_bytes:
-                    raise Irregular
+def parse_each_streams_group_current_tasks_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[StreamsGroupCurrentTasksV0], int]:
+    """Parse ``number`` values of ``streams_group_current_tasks@0``. Raise an exception if the
+    bytes are not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
             else:
-                unknown_tags.append(TaggedField({"tag": tag, "data": data[begin_tag:within_tag]}))
-                pos = within_tag
-    if pos > end:
-        raise Irregular
-    return StreamsGroupCurrentTasksV0(
-        {
-            "subtopology_id": subtopology_id,
-            "partitions": partitions,
-            "assignment_epochs": assignment_epochs,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        subtopology_id = data[pos:stop].decode()
+        pos = stop
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        partitions = List(unpack_from(f">{count}i", data, pos))
+        pos += count * 4
+        assignment_epochs = List()
+        tag_count = data[pos]
+        pos += 1
+        unknown_tags = List()
+        if tag_count:
+            tags, pos = read_tags(data, pos - 1, end)
+            for tag, begin_tag, within_tag in tags:
+                if tag == 0:
+                    pos = begin_tag
+                    count = data[pos]
+                    pos += 1
+                    if count > 127:
+                        more = SECOND_BYTES[data[pos]]
+                        if more is None:
+                            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                        else:
+                            count += more
+                            pos += 1
+                    if count == 0:
+                        assignment_epochs = None
+                    else:
+                        count -= 1
+                        if count < 0 or (count > 63 and (count > session.limits.elements or count > within_tag - pos)):
+                            raise Irregular
+                        assignment_epochs = List(unpack_from(f">{count}i", data, pos))
+                        pos += count * 4
+                    if pos != within_tag or data[begin_tag:pos] == _streams_group_current_tasks_v0_assignment_epochs_default_bytes:
+                        raise Irregular
+                else:
+                    unknown_tags.append(TaggedField({"tag": tag, "data": data[begin_tag:within_tag]}))
+                    pos = within_tag
+        if pos > end:
+            raise Irregular
+        parsed = StreamsGroupCurrentTasksV0()
+        parsed["subtopology_id"] = subtopology_id
+        parsed["partitions"] = partitions
+        parsed["assignment_epochs"] = assignment_epochs
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_streams_group_current_tasks_v0 = first_of(parse_each_streams_group_current_tasks_v0)
 
 
 def build_streams_group_current_tasks_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1524,7 +1527,10 @@ def parse_streams_group_topology_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return StreamsGroupTopologyKey({"type": type_, "group_id": group_id}), pos
+    parsed = StreamsGroupTopologyKey()
+    parsed["type"] = type_
+    parsed["group_id"] = group_id
+    return parsed, pos
 
 
 def build_streams_group_topology_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -1550,20 +1556,19 @@ def parse_streams_group_topology_value_v0(
     if version != 0:
         raise Irregular
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    subtopologies = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            subtopologies_item, pos = parse_streams_group_topology_value_subtopologies_v0(data, pos, end, session)
-            subtopologies.append(subtopologies_item)
+        subtopologies, pos = parse_each_streams_group_topology_value_subtopologies_v0(count, data, pos, end, session)
+    else:
+        subtopologies = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -1572,14 +1577,12 @@ def parse_streams_group_topology_value_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return StreamsGroupTopologyValueV0(
-        {
-            "version": version,
-            "epoch": epoch,
-            "subtopologies": subtopologies,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = StreamsGroupTopologyValueV0()
+    parsed["version"] = version
+    parsed["epoch"] = epoch
+    parsed["subtopologies"] = subtopologies
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_streams_group_topology_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1611,187 +1614,189 @@ def build_streams_group_topology_value_v0(given: Any, out: bytearray, level: int
         out.append(0)
 
 
-def parse_streams_group_topology_value_subtopologies_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[StreamsGroupTopologyValueSubtopologiesV0, int]:
-    """Parse ``streams_group_topology_value_subtopologies@0``. Raise an exception if the bytes are
-    not regular.
+def parse_each_streams_group_topology_value_subtopologies_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[StreamsGroupTopologyValueSubtopologiesV0], int]:
+    """Parse ``number`` values of ``streams_group_topology_value_subtopologies@0``. Raise an
+    exception if the bytes are not regular.
     """
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    subtopology_id = data[pos:stop].decode()
-    pos = stop
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    source_topics = List()
-    if count:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
             raise Irregular
-        for _ in range(count):
-            size = data[pos]
-            pos += 1
-            if size > 127:
-                byte = data[pos]
-                if 0 < byte < 128:
-                    size += (byte << 7) - 128
-                    pos += 1
-                else:
-                    size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-            stop = pos + size - 1
-            if size < 1 or stop > end:
+        subtopology_id = data[pos:stop].decode()
+        pos = stop
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        source_topics = List()
+        if count:
+            if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
                 raise Irregular
-            source_topics_item = data[pos:stop].decode()
-            pos = stop
-            source_topics.append(source_topics_item)
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    source_topic_regex = List()
-    if count:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-            raise Irregular
-        for _ in range(count):
-            size = data[pos]
-            pos += 1
-            if size > 127:
-                byte = data[pos]
-                if 0 < byte < 128:
-                    size += (byte << 7) - 128
-                    pos += 1
-                else:
-                    size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-            stop = pos + size - 1
-            if size < 1 or stop > end:
+            for _ in range(count):
+                size = data[pos]
+                pos += 1
+                if size > 127:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
+                        size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        size += more
+                        pos += 1
+                stop = pos + size - 1
+                if size < 1 or stop > end:
+                    raise Irregular
+                source_topics_item = data[pos:stop].decode()
+                pos = stop
+                source_topics.append(source_topics_item)
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        source_topic_regex = List()
+        if count:
+            if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
                 raise Irregular
-            source_topic_regex_item = data[pos:stop].decode()
-            pos = stop
-            source_topic_regex.append(source_topic_regex_item)
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    state_changelog_topics = List()
-    if count:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-            raise Irregular
-        for _ in range(count):
-            state_changelog_topics_item, pos = parse_streams_group_topic_v0(data, pos, end, session)
-            state_changelog_topics.append(state_changelog_topics_item)
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    repartition_sink_topics = List()
-    if count:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-            raise Irregular
-        for _ in range(count):
-            size = data[pos]
-            pos += 1
-            if size > 127:
-                byte = data[pos]
-                if 0 < byte < 128:
-                    size += (byte << 7) - 128
-                    pos += 1
-                else:
-                    size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-            stop = pos + size - 1
-            if size < 1 or stop > end:
+            for _ in range(count):
+                size = data[pos]
+                pos += 1
+                if size > 127:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
+                        size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        size += more
+                        pos += 1
+                stop = pos + size - 1
+                if size < 1 or stop > end:
+                    raise Irregular
+                source_topic_regex_item = data[pos:stop].decode()
+                pos = stop
+                source_topic_regex.append(source_topic_regex_item)
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count:
+            if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
                 raise Irregular
-            repartition_sink_topics_item = data[pos:stop].decode()
-            pos = stop
-            repartition_sink_topics.append(repartition_sink_topics_item)
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
+            state_changelog_topics, pos = parse_each_streams_group_topic_v0(count, data, pos, end, session)
         else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    repartition_source_topics = List()
-    if count:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-            raise Irregular
-        for _ in range(count):
-            repartition_source_topics_item, pos = parse_streams_group_topic_v0(data, pos, end, session)
-            repartition_source_topics.append(repartition_source_topics_item)
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
+            state_changelog_topics = List()
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        repartition_sink_topics = List()
+        if count:
+            if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+                raise Irregular
+            for _ in range(count):
+                size = data[pos]
+                pos += 1
+                if size > 127:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
+                        size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        size += more
+                        pos += 1
+                stop = pos + size - 1
+                if size < 1 or stop > end:
+                    raise Irregular
+                repartition_sink_topics_item = data[pos:stop].decode()
+                pos = stop
+                repartition_sink_topics.append(repartition_sink_topics_item)
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count:
+            if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+                raise Irregular
+            repartition_source_topics, pos = parse_each_streams_group_topic_v0(count, data, pos, end, session)
         else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    copartition_groups = List()
-    if count:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            repartition_source_topics = List()
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count:
+            if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+                raise Irregular
+            copartition_groups, pos = parse_each_streams_group_topology_value_subtopologies_copartition_groups(count, data, pos, end, session)
+        else:
+            copartition_groups = List()
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
+        else:
+            unknown_tags = List()
+        if pos > end:
             raise Irregular
-        for _ in range(count):
-            copartition_groups_item, pos = parse_streams_group_topology_value_subtopologies_copartition_groups(data, pos, end, session)
-            copartition_groups.append(copartition_groups_item)
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return StreamsGroupTopologyValueSubtopologiesV0(
-        {
-            "subtopology_id": subtopology_id,
-            "source_topics": source_topics,
-            "source_topic_regex": source_topic_regex,
-            "state_changelog_topics": state_changelog_topics,
-            "repartition_sink_topics": repartition_sink_topics,
-            "repartition_source_topics": repartition_source_topics,
-            "copartition_groups": copartition_groups,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+        parsed = StreamsGroupTopologyValueSubtopologiesV0()
+        parsed["subtopology_id"] = subtopology_id
+        parsed["source_topics"] = source_topics
+        parsed["source_topic_regex"] = source_topic_regex
+        parsed["state_changelog_topics"] = state_changelog_topics
+        parsed["repartition_sink_topics"] = repartition_sink_topics
+        parsed["repartition_source_topics"] = repartition_source_topics
+        parsed["copartition_groups"] = copartition_groups
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_streams_group_topology_value_subtopologies_v0 = first_of(parse_each_streams_group_topology_value_subtopologies_v0)
 
 
 def build_streams_group_topology_value_subtopologies_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1902,70 +1907,76 @@ def build_streams_group_topology_value_subtopologies_v0(given: Any, out: bytearr
         out.append(0)
 
 
-def parse_streams_group_topology_value_subtopologies_copartition_groups(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[StreamsGroupTopologyValueSubtopologiesCopartitionGroups, int]:
-    """Parse ``streams_group_topology_value_subtopologies_copartition_groups``. Raise an exception
-    if the bytes are not regular.
+def parse_each_streams_group_topology_value_subtopologies_copartition_groups(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[StreamsGroupTopologyValueSubtopologiesCopartitionGroups], int]:
+    """Parse ``number`` values of
+    ``streams_group_topology_value_subtopologies_copartition_groups``. Raise an exception if the
+    bytes are not regular.
     """
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
+    items = List()
+    while number > 0:
+        number -= 1
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        source_topics = List(unpack_from(f">{count}h", data, pos))
+        pos += count * 2
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        source_topic_regex = List(unpack_from(f">{count}h", data, pos))
+        pos += count * 2
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        repartition_source_topics = List(unpack_from(f">{count}h", data, pos))
+        pos += count * 2
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    source_topics = List(unpack_from(f">{count}h", data, pos))
-    pos += count * 2
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    source_topic_regex = List(unpack_from(f">{count}h", data, pos))
-    pos += count * 2
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    repartition_source_topics = List(unpack_from(f">{count}h", data, pos))
-    pos += count * 2
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return StreamsGroupTopologyValueSubtopologiesCopartitionGroups(
-        {
-            "source_topics": source_topics,
-            "source_topic_regex": source_topic_regex,
-            "repartition_source_topics": repartition_source_topics,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = StreamsGroupTopologyValueSubtopologiesCopartitionGroups()
+        parsed["source_topics"] = source_topics
+        parsed["source_topic_regex"] = source_topic_regex
+        parsed["repartition_source_topics"] = repartition_source_topics
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_streams_group_topology_value_subtopologies_copartition_groups = first_of(parse_each_streams_group_topology_value_subtopologies_copartition_groups)
 
 
 def build_streams_group_topology_value_subtopologies_copartition_groups(given: Any, out: bytearray, level: int | None) -> None:
@@ -2015,58 +2026,64 @@ def build_streams_group_topology_value_subtopologies_copartition_groups(given: A
         out.append(0)
 
 
-def parse_streams_group_topic_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[StreamsGroupTopicV0, int]:
-    """Parse ``streams_group_topic@0``. Raise an exception if the bytes are not regular."""
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    name = data[pos:stop].decode()
-    pos = stop
-    partitions, replication_factor, count = unpack_ihB(data, pos)
-    pos += 7
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    topic_configs = List()
-    if count:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+def parse_each_streams_group_topic_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[StreamsGroupTopicV0], int]:
+    """Parse ``number`` values of ``streams_group_topic@0``. Raise an exception if the bytes are
+    not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
             raise Irregular
-        for _ in range(count):
-            topic_configs_item, pos = parse_streams_group_topic_topic_configs(data, pos, end, session)
-            topic_configs.append(topic_configs_item)
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return StreamsGroupTopicV0(
-        {
-            "name": name,
-            "partitions": partitions,
-            "replication_factor": replication_factor,
-            "topic_configs": topic_configs,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+        name = data[pos:stop].decode()
+        pos = stop
+        partitions, replication_factor, count = unpack_ihB(data, pos)
+        pos += 7
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count:
+            if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+                raise Irregular
+            topic_configs, pos = parse_each_streams_group_topic_topic_configs(count, data, pos, end, session)
+        else:
+            topic_configs = List()
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
+        else:
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = StreamsGroupTopicV0()
+        parsed["name"] = name
+        parsed["partitions"] = partitions
+        parsed["replication_factor"] = replication_factor
+        parsed["topic_configs"] = topic_configs
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_streams_group_topic_v0 = first_of(parse_each_streams_group_topic_v0)
 
 
 def build_streams_group_topic_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -2106,55 +2123,60 @@ def build_streams_group_topic_v0(given: Any, out: bytearray, level: int | None) 
         out.append(0)
 
 
-def parse_streams_group_topic_topic_configs(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[StreamsGroupTopicTopicConfigs, int]:
-    """Parse ``streams_group_topic_topic_configs``. Raise an exception if the bytes are not
-    regular.
+def parse_each_streams_group_topic_topic_configs(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[StreamsGroupTopicTopicConfigs], int]:
+    """Parse ``number`` values of ``streams_group_topic_topic_configs``. Raise an exception if the
+    bytes are not regular.
     """
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        key = data[pos:stop].decode()
+        pos = stop
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        value = data[pos:stop].decode()
+        pos = stop
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    key = data[pos:stop].decode()
-    pos = stop
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    value = data[pos:stop].decode()
-    pos = stop
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return StreamsGroupTopicTopicConfigs(
-        {
-            "key": key,
-            "value": value,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = StreamsGroupTopicTopicConfigs()
+        parsed["key"] = key
+        parsed["value"] = value
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_streams_group_topic_topic_configs = first_of(parse_each_streams_group_topic_topic_configs)
 
 
 def build_streams_group_topic_topic_configs(given: Any, out: bytearray, level: int | None) -> None:
@@ -2216,4 +2238,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -10,6 +10,7 @@ from struct import Struct, pack, unpack_from
 from typing import Any
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
@@ -17,6 +18,7 @@ from codecgen.runtime.fast_path import (
     TaggedField,
     default_of,
     default_value,
+    first_of,
     getter,
     read_tags,
     read_unknown_tags,
@@ -89,7 +91,10 @@ def parse_transaction_log_key(
     pos = stop
     if pos > end:
         raise Irregular
-    return TransactionLogKey({"type": type_, "transactional_id": transactional_id}), pos
+    parsed = TransactionLogKey()
+    parsed["type"] = type_
+    parsed["transactional_id"] = transactional_id
+    return parsed, pos
 
 
 def build_transaction_log_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -118,29 +123,26 @@ def parse_transaction_log_value_v0(
     if count == -1:
         transaction_partitions = None
     else:
-        transaction_partitions = List()
         if count:
             if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
                 raise Irregular
-            for _ in range(count):
-                transaction_partitions_item, pos = parse_transaction_log_value_transaction_partitions_v0(data, pos, end, session)
-                transaction_partitions.append(transaction_partitions_item)
+            transaction_partitions, pos = parse_each_transaction_log_value_transaction_partitions_v0(count, data, pos, end, session)
+        else:
+            transaction_partitions = List()
     transaction_last_update_timestamp_ms, transaction_start_timestamp_ms = unpack_qq(data, pos)
     pos += 16
     if pos > end:
         raise Irregular
-    return TransactionLogValueV0(
-        {
-            "version": version,
-            "producer_id": producer_id,
-            "producer_epoch": producer_epoch,
-            "transaction_timeout_ms": transaction_timeout_ms,
-            "transaction_status": transaction_status,
-            "transaction_partitions": transaction_partitions,
-            "transaction_last_update_timestamp_ms": transaction_last_update_timestamp_ms,
-            "transaction_start_timestamp_ms": transaction_start_timestamp_ms,
-        }
-    ), pos
+    parsed = TransactionLogValueV0()
+    parsed["version"] = version
+    parsed["producer_id"] = producer_id
+    parsed["producer_epoch"] = producer_epoch
+    parsed["transaction_timeout_ms"] = transaction_timeout_ms
+    parsed["transaction_status"] = transaction_status
+    parsed["transaction_partitions"] = transaction_partitions
+    parsed["transaction_last_update_timestamp_ms"] = transaction_last_update_timestamp_ms
+    parsed["transaction_start_timestamp_ms"] = transaction_start_timestamp_ms
+    return parsed, pos
 
 
 def build_transaction_log_value_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -184,23 +186,22 @@ def parse_transaction_log_value_v1(
         raise Irregular
     transaction_status = _transaction_status.get(transaction_status, transaction_status)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     if count == 0:
         transaction_partitions = None
     else:
         count -= 1
-        transaction_partitions = List()
         if count:
             if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
                 raise Irregular
-            for _ in range(count):
-                transaction_partitions_item, pos = parse_transaction_log_value_transaction_partitions_v1(data, pos, end, session)
-                transaction_partitions.append(transaction_partitions_item)
+            transaction_partitions, pos = parse_each_transaction_log_value_transaction_partitions_v1(count, data, pos, end, session)
+        else:
+            transaction_partitions = List()
     previous_producer_id = _transaction_log_value_v1_previous_producer_id_default
     next_producer_id = _transaction_log_value_v1_next_producer_id_default
     client_transaction_version = _transaction_log_value_v1_client_transaction_version_default
@@ -240,23 +241,21 @@ def parse_transaction_log_value_v1(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return TransactionLogValueV1(
-        {
-            "version": version,
-            "producer_id": producer_id,
-            "producer_epoch": producer_epoch,
-            "transaction_timeout_ms": transaction_timeout_ms,
-            "transaction_status": transaction_status,
-            "transaction_partitions": transaction_partitions,
-            "transaction_last_update_timestamp_ms": transaction_last_update_timestamp_ms,
-            "transaction_start_timestamp_ms": transaction_start_timestamp_ms,
-            "previous_producer_id": previous_producer_id,
-            "next_producer_id": next_producer_id,
-            "client_transaction_version": client_transaction_version,
-            "next_producer_epoch": next_producer_epoch,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = TransactionLogValueV1()
+    parsed["version"] = version
+    parsed["producer_id"] = producer_id
+    parsed["producer_epoch"] = producer_epoch
+    parsed["transaction_timeout_ms"] = transaction_timeout_ms
+    parsed["transaction_status"] = transaction_status
+    parsed["transaction_partitions"] = transaction_partitions
+    parsed["transaction_last_update_timestamp_ms"] = transaction_last_update_timestamp_ms
+    parsed["transaction_start_timestamp_ms"] = transaction_start_timestamp_ms
+    parsed["previous_producer_id"] = previous_producer_id
+    parsed["next_producer_id"] = next_producer_id
+    parsed["client_transaction_version"] = client_transaction_version
+    parsed["next_producer_epoch"] = next_producer_epoch
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_transaction_log_value_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -334,33 +333,38 @@ def build_transaction_log_value_v1(given: Any, out: bytearray, level: int | None
         out.append(0)
 
 
-def parse_transaction_log_value_transaction_partitions_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[TransactionLogValueTransactionPartitionsV0, int]:
-    """Parse ``transaction_log_value_transaction_partitions@0``. Raise an exception if the bytes
-    are not regular.
+def parse_each_transaction_log_value_transaction_partitions_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[TransactionLogValueTransactionPartitionsV0], int]:
+    """Parse ``number`` values of ``transaction_log_value_transaction_partitions@0``. Raise an
+    exception if the bytes are not regular.
     """
-    (size,) = unpack_h(data, pos)
-    pos += 2
-    stop = pos + size
-    if size < 0 or stop > end:
-        raise Irregular
-    topic = data[pos:stop].decode()
-    pos = stop
-    (count,) = unpack_i(data, pos)
-    pos += 4
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    partition_ids = List(unpack_from(f">{count}i", data, pos))
-    pos += count * 4
-    if pos > end:
-        raise Irregular
-    return TransactionLogValueTransactionPartitionsV0(
-        {
-            "topic": topic,
-            "partition_ids": partition_ids,
-        }
-    ), pos
+    items = List()
+    while number > 0:
+        number -= 1
+        (size,) = unpack_h(data, pos)
+        pos += 2
+        stop = pos + size
+        if size < 0 or stop > end:
+            raise Irregular
+        topic = data[pos:stop].decode()
+        pos = stop
+        (count,) = unpack_i(data, pos)
+        pos += 4
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        partition_ids = List(unpack_from(f">{count}i", data, pos))
+        pos += count * 4
+        if pos > end:
+            raise Irregular
+        parsed = TransactionLogValueTransactionPartitionsV0()
+        parsed["topic"] = topic
+        parsed["partition_ids"] = partition_ids
+        items.append(parsed)
+    return items, pos
+
+
+parse_transaction_log_value_transaction_partitions_v0 = first_of(parse_each_transaction_log_value_transaction_partitions_v0)
 
 
 def build_transaction_log_value_transaction_partitions_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -383,55 +387,60 @@ def build_transaction_log_value_transaction_partitions_v0(given: Any, out: bytea
     out += pack(f">{len(partition_ids)}i", *partition_ids)
 
 
-def parse_transaction_log_value_transaction_partitions_v1(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[TransactionLogValueTransactionPartitionsV1, int]:
-    """Parse ``transaction_log_value_transaction_partitions@1``. Raise an exception if the bytes
-    are not regular.
+def parse_each_transaction_log_value_transaction_partitions_v1(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[TransactionLogValueTransactionPartitionsV1], int]:
+    """Parse ``number`` values of ``transaction_log_value_transaction_partitions@1``. Raise an
+    exception if the bytes are not regular.
     """
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        topic = data[pos:stop].decode()
+        pos = stop
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            raise Irregular
+        partition_ids = List(unpack_from(f">{count}i", data, pos))
+        pos += count * 4
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    topic = data[pos:stop].decode()
-    pos = stop
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
-        raise Irregular
-    partition_ids = List(unpack_from(f">{count}i", data, pos))
-    pos += count * 4
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return TransactionLogValueTransactionPartitionsV1(
-        {
-            "topic": topic,
-            "partition_ids": partition_ids,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = TransactionLogValueTransactionPartitionsV1()
+        parsed["topic"] = topic
+        parsed["partition_ids"] = partition_ids
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_transaction_log_value_transaction_partitions_v1 = first_of(parse_each_transaction_log_value_transaction_partitions_v1)
 
 
 def build_transaction_log_value_transaction_partitions_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -478,4 +487,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

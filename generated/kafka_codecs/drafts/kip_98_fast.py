@@ -31,12 +31,10 @@ def parse_kip_98_control_message_key(
     control_message_type = _kip_98_control_message_type[control_message_type]
     if pos > end:
         raise Irregular
-    return Kip98ControlMessageKey(
-        {
-            "version": version,
-            "control_message_type": control_message_type,
-        }
-    ), pos
+    parsed = Kip98ControlMessageKey()
+    parsed["version"] = version
+    parsed["control_message_type"] = control_message_type
+    return parsed, pos
 
 
 def build_kip_98_control_message_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -56,4 +54,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

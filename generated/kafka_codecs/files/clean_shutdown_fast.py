@@ -24,7 +24,9 @@ def parse_clean_shutdown(
     pos = stop
     if pos > end:
         raise Irregular
-    return CleanShutdown({"json": json}), pos
+    parsed = CleanShutdown()
+    parsed["json"] = json
+    return parsed, pos
 
 
 def build_clean_shutdown(given: Any, out: bytearray, level: int | None) -> None:
@@ -42,4 +44,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

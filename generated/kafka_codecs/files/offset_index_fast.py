@@ -7,7 +7,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any
 
-from codecgen.runtime.fast_path import SEQUENCES, FastPath, Irregular, List, getter
+from codecgen.runtime.fast_path import SEQUENCES, FastPath, Irregular, List, first_of, getter
 from codecgen.runtime.located_bytes import Session
 from kafka_codecs.files.offset_index import (
     OFFSET_INDEX,
@@ -17,7 +17,7 @@ from kafka_codecs.files.offset_index import (
 )
 
 _offset_index_names = frozenset(OFFSET_INDEX.by_name)
-unpack_ii = Struct(">ii").unpack_from
+iter_unpack_ii = Struct(">ii").iter_unpack
 _offset_index_entry_names = frozenset(OFFSET_INDEX_ENTRY.by_name)
 pack_ii = Struct(">ii").pack
 
@@ -26,15 +26,16 @@ def parse_offset_index(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[OffsetIndex, int]:
     """Parse ``offset_index``. Raise an exception if the bytes are not regular."""
-    entries = List()
-    while pos < end:
-        entries_item, pos = parse_offset_index_entry(data, pos, end, session)
-        entries.append(entries_item)
+    if pos > end or (end - pos) % 8:
+        raise Irregular
+    entries, pos = parse_each_offset_index_entry((end - pos) // 8, data, pos, end, session)
     if len(entries) > session.limits.elements:
         raise Irregular
     if pos > end:
         raise Irregular
-    return OffsetIndex({"entries": entries}), pos
+    parsed = OffsetIndex()
+    parsed["entries"] = entries
+    return parsed, pos
 
 
 def build_offset_index(given: Any, out: bytearray, level: int | None) -> None:
@@ -47,19 +48,29 @@ def build_offset_index(given: Any, out: bytearray, level: int | None) -> None:
         build_offset_index_entry(item, out, level)
 
 
-def parse_offset_index_entry(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[OffsetIndexEntry, int]:
-    """Parse ``offset_index_entry``. Raise an exception if the bytes are not regular."""
-    relative_offset, position = unpack_ii(data, pos)
-    pos += 8
-    if relative_offset < 0:
+def parse_each_offset_index_entry(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[OffsetIndexEntry], int]:
+    """Parse ``number`` values of ``offset_index_entry``. Raise an exception if the bytes are not
+    regular.
+    """
+    items = List()
+    stop = pos + number * 8
+    if stop > end:
         raise Irregular
-    if position < 0:
-        raise Irregular
-    if pos > end:
-        raise Irregular
-    return OffsetIndexEntry({"relative_offset": relative_offset, "position": position}), pos
+    for relative_offset, position in iter_unpack_ii(data[pos:stop]):
+        if relative_offset < 0:
+            raise Irregular
+        if position < 0:
+            raise Irregular
+        parsed = OffsetIndexEntry()
+        parsed["relative_offset"] = relative_offset
+        parsed["position"] = position
+        items.append(parsed)
+    return items, stop
+
+
+parse_offset_index_entry = first_of(parse_each_offset_index_entry)
 
 
 def build_offset_index_entry(given: Any, out: bytearray, level: int | None) -> None:
@@ -82,4 +93,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -7,7 +7,15 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any
 
-from codecgen.runtime.fast_path import SEQUENCES, FastPath, Irregular, List, checksum_of, getter
+from codecgen.runtime.fast_path import (
+    SEQUENCES,
+    FastPath,
+    Irregular,
+    List,
+    checksum_of,
+    first_of,
+    getter,
+)
 from codecgen.runtime.located_bytes import Session
 from kafka_codecs.files.producer_snapshot import (
     PRODUCER_SNAPSHOT_ENTRY,
@@ -22,7 +30,7 @@ _producer_snapshot_v1_crc = checksum_of(PRODUCER_SNAPSHOT_V1.by_name["crc"])
 _producer_snapshot_v1_names = frozenset(PRODUCER_SNAPSHOT_V1.by_name)
 pack_hIi = Struct(">hIi").pack
 pack_into_I = Struct(">I").pack_into
-unpack_qhiqiqiq = Struct(">qhiqiqiq").unpack_from
+iter_unpack_qhiqiqiq = Struct(">qhiqiqiq").iter_unpack
 _producer_snapshot_entry_names = frozenset(PRODUCER_SNAPSHOT_ENTRY.by_name)
 pack_qhiqiqiq = Struct(">qhiqiqiq").pack
 
@@ -38,26 +46,23 @@ def parse_producer_snapshot_v1(
     crc_from_0 = pos
     (entry_count,) = unpack_i(data, pos)
     pos += 4
-    entries = List()
     if entry_count:
         if entry_count < 0 or (entry_count > 63 and (entry_count > session.limits.elements or entry_count > end - pos)):
             raise Irregular
-        for _ in range(entry_count):
-            entries_item, pos = parse_producer_snapshot_entry(data, pos, end, session)
-            entries.append(entries_item)
+        entries, pos = parse_each_producer_snapshot_entry(entry_count, data, pos, end, session)
+    else:
+        entries = List()
     crc_to_0 = pos
     if pos > end:
         raise Irregular
     if _producer_snapshot_v1_crc(data[crc_from_0:crc_to_0]) != crc:
         raise Irregular
-    return ProducerSnapshotV1(
-        {
-            "version": version,
-            "crc": crc,
-            "entry_count": entry_count,
-            "entries": entries,
-        }
-    ), pos
+    parsed = ProducerSnapshotV1()
+    parsed["version"] = version
+    parsed["crc"] = crc
+    parsed["entry_count"] = entry_count
+    parsed["entries"] = entries
+    return parsed, pos
 
 
 def build_producer_snapshot_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -80,26 +85,31 @@ def build_producer_snapshot_v1(given: Any, out: bytearray, level: int | None) ->
     pack_into_I(out, crc_at, crc)
 
 
-def parse_producer_snapshot_entry(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ProducerSnapshotEntry, int]:
-    """Parse ``producer_snapshot_entry``. Raise an exception if the bytes are not regular."""
-    producer_id, producer_epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset = unpack_qhiqiqiq(data, pos)
-    pos += 46
-    if pos > end:
+def parse_each_producer_snapshot_entry(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ProducerSnapshotEntry], int]:
+    """Parse ``number`` values of ``producer_snapshot_entry``. Raise an exception if the bytes are
+    not regular.
+    """
+    items = List()
+    stop = pos + number * 46
+    if stop > end:
         raise Irregular
-    return ProducerSnapshotEntry(
-        {
-            "producer_id": producer_id,
-            "producer_epoch": producer_epoch,
-            "last_sequence": last_sequence,
-            "last_offset": last_offset,
-            "offset_delta": offset_delta,
-            "timestamp": timestamp,
-            "coordinator_epoch": coordinator_epoch,
-            "current_txn_first_offset": current_txn_first_offset,
-        }
-    ), pos
+    for producer_id, producer_epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset in iter_unpack_qhiqiqiq(data[pos:stop]):
+        parsed = ProducerSnapshotEntry()
+        parsed["producer_id"] = producer_id
+        parsed["producer_epoch"] = producer_epoch
+        parsed["last_sequence"] = last_sequence
+        parsed["last_offset"] = last_offset
+        parsed["offset_delta"] = offset_delta
+        parsed["timestamp"] = timestamp
+        parsed["coordinator_epoch"] = coordinator_epoch
+        parsed["current_txn_first_offset"] = current_txn_first_offset
+        items.append(parsed)
+    return items, stop
+
+
+parse_producer_snapshot_entry = first_of(parse_each_producer_snapshot_entry)
 
 
 def build_producer_snapshot_entry(given: Any, out: bytearray, level: int | None) -> None:
@@ -124,4 +134,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -7,27 +7,28 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any
 
-from codecgen.runtime.fast_path import SEQUENCES, FastPath, Irregular, List, getter
+from codecgen.runtime.fast_path import SEQUENCES, FastPath, Irregular, List, first_of, getter
 from codecgen.runtime.located_bytes import Session
 from kafka_codecs.files.time_index import TIME_INDEX, TIME_INDEX_ENTRY, TimeIndex, TimeIndexEntry
 
 _time_index_names = frozenset(TIME_INDEX.by_name)
-unpack_qi = Struct(">qi").unpack_from
+iter_unpack_qi = Struct(">qi").iter_unpack
 _time_index_entry_names = frozenset(TIME_INDEX_ENTRY.by_name)
 pack_qi = Struct(">qi").pack
 
 
 def parse_time_index(data: bytes, pos: int, end: int, session: Session) -> tuple[TimeIndex, int]:
     """Parse ``time_index``. Raise an exception if the bytes are not regular."""
-    entries = List()
-    while pos < end:
-        entries_item, pos = parse_time_index_entry(data, pos, end, session)
-        entries.append(entries_item)
+    if pos > end or (end - pos) % 12:
+        raise Irregular
+    entries, pos = parse_each_time_index_entry((end - pos) // 12, data, pos, end, session)
     if len(entries) > session.limits.elements:
         raise Irregular
     if pos > end:
         raise Irregular
-    return TimeIndex({"entries": entries}), pos
+    parsed = TimeIndex()
+    parsed["entries"] = entries
+    return parsed, pos
 
 
 def build_time_index(given: Any, out: bytearray, level: int | None) -> None:
@@ -40,19 +41,29 @@ def build_time_index(given: Any, out: bytearray, level: int | None) -> None:
         build_time_index_entry(item, out, level)
 
 
-def parse_time_index_entry(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[TimeIndexEntry, int]:
-    """Parse ``time_index_entry``. Raise an exception if the bytes are not regular."""
-    timestamp, relative_offset = unpack_qi(data, pos)
-    pos += 12
-    if timestamp < 0:
+def parse_each_time_index_entry(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[TimeIndexEntry], int]:
+    """Parse ``number`` values of ``time_index_entry``. Raise an exception if the bytes are not
+    regular.
+    """
+    items = List()
+    stop = pos + number * 12
+    if stop > end:
         raise Irregular
-    if relative_offset < 0:
-        raise Irregular
-    if pos > end:
-        raise Irregular
-    return TimeIndexEntry({"timestamp": timestamp, "relative_offset": relative_offset}), pos
+    for timestamp, relative_offset in iter_unpack_qi(data[pos:stop]):
+        if timestamp < 0:
+            raise Irregular
+        if relative_offset < 0:
+            raise Irregular
+        parsed = TimeIndexEntry()
+        parsed["timestamp"] = timestamp
+        parsed["relative_offset"] = relative_offset
+        items.append(parsed)
+    return items, stop
+
+
+parse_time_index_entry = first_of(parse_each_time_index_entry)
 
 
 def build_time_index_entry(given: Any, out: bytearray, level: int | None) -> None:
@@ -75,4 +86,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

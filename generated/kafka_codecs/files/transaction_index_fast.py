@@ -7,7 +7,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any
 
-from codecgen.runtime.fast_path import FastPath, Irregular, List, getter
+from codecgen.runtime.fast_path import FastPath, Irregular, List, first_of, getter
 from codecgen.runtime.located_bytes import Session
 from kafka_codecs.files.transaction_index import (
     TRANSACTION_INDEX_ENTRY_V0,
@@ -15,7 +15,7 @@ from kafka_codecs.files.transaction_index import (
     TransactionIndexEntryV0,
 )
 
-unpack_hqqqq = Struct(">hqqqq").unpack_from
+iter_unpack_hqqqq = Struct(">hqqqq").iter_unpack
 _transaction_index_entry_v0_names = frozenset(TRANSACTION_INDEX_ENTRY_V0.by_name)
 pack_hqqqq = Struct(">hqqqq").pack
 
@@ -24,36 +24,42 @@ def parse_transaction_index(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[TransactionIndex, int]:
     """Parse ``transaction_index``. Raise an exception if the bytes are not regular."""
-    entries = List()
-    while pos < end:
-        entries_item, pos = parse_transaction_index_entry_v0(data, pos, end, session)
-        entries.append(entries_item)
+    if pos > end or (end - pos) % 34:
+        raise Irregular
+    entries, pos = parse_each_transaction_index_entry_v0((end - pos) // 34, data, pos, end, session)
     if len(entries) > session.limits.elements:
         raise Irregular
     if pos > end:
         raise Irregular
-    return TransactionIndex({"entries": entries}), pos
+    parsed = TransactionIndex()
+    parsed["entries"] = entries
+    return parsed, pos
 
 
-def parse_transaction_index_entry_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[TransactionIndexEntryV0, int]:
-    """Parse ``transaction_index_entry@0``. Raise an exception if the bytes are not regular."""
-    version, producer_id, first_offset, last_offset, last_stable_offset = unpack_hqqqq(data, pos)
-    pos += 34
-    if version != 0:
+def parse_each_transaction_index_entry_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[TransactionIndexEntryV0], int]:
+    """Parse ``number`` values of ``transaction_index_entry@0``. Raise an exception if the bytes
+    are not regular.
+    """
+    items = List()
+    stop = pos + number * 34
+    if stop > end:
         raise Irregular
-    if pos > end:
-        raise Irregular
-    return TransactionIndexEntryV0(
-        {
-            "version": version,
-            "producer_id": producer_id,
-            "first_offset": first_offset,
-            "last_offset": last_offset,
-            "last_stable_offset": last_stable_offset,
-        }
-    ), pos
+    for version, producer_id, first_offset, last_offset, last_stable_offset in iter_unpack_hqqqq(data[pos:stop]):
+        if version != 0:
+            raise Irregular
+        parsed = TransactionIndexEntryV0()
+        parsed["version"] = version
+        parsed["producer_id"] = producer_id
+        parsed["first_offset"] = first_offset
+        parsed["last_offset"] = last_offset
+        parsed["last_stable_offset"] = last_stable_offset
+        items.append(parsed)
+    return items, stop
+
+
+parse_transaction_index_entry_v0 = first_of(parse_each_transaction_index_entry_v0)
 
 
 def build_transaction_index_entry_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -77,4 +83,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -9,10 +9,12 @@ from typing import Any
 from uuid import UUID
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
     List,
+    first_of,
     getter,
     read_unknown_tags,
     read_varint,
@@ -64,13 +66,11 @@ def parse_kraft_version_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return KraftVersionRecordV0(
-        {
-            "version": version,
-            "kraft_version": kraft_version,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = KraftVersionRecordV0()
+    parsed["version"] = version
+    parsed["kraft_version"] = kraft_version
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_kraft_version_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -97,20 +97,19 @@ def parse_voters_record_v0(
     version, count = unpack_hB(data, pos)
     pos += 3
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    voters = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            voters_item, pos = parse_voters_record_voter_v0(data, pos, end, session)
-            voters.append(voters_item)
+        voters, pos = parse_each_voters_record_voter_v0(count, data, pos, end, session)
+    else:
+        voters = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -119,7 +118,11 @@ def parse_voters_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return VotersRecordV0({"version": version, "voters": voters, "unknown_tags": unknown_tags}), pos
+    parsed = VotersRecordV0()
+    parsed["version"] = version
+    parsed["voters"] = voters
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_voters_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -148,46 +151,52 @@ def build_voters_record_v0(given: Any, out: bytearray, level: int | None) -> Non
         out.append(0)
 
 
-def parse_voters_record_voter_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[VotersRecordVoterV0, int]:
-    """Parse ``voters_record_voter@0``. Raise an exception if the bytes are not regular."""
-    voter_id, voter_directory_id, count = unpack_i16sB(data, pos)
-    pos += 21
-    voter_directory_id = UUID(bytes=voter_directory_id)
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
+def parse_each_voters_record_voter_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[VotersRecordVoterV0], int]:
+    """Parse ``number`` values of ``voters_record_voter@0``. Raise an exception if the bytes are
+    not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        voter_id, voter_directory_id, count = unpack_i16sB(data, pos)
+        pos += 21
+        voter_directory_id = UUID(bytes=voter_directory_id)
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        count -= 1
+        if count:
+            if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+                raise Irregular
+            endpoints, pos = parse_each_voters_record_endpoint_v0(count, data, pos, end, session)
         else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    count -= 1
-    endpoints = List()
-    if count:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+            endpoints = List()
+        kraft_version_feature, pos = parse_kraft_version_feature_v0(data, pos, end, session)
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
+        else:
+            unknown_tags = List()
+        if pos > end:
             raise Irregular
-        for _ in range(count):
-            endpoints_item, pos = parse_voters_record_endpoint_v0(data, pos, end, session)
-            endpoints.append(endpoints_item)
-    kraft_version_feature, pos = parse_kraft_version_feature_v0(data, pos, end, session)
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return VotersRecordVoterV0(
-        {
-            "voter_id": voter_id,
-            "voter_directory_id": voter_directory_id,
-            "endpoints": endpoints,
-            "kraft_version_feature": kraft_version_feature,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+        parsed = VotersRecordVoterV0()
+        parsed["voter_id"] = voter_id
+        parsed["voter_directory_id"] = voter_directory_id
+        parsed["endpoints"] = endpoints
+        parsed["kraft_version_feature"] = kraft_version_feature
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_voters_record_voter_v0 = first_of(parse_each_voters_record_voter_v0)
 
 
 def build_voters_record_voter_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -221,54 +230,61 @@ def build_voters_record_voter_v0(given: Any, out: bytearray, level: int | None) 
         out.append(0)
 
 
-def parse_voters_record_endpoint_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[VotersRecordEndpointV0, int]:
-    """Parse ``voters_record_endpoint@0``. Raise an exception if the bytes are not regular."""
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
+def parse_each_voters_record_endpoint_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[VotersRecordEndpointV0], int]:
+    """Parse ``number`` values of ``voters_record_endpoint@0``. Raise an exception if the bytes are
+    not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        name = data[pos:stop].decode()
+        pos = stop
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        host = data[pos:stop].decode()
+        pos = stop
+        port, tag_count = unpack_HB(data, pos)
+        pos += 3
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    name = data[pos:stop].decode()
-    pos = stop
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    host = data[pos:stop].decode()
-    pos = stop
-    port, tag_count = unpack_HB(data, pos)
-    pos += 3
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return VotersRecordEndpointV0(
-        {
-            "name": name,
-            "host": host,
-            "port": port,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = VotersRecordEndpointV0()
+        parsed["name"] = name
+        parsed["host"] = host
+        parsed["port"] = port
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_voters_record_endpoint_v0 = first_of(parse_each_voters_record_endpoint_v0)
 
 
 def build_voters_record_endpoint_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -319,13 +335,11 @@ def parse_kraft_version_feature_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return KraftVersionFeatureV0(
-        {
-            "min_supported_version": min_supported_version,
-            "max_supported_version": max_supported_version,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = KraftVersionFeatureV0()
+    parsed["min_supported_version"] = min_supported_version
+    parsed["max_supported_version"] = max_supported_version
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_kraft_version_feature_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -354,4 +368,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

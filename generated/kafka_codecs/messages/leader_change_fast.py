@@ -9,10 +9,12 @@ from typing import Any
 from uuid import UUID
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
     List,
+    first_of,
     getter,
     read_unknown_tags,
     read_varint,
@@ -36,10 +38,12 @@ pack_hi = Struct(">hi").pack
 _leader_change_message_v0_unknown_tags_section = LEADER_CHANGE_MESSAGE_V0.by_name["unknown_tags"].codec
 _leader_change_message_v1_names = frozenset(LEADER_CHANGE_MESSAGE_V1.by_name)
 _leader_change_message_v1_unknown_tags_section = LEADER_CHANGE_MESSAGE_V1.by_name["unknown_tags"].codec
+iter_unpack_ix = Struct(">ix").iter_unpack
 unpack_iB = Struct(">iB").unpack_from
 _voter_v0_names = frozenset(VOTER_V0.by_name)
 pack_i = Struct(">i").pack
 _voter_v0_unknown_tags_section = VOTER_V0.by_name["unknown_tags"].codec
+iter_unpack_i16sx = Struct(">i16sx").iter_unpack
 unpack_i16sB = Struct(">i16sB").unpack_from
 _voter_v1_names = frozenset(VOTER_V1.by_name)
 pack_i16s = Struct(">i16s").pack
@@ -53,37 +57,35 @@ def parse_leader_change_message_v0(
     version, leader_id, count = unpack_hiB(data, pos)
     pos += 7
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    voters = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            voters_item, pos = parse_voter_v0(data, pos, end, session)
-            voters.append(voters_item)
+        voters, pos = parse_each_voter_v0(count, data, pos, end, session)
+    else:
+        voters = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    granting_voters = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            granting_voters_item, pos = parse_voter_v0(data, pos, end, session)
-            granting_voters.append(granting_voters_item)
+        granting_voters, pos = parse_each_voter_v0(count, data, pos, end, session)
+    else:
+        granting_voters = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -92,15 +94,13 @@ def parse_leader_change_message_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return LeaderChangeMessageV0(
-        {
-            "version": version,
-            "leader_id": leader_id,
-            "voters": voters,
-            "granting_voters": granting_voters,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = LeaderChangeMessageV0()
+    parsed["version"] = version
+    parsed["leader_id"] = leader_id
+    parsed["voters"] = voters
+    parsed["granting_voters"] = granting_voters
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_leader_change_message_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -147,37 +147,35 @@ def parse_leader_change_message_v1(
     version, leader_id, count = unpack_hiB(data, pos)
     pos += 7
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    voters = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            voters_item, pos = parse_voter_v1(data, pos, end, session)
-            voters.append(voters_item)
+        voters, pos = parse_each_voter_v1(count, data, pos, end, session)
+    else:
+        voters = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    granting_voters = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            granting_voters_item, pos = parse_voter_v1(data, pos, end, session)
-            granting_voters.append(granting_voters_item)
+        granting_voters, pos = parse_each_voter_v1(count, data, pos, end, session)
+    else:
+        granting_voters = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -186,15 +184,13 @@ def parse_leader_change_message_v1(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return LeaderChangeMessageV1(
-        {
-            "version": version,
-            "leader_id": leader_id,
-            "voters": voters,
-            "granting_voters": granting_voters,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = LeaderChangeMessageV1()
+    parsed["version"] = version
+    parsed["leader_id"] = leader_id
+    parsed["voters"] = voters
+    parsed["granting_voters"] = granting_voters
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_leader_change_message_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -234,17 +230,38 @@ def build_leader_change_message_v1(given: Any, out: bytearray, level: int | None
         out.append(0)
 
 
-def parse_voter_v0(data: bytes, pos: int, end: int, session: Session) -> tuple[VoterV0, int]:
-    """Parse ``voter@0``. Raise an exception if the bytes are not regular."""
-    voter_id, tag_count = unpack_iB(data, pos)
-    pos += 5
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return VoterV0({"voter_id": voter_id, "unknown_tags": unknown_tags}), pos
+def parse_each_voter_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[VoterV0], int]:
+    """Parse ``number`` values of ``voter@0``. Raise an exception if the bytes are not regular."""
+    items = List()
+    stop = pos + number * 5
+    if stop <= end and data[pos + 4 : stop : 5].count(0) == number:  # no tagged fields
+        for (voter_id,) in iter_unpack_ix(data[pos:stop]):
+            unknown_tags = List()
+            parsed = VoterV0()
+            parsed["voter_id"] = voter_id
+            parsed["unknown_tags"] = unknown_tags
+            items.append(parsed)
+        return items, stop
+    while number > 0:
+        number -= 1
+        voter_id, tag_count = unpack_iB(data, pos)
+        pos += 5
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
+        else:
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = VoterV0()
+        parsed["voter_id"] = voter_id
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_voter_v0 = first_of(parse_each_voter_v0)
 
 
 def build_voter_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -263,24 +280,42 @@ def build_voter_v0(given: Any, out: bytearray, level: int | None) -> None:
         out.append(0)
 
 
-def parse_voter_v1(data: bytes, pos: int, end: int, session: Session) -> tuple[VoterV1, int]:
-    """Parse ``voter@1``. Raise an exception if the bytes are not regular."""
-    voter_id, voter_directory_id, tag_count = unpack_i16sB(data, pos)
-    pos += 21
-    voter_directory_id = UUID(bytes=voter_directory_id)
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return VoterV1(
-        {
-            "voter_id": voter_id,
-            "voter_directory_id": voter_directory_id,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+def parse_each_voter_v1(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[VoterV1], int]:
+    """Parse ``number`` values of ``voter@1``. Raise an exception if the bytes are not regular."""
+    items = List()
+    stop = pos + number * 21
+    if stop <= end and data[pos + 20 : stop : 21].count(0) == number:  # no tagged fields
+        for voter_id, voter_directory_id in iter_unpack_i16sx(data[pos:stop]):
+            voter_directory_id = UUID(bytes=voter_directory_id)
+            unknown_tags = List()
+            parsed = VoterV1()
+            parsed["voter_id"] = voter_id
+            parsed["voter_directory_id"] = voter_directory_id
+            parsed["unknown_tags"] = unknown_tags
+            items.append(parsed)
+        return items, stop
+    while number > 0:
+        number -= 1
+        voter_id, voter_directory_id, tag_count = unpack_i16sB(data, pos)
+        pos += 21
+        voter_directory_id = UUID(bytes=voter_directory_id)
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
+        else:
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = VoterV1()
+        parsed["voter_id"] = voter_id
+        parsed["voter_directory_id"] = voter_directory_id
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_voter_v1 = first_of(parse_each_voter_v1)
 
 
 def build_voter_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -310,4 +345,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

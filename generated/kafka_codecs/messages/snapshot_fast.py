@@ -45,13 +45,11 @@ def parse_snapshot_header_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return SnapshotHeaderRecordV0(
-        {
-            "version": version,
-            "last_contained_log_timestamp": last_contained_log_timestamp,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = SnapshotHeaderRecordV0()
+    parsed["version"] = version
+    parsed["last_contained_log_timestamp"] = last_contained_log_timestamp
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_snapshot_header_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -83,7 +81,10 @@ def parse_snapshot_footer_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return SnapshotFooterRecordV0({"version": version, "unknown_tags": unknown_tags}), pos
+    parsed = SnapshotFooterRecordV0()
+    parsed["version"] = version
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_snapshot_footer_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -108,4 +109,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
@@ -16,6 +17,7 @@ from codecgen.runtime.fast_path import (
     TaggedField,
     default_of,
     default_value,
+    first_of,
     getter,
     read_tags,
     read_unknown_tags,
@@ -60,7 +62,6 @@ from kafka_codecs.metadata.brokers import (
 from kafka_codecs.metadata.enums import ControlledShutdownChange, FencingChange, SecurityProtocol
 
 unpack_i16sqB = Struct(">i16sqB").unpack_from
-unpack_BB = Struct(">BB").unpack_from
 _register_broker_record_v0_names = frozenset(REGISTER_BROKER_RECORD_V0.by_name)
 pack_i16sq = Struct(">i16sq").pack
 _register_broker_record_v0_unknown_tags_section = REGISTER_BROKER_RECORD_V0.by_name["unknown_tags"].codec
@@ -151,55 +152,54 @@ def parse_register_broker_record_v0(
     pos += 29
     incarnation_id = UUID(bytes=incarnation_id)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    end_points = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
-            end_points.append(end_points_item)
+        end_points, pos = parse_each_registered_endpoint_v0(count, data, pos, end, session)
+    else:
+        end_points = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    features = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            features_item, pos = parse_registered_feature_v0(data, pos, end, session)
-            features.append(features_item)
+        features, pos = parse_each_registered_feature_v0(count, data, pos, end, session)
+    else:
+        features = List()
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         rack = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         rack = data[pos:stop].decode()
         pos = stop
-    fenced, tag_count = unpack_BB(data, pos)
+    fenced = data[pos]
+    tag_count = data[pos + 1]
     pos += 2
     if fenced > 1:
         raise Irregular
@@ -210,18 +210,16 @@ def parse_register_broker_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return RegisterBrokerRecordV0(
-        {
-            "broker_id": broker_id,
-            "incarnation_id": incarnation_id,
-            "broker_epoch": broker_epoch,
-            "end_points": end_points,
-            "features": features,
-            "rack": rack,
-            "fenced": fenced,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = RegisterBrokerRecordV0()
+    parsed["broker_id"] = broker_id
+    parsed["incarnation_id"] = incarnation_id
+    parsed["broker_epoch"] = broker_epoch
+    parsed["end_points"] = end_points
+    parsed["features"] = features
+    parsed["rack"] = rack
+    parsed["fenced"] = fenced
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_register_broker_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -289,51 +287,49 @@ def parse_register_broker_record_v1(
     pos += 29
     incarnation_id = UUID(bytes=incarnation_id)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    end_points = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
-            end_points.append(end_points_item)
+        end_points, pos = parse_each_registered_endpoint_v0(count, data, pos, end, session)
+    else:
+        end_points = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    features = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            features_item, pos = parse_registered_feature_v0(data, pos, end, session)
-            features.append(features_item)
+        features, pos = parse_each_registered_feature_v0(count, data, pos, end, session)
+    else:
+        features = List()
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         rack = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         rack = data[pos:stop].decode()
         pos = stop
@@ -351,19 +347,17 @@ def parse_register_broker_record_v1(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return RegisterBrokerRecordV1(
-        {
-            "broker_id": broker_id,
-            "incarnation_id": incarnation_id,
-            "broker_epoch": broker_epoch,
-            "end_points": end_points,
-            "features": features,
-            "rack": rack,
-            "fenced": fenced,
-            "in_controlled_shutdown": in_controlled_shutdown,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = RegisterBrokerRecordV1()
+    parsed["broker_id"] = broker_id
+    parsed["incarnation_id"] = incarnation_id
+    parsed["broker_epoch"] = broker_epoch
+    parsed["end_points"] = end_points
+    parsed["features"] = features
+    parsed["rack"] = rack
+    parsed["fenced"] = fenced
+    parsed["in_controlled_shutdown"] = in_controlled_shutdown
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_register_broker_record_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -437,51 +431,49 @@ def parse_register_broker_record_v2(
     is_migrating_zk_broker = is_migrating_zk_broker == 1
     incarnation_id = UUID(bytes=incarnation_id)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    end_points = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
-            end_points.append(end_points_item)
+        end_points, pos = parse_each_registered_endpoint_v0(count, data, pos, end, session)
+    else:
+        end_points = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    features = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            features_item, pos = parse_registered_feature_v0(data, pos, end, session)
-            features.append(features_item)
+        features, pos = parse_each_registered_feature_v0(count, data, pos, end, session)
+    else:
+        features = List()
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         rack = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         rack = data[pos:stop].decode()
         pos = stop
@@ -499,20 +491,18 @@ def parse_register_broker_record_v2(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return RegisterBrokerRecordV2(
-        {
-            "broker_id": broker_id,
-            "is_migrating_zk_broker": is_migrating_zk_broker,
-            "incarnation_id": incarnation_id,
-            "broker_epoch": broker_epoch,
-            "end_points": end_points,
-            "features": features,
-            "rack": rack,
-            "fenced": fenced,
-            "in_controlled_shutdown": in_controlled_shutdown,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = RegisterBrokerRecordV2()
+    parsed["broker_id"] = broker_id
+    parsed["is_migrating_zk_broker"] = is_migrating_zk_broker
+    parsed["incarnation_id"] = incarnation_id
+    parsed["broker_epoch"] = broker_epoch
+    parsed["end_points"] = end_points
+    parsed["features"] = features
+    parsed["rack"] = rack
+    parsed["fenced"] = fenced
+    parsed["in_controlled_shutdown"] = in_controlled_shutdown
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_register_broker_record_v2(given: Any, out: bytearray, level: int | None) -> None:
@@ -589,51 +579,49 @@ def parse_register_broker_record_v3(
     is_migrating_zk_broker = is_migrating_zk_broker == 1
     incarnation_id = UUID(bytes=incarnation_id)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    end_points = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
-            end_points.append(end_points_item)
+        end_points, pos = parse_each_registered_endpoint_v0(count, data, pos, end, session)
+    else:
+        end_points = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    features = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            features_item, pos = parse_registered_feature_v0(data, pos, end, session)
-            features.append(features_item)
+        features, pos = parse_each_registered_feature_v0(count, data, pos, end, session)
+    else:
+        features = List()
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         rack = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         rack = data[pos:stop].decode()
         pos = stop
@@ -655,12 +643,12 @@ def parse_register_broker_record_v3(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 count -= 1
                 log_dirs = List()
                 if count:
@@ -678,21 +666,19 @@ def parse_register_broker_record_v3(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return RegisterBrokerRecordV3(
-        {
-            "broker_id": broker_id,
-            "is_migrating_zk_broker": is_migrating_zk_broker,
-            "incarnation_id": incarnation_id,
-            "broker_epoch": broker_epoch,
-            "end_points": end_points,
-            "features": features,
-            "rack": rack,
-            "fenced": fenced,
-            "in_controlled_shutdown": in_controlled_shutdown,
-            "log_dirs": log_dirs,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = RegisterBrokerRecordV3()
+    parsed["broker_id"] = broker_id
+    parsed["is_migrating_zk_broker"] = is_migrating_zk_broker
+    parsed["incarnation_id"] = incarnation_id
+    parsed["broker_epoch"] = broker_epoch
+    parsed["end_points"] = end_points
+    parsed["features"] = features
+    parsed["rack"] = rack
+    parsed["fenced"] = fenced
+    parsed["in_controlled_shutdown"] = in_controlled_shutdown
+    parsed["log_dirs"] = log_dirs
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_register_broker_record_v3(given: Any, out: bytearray, level: int | None) -> None:
@@ -786,51 +772,49 @@ def parse_register_broker_record_v4(
     is_migrating_zk_broker = is_migrating_zk_broker == 1
     incarnation_id = UUID(bytes=incarnation_id)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    end_points = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
-            end_points.append(end_points_item)
+        end_points, pos = parse_each_registered_endpoint_v0(count, data, pos, end, session)
+    else:
+        end_points = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    features = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            features_item, pos = parse_registered_feature_v0(data, pos, end, session)
-            features.append(features_item)
+        features, pos = parse_each_registered_feature_v0(count, data, pos, end, session)
+    else:
+        features = List()
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         rack = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         rack = data[pos:stop].decode()
         pos = stop
@@ -853,12 +837,12 @@ def parse_register_broker_record_v4(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 count -= 1
                 log_dirs = List()
                 if count:
@@ -876,12 +860,12 @@ def parse_register_broker_record_v4(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     cordoned_log_dirs = None
                 else:
@@ -902,22 +886,20 @@ def parse_register_broker_record_v4(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return RegisterBrokerRecordV4(
-        {
-            "broker_id": broker_id,
-            "is_migrating_zk_broker": is_migrating_zk_broker,
-            "incarnation_id": incarnation_id,
-            "broker_epoch": broker_epoch,
-            "end_points": end_points,
-            "features": features,
-            "rack": rack,
-            "fenced": fenced,
-            "in_controlled_shutdown": in_controlled_shutdown,
-            "log_dirs": log_dirs,
-            "cordoned_log_dirs": cordoned_log_dirs,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = RegisterBrokerRecordV4()
+    parsed["broker_id"] = broker_id
+    parsed["is_migrating_zk_broker"] = is_migrating_zk_broker
+    parsed["incarnation_id"] = incarnation_id
+    parsed["broker_epoch"] = broker_epoch
+    parsed["end_points"] = end_points
+    parsed["features"] = features
+    parsed["rack"] = rack
+    parsed["fenced"] = fenced
+    parsed["in_controlled_shutdown"] = in_controlled_shutdown
+    parsed["log_dirs"] = log_dirs
+    parsed["cordoned_log_dirs"] = cordoned_log_dirs
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_register_broker_record_v4(given: Any, out: bytearray, level: int | None) -> None:
@@ -1019,56 +1001,63 @@ def build_register_broker_record_v4(given: Any, out: bytearray, level: int | Non
         out.append(0)
 
 
-def parse_registered_endpoint_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[RegisteredEndpointV0, int]:
-    """Parse ``registered_endpoint@0``. Raise an exception if the bytes are not regular."""
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
+def parse_each_registered_endpoint_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[RegisteredEndpointV0], int]:
+    """Parse ``number`` values of ``registered_endpoint@0``. Raise an exception if the bytes are
+    not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        name = data[pos:stop].decode()
+        pos = stop
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        host = data[pos:stop].decode()
+        pos = stop
+        port, security_protocol, tag_count = unpack_HhB(data, pos)
+        pos += 5
+        security_protocol = _security_protocol.get(security_protocol, security_protocol)
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    name = data[pos:stop].decode()
-    pos = stop
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    host = data[pos:stop].decode()
-    pos = stop
-    port, security_protocol, tag_count = unpack_HhB(data, pos)
-    pos += 5
-    security_protocol = _security_protocol.get(security_protocol, security_protocol)
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return RegisteredEndpointV0(
-        {
-            "name": name,
-            "host": host,
-            "port": port,
-            "security_protocol": security_protocol,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = RegisteredEndpointV0()
+        parsed["name"] = name
+        parsed["host"] = host
+        parsed["port"] = port
+        parsed["security_protocol"] = security_protocol
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_registered_endpoint_v0 = first_of(parse_each_registered_endpoint_v0)
 
 
 def build_registered_endpoint_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1110,40 +1099,47 @@ def build_registered_endpoint_v0(given: Any, out: bytearray, level: int | None) 
         out.append(0)
 
 
-def parse_registered_feature_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[RegisteredFeatureV0, int]:
-    """Parse ``registered_feature@0``. Raise an exception if the bytes are not regular."""
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
+def parse_each_registered_feature_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[RegisteredFeatureV0], int]:
+    """Parse ``number`` values of ``registered_feature@0``. Raise an exception if the bytes are not
+    regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        stop = pos + size - 1
+        if size < 1 or stop > end:
+            raise Irregular
+        name = data[pos:stop].decode()
+        pos = stop
+        min_supported_version, max_supported_version, tag_count = unpack_hhB(data, pos)
+        pos += 5
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
         else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    name = data[pos:stop].decode()
-    pos = stop
-    min_supported_version, max_supported_version, tag_count = unpack_hhB(data, pos)
-    pos += 5
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return RegisteredFeatureV0(
-        {
-            "name": name,
-            "min_supported_version": min_supported_version,
-            "max_supported_version": max_supported_version,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = RegisteredFeatureV0()
+        parsed["name"] = name
+        parsed["min_supported_version"] = min_supported_version
+        parsed["max_supported_version"] = max_supported_version
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_registered_feature_v0 = first_of(parse_each_registered_feature_v0)
 
 
 def build_registered_feature_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1185,13 +1181,11 @@ def parse_unregister_broker_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return UnregisterBrokerRecordV0(
-        {
-            "broker_id": broker_id,
-            "broker_epoch": broker_epoch,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = UnregisterBrokerRecordV0()
+    parsed["broker_id"] = broker_id
+    parsed["broker_epoch"] = broker_epoch
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_unregister_broker_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1238,14 +1232,12 @@ def parse_broker_registration_change_record_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return BrokerRegistrationChangeRecordV0(
-        {
-            "broker_id": broker_id,
-            "broker_epoch": broker_epoch,
-            "fenced": fenced,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = BrokerRegistrationChangeRecordV0()
+    parsed["broker_id"] = broker_id
+    parsed["broker_epoch"] = broker_epoch
+    parsed["fenced"] = fenced
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_broker_registration_change_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1313,15 +1305,13 @@ def parse_broker_registration_change_record_v1(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return BrokerRegistrationChangeRecordV1(
-        {
-            "broker_id": broker_id,
-            "broker_epoch": broker_epoch,
-            "fenced": fenced,
-            "in_controlled_shutdown": in_controlled_shutdown,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = BrokerRegistrationChangeRecordV1()
+    parsed["broker_id"] = broker_id
+    parsed["broker_epoch"] = broker_epoch
+    parsed["fenced"] = fenced
+    parsed["in_controlled_shutdown"] = in_controlled_shutdown
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_broker_registration_change_record_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -1398,12 +1388,12 @@ def parse_broker_registration_change_record_v2(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 count -= 1
                 log_dirs = List()
                 if count:
@@ -1421,16 +1411,14 @@ def parse_broker_registration_change_record_v2(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return BrokerRegistrationChangeRecordV2(
-        {
-            "broker_id": broker_id,
-            "broker_epoch": broker_epoch,
-            "fenced": fenced,
-            "in_controlled_shutdown": in_controlled_shutdown,
-            "log_dirs": log_dirs,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = BrokerRegistrationChangeRecordV2()
+    parsed["broker_id"] = broker_id
+    parsed["broker_epoch"] = broker_epoch
+    parsed["fenced"] = fenced
+    parsed["in_controlled_shutdown"] = in_controlled_shutdown
+    parsed["log_dirs"] = log_dirs
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_broker_registration_change_record_v2(given: Any, out: bytearray, level: int | None) -> None:
@@ -1524,12 +1512,12 @@ def parse_broker_registration_change_record_v3(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 count -= 1
                 log_dirs = List()
                 if count:
@@ -1547,12 +1535,12 @@ def parse_broker_registration_change_record_v3(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     cordoned_log_dirs = None
                 else:
@@ -1573,17 +1561,15 @@ def parse_broker_registration_change_record_v3(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return BrokerRegistrationChangeRecordV3(
-        {
-            "broker_id": broker_id,
-            "broker_epoch": broker_epoch,
-            "fenced": fenced,
-            "in_controlled_shutdown": in_controlled_shutdown,
-            "log_dirs": log_dirs,
-            "cordoned_log_dirs": cordoned_log_dirs,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = BrokerRegistrationChangeRecordV3()
+    parsed["broker_id"] = broker_id
+    parsed["broker_epoch"] = broker_epoch
+    parsed["fenced"] = fenced
+    parsed["in_controlled_shutdown"] = in_controlled_shutdown
+    parsed["log_dirs"] = log_dirs
+    parsed["cordoned_log_dirs"] = cordoned_log_dirs
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_broker_registration_change_record_v3(given: Any, out: bytearray, level: int | None) -> None:
@@ -1669,7 +1655,11 @@ def parse_fence_broker_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return FenceBrokerRecordV0({"id": id_, "epoch": epoch, "unknown_tags": unknown_tags}), pos
+    parsed = FenceBrokerRecordV0()
+    parsed["id"] = id_
+    parsed["epoch"] = epoch
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_fence_broker_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1701,7 +1691,11 @@ def parse_unfence_broker_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return UnfenceBrokerRecordV0({"id": id_, "epoch": epoch, "unknown_tags": unknown_tags}), pos
+    parsed = UnfenceBrokerRecordV0()
+    parsed["id"] = id_
+    parsed["epoch"] = epoch
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_unfence_broker_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1732,37 +1726,35 @@ def parse_register_controller_record_v0(
         raise Irregular
     zk_migration_ready = zk_migration_ready == 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    end_points = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            end_points_item, pos = parse_registered_endpoint_v0(data, pos, end, session)
-            end_points.append(end_points_item)
+        end_points, pos = parse_each_registered_endpoint_v0(count, data, pos, end, session)
+    else:
+        end_points = List()
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    features = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            features_item, pos = parse_registered_feature_v0(data, pos, end, session)
-            features.append(features_item)
+        features, pos = parse_each_registered_feature_v0(count, data, pos, end, session)
+    else:
+        features = List()
     tag_count = data[pos]
     pos += 1
     if tag_count:
@@ -1771,16 +1763,14 @@ def parse_register_controller_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return RegisterControllerRecordV0(
-        {
-            "controller_id": controller_id,
-            "incarnation_id": incarnation_id,
-            "zk_migration_ready": zk_migration_ready,
-            "end_points": end_points,
-            "features": features,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = RegisterControllerRecordV0()
+    parsed["controller_id"] = controller_id
+    parsed["incarnation_id"] = incarnation_id
+    parsed["zk_migration_ready"] = zk_migration_ready
+    parsed["end_points"] = end_points
+    parsed["features"] = features
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_register_controller_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1837,12 +1827,10 @@ def parse_unregister_controller_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return UnregisterControllerRecordV0(
-        {
-            "controller_id": controller_id,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = UnregisterControllerRecordV0()
+    parsed["controller_id"] = controller_id
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_unregister_controller_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1881,4 +1869,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

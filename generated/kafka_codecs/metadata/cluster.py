@@ -285,4 +285,4 @@ AbortTransactionRecord = AbortTransactionRecordV0
 __fast__ = "kafka_codecs.metadata.cluster_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

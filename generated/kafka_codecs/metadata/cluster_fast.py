@@ -8,6 +8,7 @@ from struct import Struct
 from typing import Any
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
@@ -15,6 +16,7 @@ from codecgen.runtime.fast_path import (
     TaggedField,
     default_of,
     default_value,
+    first_of,
     getter,
     read_tags,
     read_unknown_tags,
@@ -92,12 +94,12 @@ def parse_config_record_v0(
     pos += 2
     resource_type = _config_resource_type.get(resource_type, resource_type)
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -106,12 +108,12 @@ def parse_config_record_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -120,17 +122,17 @@ def parse_config_record_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         value = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         value = data[pos:stop].decode()
         pos = stop
@@ -142,15 +144,13 @@ def parse_config_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ConfigRecordV0(
-        {
-            "resource_type": resource_type,
-            "resource_name": resource_name,
-            "name": name,
-            "value": value,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ConfigRecordV0()
+    parsed["resource_type"] = resource_type
+    parsed["resource_name"] = resource_name
+    parsed["name"] = name
+    parsed["value"] = value
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_config_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -209,29 +209,28 @@ def parse_client_quota_record_v0(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    entity = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            entity_item, pos = parse_client_quota_record_entity(data, pos, end, session)
-            entity.append(entity_item)
+        entity, pos = parse_each_client_quota_record_entity(count, data, pos, end, session)
+    else:
+        entity = List()
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -248,15 +247,13 @@ def parse_client_quota_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ClientQuotaRecordV0(
-        {
-            "entity": entity,
-            "key": key,
-            "value": value,
-            "remove": remove,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ClientQuotaRecordV0()
+    parsed["entity"] = entity
+    parsed["key"] = key
+    parsed["value"] = value
+    parsed["remove"] = remove
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_client_quota_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -298,56 +295,63 @@ def build_client_quota_record_v0(given: Any, out: bytearray, level: int | None) 
         out.append(0)
 
 
-def parse_client_quota_record_entity(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[ClientQuotaRecordEntity, int]:
-    """Parse ``client_quota_record_entity``. Raise an exception if the bytes are not regular."""
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + size - 1
-    if size < 1 or stop > end:
-        raise Irregular
-    entity_type = data[pos:stop].decode()
-    pos = stop
-    size = data[pos]
-    pos += 1
-    if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
-            size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    if size == 0:
-        entity_name = None
-    else:
+def parse_each_client_quota_record_entity(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[ClientQuotaRecordEntity], int]:
+    """Parse ``number`` values of ``client_quota_record_entity``. Raise an exception if the bytes
+    are not regular.
+    """
+    items = List()
+    while number > 0:
+        number -= 1
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
         stop = pos + size - 1
         if size < 1 or stop > end:
             raise Irregular
-        entity_name = data[pos:stop].decode()
+        entity_type = data[pos:stop].decode()
         pos = stop
-    tag_count = data[pos]
-    pos += 1
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return ClientQuotaRecordEntity(
-        {
-            "entity_type": entity_type,
-            "entity_name": entity_name,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+        size = data[pos]
+        pos += 1
+        if size > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                size += more
+                pos += 1
+        if size == 0:
+            entity_name = None
+        else:
+            stop = pos + size - 1
+            if stop > end:
+                raise Irregular
+            entity_name = data[pos:stop].decode()
+            pos = stop
+        tag_count = data[pos]
+        pos += 1
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
+        else:
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = ClientQuotaRecordEntity()
+        parsed["entity_type"] = entity_type
+        parsed["entity_name"] = entity_name
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_client_quota_record_entity = first_of(parse_each_client_quota_record_entity)
 
 
 def build_client_quota_record_entity(given: Any, out: bytearray, level: int | None) -> None:
@@ -392,12 +396,12 @@ def parse_feature_level_record_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -411,13 +415,11 @@ def parse_feature_level_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return FeatureLevelRecordV0(
-        {
-            "name": name,
-            "feature_level": feature_level,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = FeatureLevelRecordV0()
+    parsed["name"] = name
+    parsed["feature_level"] = feature_level
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_feature_level_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -458,14 +460,12 @@ def parse_producer_ids_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ProducerIdsRecordV0(
-        {
-            "broker_id": broker_id,
-            "broker_epoch": broker_epoch,
-            "next_producer_id": next_producer_id,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ProducerIdsRecordV0()
+    parsed["broker_id"] = broker_id
+    parsed["broker_epoch"] = broker_epoch
+    parsed["next_producer_id"] = next_producer_id
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_producer_ids_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -498,7 +498,9 @@ def parse_no_op_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return NoOpRecordV0({"unknown_tags": unknown_tags}), pos
+    parsed = NoOpRecordV0()
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_no_op_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -526,12 +528,10 @@ def parse_zk_migration_state_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ZkMigrationStateRecordV0(
-        {
-            "zk_migration_state": zk_migration_state,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = ZkMigrationStateRecordV0()
+    parsed["zk_migration_state"] = zk_migration_state
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_zk_migration_state_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -566,17 +566,17 @@ def parse_begin_transaction_record_v0(
                 size = data[pos]
                 pos += 1
                 if size > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        size += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        size += more
+                        pos += 1
                 if size == 0:
                     name = None
                 else:
                     stop = pos + size - 1
-                    if size < 1 or stop > within_tag:
+                    if stop > within_tag:
                         raise Irregular
                     name = data[pos:stop].decode()
                     pos = stop
@@ -587,7 +587,10 @@ def parse_begin_transaction_record_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return BeginTransactionRecordV0({"name": name, "unknown_tags": unknown_tags}), pos
+    parsed = BeginTransactionRecordV0()
+    parsed["name"] = name
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_begin_transaction_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -632,7 +635,9 @@ def parse_end_transaction_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return EndTransactionRecordV0({"unknown_tags": unknown_tags}), pos
+    parsed = EndTransactionRecordV0()
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_end_transaction_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -663,17 +668,17 @@ def parse_abort_transaction_record_v0(
                 size = data[pos]
                 pos += 1
                 if size > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        size += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        size += more
+                        pos += 1
                 if size == 0:
                     reason = None
                 else:
                     stop = pos + size - 1
-                    if size < 1 or stop > within_tag:
+                    if stop > within_tag:
                         raise Irregular
                     reason = data[pos:stop].decode()
                     pos = stop
@@ -684,7 +689,10 @@ def parse_abort_transaction_record_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return AbortTransactionRecordV0({"reason": reason, "unknown_tags": unknown_tags}), pos
+    parsed = AbortTransactionRecordV0()
+    parsed["reason"] = reason
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_abort_transaction_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -731,4 +739,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from codecgen.runtime.fast_path import FastPath, Irregular, getter, read_varint, write_varint
+from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
+    FastPath,
+    Irregular,
+    getter,
+    read_varint,
+    write_varint,
+)
 from codecgen.runtime.located_bytes import Session
 from kafka_codecs.metadata.brokers_fast import (
     build_broker_registration_change_record_v0,
@@ -109,46 +116,44 @@ def parse_metadata_record(
     frame_version = data[pos]
     pos += 1
     if frame_version > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            frame_version += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             frame_version, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            frame_version += more
+            pos += 1
     if frame_version != 1:
         raise Irregular
     api_key = data[pos]
     pos += 1
     if api_key > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            api_key += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             api_key, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            api_key += more
+            pos += 1
     api_key = _metadata_record_type.get(api_key, api_key)
     version = data[pos]
     pos += 1
     if version > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            version += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             version, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            version += more
+            pos += 1
     if version > 32767:
         raise Irregular
     body, pos = _metadata_record_body_parsers[api_key, version](data, pos, end, session)
     if pos > end:
         raise Irregular
-    return MetadataRecord(
-        {
-            "frame_version": frame_version,
-            "api_key": api_key,
-            "version": version,
-            "body": body,
-        }
-    ), pos
+    parsed = MetadataRecord()
+    parsed["frame_version"] = frame_version
+    parsed["api_key"] = api_key
+    parsed["version"] = version
+    parsed["body"] = body
+    return parsed, pos
 
 
 def build_metadata_record(given: Any, out: bytearray, level: int | None) -> None:
@@ -270,4 +275,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

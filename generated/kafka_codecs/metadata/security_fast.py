@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
@@ -84,12 +85,12 @@ def parse_delegation_token_record_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -98,12 +99,12 @@ def parse_delegation_token_record_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -112,12 +113,12 @@ def parse_delegation_token_record_v0(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     renewers = List()
     if count:
@@ -127,12 +128,12 @@ def parse_delegation_token_record_v0(
             size = data[pos]
             pos += 1
             if size > 127:
-                byte = data[pos]
-                if 0 < byte < 128:
-                    size += (byte << 7) - 128
-                    pos += 1
-                else:
+                more = SECOND_BYTES[data[pos]]
+                if more is None:
                     size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                else:
+                    size += more
+                    pos += 1
             stop = pos + size - 1
             if size < 1 or stop > end:
                 raise Irregular
@@ -142,12 +143,12 @@ def parse_delegation_token_record_v0(
     issue_timestamp, max_timestamp, expiration_timestamp, size = unpack_qqqB(data, pos)
     pos += 25
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -161,18 +162,16 @@ def parse_delegation_token_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return DelegationTokenRecordV0(
-        {
-            "owner": owner,
-            "requester": requester,
-            "renewers": renewers,
-            "issue_timestamp": issue_timestamp,
-            "max_timestamp": max_timestamp,
-            "expiration_timestamp": expiration_timestamp,
-            "token_id": token_id,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = DelegationTokenRecordV0()
+    parsed["owner"] = owner
+    parsed["requester"] = requester
+    parsed["renewers"] = renewers
+    parsed["issue_timestamp"] = issue_timestamp
+    parsed["max_timestamp"] = max_timestamp
+    parsed["expiration_timestamp"] = expiration_timestamp
+    parsed["token_id"] = token_id
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_delegation_token_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -248,12 +247,12 @@ def parse_remove_delegation_token_record_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -267,7 +266,10 @@ def parse_remove_delegation_token_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return RemoveDelegationTokenRecordV0({"token_id": token_id, "unknown_tags": unknown_tags}), pos
+    parsed = RemoveDelegationTokenRecordV0()
+    parsed["token_id"] = token_id
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_remove_delegation_token_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -301,12 +303,12 @@ def parse_user_scram_credential_record_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -316,12 +318,12 @@ def parse_user_scram_credential_record_v0(
     pos += 2
     mechanism = _scram_mechanism.get(mechanism, mechanism)
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -330,12 +332,12 @@ def parse_user_scram_credential_record_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -344,12 +346,12 @@ def parse_user_scram_credential_record_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -363,17 +365,15 @@ def parse_user_scram_credential_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return UserScramCredentialRecordV0(
-        {
-            "name": name,
-            "mechanism": mechanism,
-            "salt": salt,
-            "stored_key": stored_key,
-            "server_key": server_key,
-            "iterations": iterations,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = UserScramCredentialRecordV0()
+    parsed["name"] = name
+    parsed["mechanism"] = mechanism
+    parsed["salt"] = salt
+    parsed["stored_key"] = stored_key
+    parsed["server_key"] = server_key
+    parsed["iterations"] = iterations
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_user_scram_credential_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -442,12 +442,12 @@ def parse_remove_user_scram_credential_record_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -462,13 +462,11 @@ def parse_remove_user_scram_credential_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return RemoveUserScramCredentialRecordV0(
-        {
-            "name": name,
-            "mechanism": mechanism,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = RemoveUserScramCredentialRecordV0()
+    parsed["name"] = name
+    parsed["mechanism"] = mechanism
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_remove_user_scram_credential_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -508,12 +506,12 @@ def parse_access_control_entry_record_v0(
     id_ = UUID(bytes=id_)
     resource_type = _acl_resource_type.get(resource_type, resource_type)
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -523,12 +521,12 @@ def parse_access_control_entry_record_v0(
     pos += 2
     pattern_type = _acl_pattern_type.get(pattern_type, pattern_type)
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -537,12 +535,12 @@ def parse_access_control_entry_record_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -558,19 +556,17 @@ def parse_access_control_entry_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return AccessControlEntryRecordV0(
-        {
-            "id": id_,
-            "resource_type": resource_type,
-            "resource_name": resource_name,
-            "pattern_type": pattern_type,
-            "principal": principal,
-            "host": host,
-            "operation": operation,
-            "permission_type": permission_type,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = AccessControlEntryRecordV0()
+    parsed["id"] = id_
+    parsed["resource_type"] = resource_type
+    parsed["resource_name"] = resource_name
+    parsed["pattern_type"] = pattern_type
+    parsed["principal"] = principal
+    parsed["host"] = host
+    parsed["operation"] = operation
+    parsed["permission_type"] = permission_type
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_access_control_entry_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -648,7 +644,10 @@ def parse_remove_access_control_entry_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return RemoveAccessControlEntryRecordV0({"id": id_, "unknown_tags": unknown_tags}), pos
+    parsed = RemoveAccessControlEntryRecordV0()
+    parsed["id"] = id_
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_remove_access_control_entry_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -679,4 +678,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

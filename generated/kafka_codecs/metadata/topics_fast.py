@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
@@ -124,12 +125,12 @@ def parse_topic_record_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -144,7 +145,11 @@ def parse_topic_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return TopicRecordV0({"name": name, "topic_id": topic_id, "unknown_tags": unknown_tags}), pos
+    parsed = TopicRecordV0()
+    parsed["name"] = name
+    parsed["topic_id"] = topic_id
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_topic_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -181,12 +186,12 @@ def parse_partition_record_v0(
     pos += 21
     topic_id = UUID(bytes=topic_id)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
         raise Irregular
@@ -195,12 +200,12 @@ def parse_partition_record_v0(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
         raise Irregular
@@ -209,12 +214,12 @@ def parse_partition_record_v0(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
         raise Irregular
@@ -223,12 +228,12 @@ def parse_partition_record_v0(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
         raise Irregular
@@ -255,21 +260,19 @@ def parse_partition_record_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return PartitionRecordV0(
-        {
-            "partition_id": partition_id,
-            "topic_id": topic_id,
-            "replicas": replicas,
-            "isr": isr,
-            "removing_replicas": removing_replicas,
-            "adding_replicas": adding_replicas,
-            "leader": leader,
-            "leader_epoch": leader_epoch,
-            "partition_epoch": partition_epoch,
-            "leader_recovery_state": leader_recovery_state,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = PartitionRecordV0()
+    parsed["partition_id"] = partition_id
+    parsed["topic_id"] = topic_id
+    parsed["replicas"] = replicas
+    parsed["isr"] = isr
+    parsed["removing_replicas"] = removing_replicas
+    parsed["adding_replicas"] = adding_replicas
+    parsed["leader"] = leader
+    parsed["leader_epoch"] = leader_epoch
+    parsed["partition_epoch"] = partition_epoch
+    parsed["leader_recovery_state"] = leader_recovery_state
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_partition_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -358,12 +361,12 @@ def parse_partition_record_v1(
     pos += 21
     topic_id = UUID(bytes=topic_id)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
         raise Irregular
@@ -372,12 +375,12 @@ def parse_partition_record_v1(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
         raise Irregular
@@ -386,12 +389,12 @@ def parse_partition_record_v1(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
         raise Irregular
@@ -400,12 +403,12 @@ def parse_partition_record_v1(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
         raise Irregular
@@ -414,12 +417,12 @@ def parse_partition_record_v1(
     leader, leader_epoch, partition_epoch, count = unpack_iiiB(data, pos)
     pos += 13
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     directories = List()
     if count:
@@ -451,22 +454,20 @@ def parse_partition_record_v1(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return PartitionRecordV1(
-        {
-            "partition_id": partition_id,
-            "topic_id": topic_id,
-            "replicas": replicas,
-            "isr": isr,
-            "removing_replicas": removing_replicas,
-            "adding_replicas": adding_replicas,
-            "leader": leader,
-            "leader_epoch": leader_epoch,
-            "partition_epoch": partition_epoch,
-            "directories": directories,
-            "leader_recovery_state": leader_recovery_state,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = PartitionRecordV1()
+    parsed["partition_id"] = partition_id
+    parsed["topic_id"] = topic_id
+    parsed["replicas"] = replicas
+    parsed["isr"] = isr
+    parsed["removing_replicas"] = removing_replicas
+    parsed["adding_replicas"] = adding_replicas
+    parsed["leader"] = leader
+    parsed["leader_epoch"] = leader_epoch
+    parsed["partition_epoch"] = partition_epoch
+    parsed["directories"] = directories
+    parsed["leader_recovery_state"] = leader_recovery_state
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_partition_record_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -567,12 +568,12 @@ def parse_partition_record_v2(
     pos += 21
     topic_id = UUID(bytes=topic_id)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
         raise Irregular
@@ -581,12 +582,12 @@ def parse_partition_record_v2(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
         raise Irregular
@@ -595,12 +596,12 @@ def parse_partition_record_v2(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
         raise Irregular
@@ -609,12 +610,12 @@ def parse_partition_record_v2(
     count = data[pos]
     pos += 1
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
         raise Irregular
@@ -623,12 +624,12 @@ def parse_partition_record_v2(
     leader, leader_epoch, partition_epoch, count = unpack_iiiB(data, pos)
     pos += 13
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
     directories = List()
     if count:
@@ -662,12 +663,12 @@ def parse_partition_record_v2(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     eligible_leader_replicas = None
                 else:
@@ -683,12 +684,12 @@ def parse_partition_record_v2(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     last_known_elr = None
                 else:
@@ -704,24 +705,22 @@ def parse_partition_record_v2(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return PartitionRecordV2(
-        {
-            "partition_id": partition_id,
-            "topic_id": topic_id,
-            "replicas": replicas,
-            "isr": isr,
-            "removing_replicas": removing_replicas,
-            "adding_replicas": adding_replicas,
-            "leader": leader,
-            "leader_epoch": leader_epoch,
-            "partition_epoch": partition_epoch,
-            "directories": directories,
-            "leader_recovery_state": leader_recovery_state,
-            "eligible_leader_replicas": eligible_leader_replicas,
-            "last_known_elr": last_known_elr,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = PartitionRecordV2()
+    parsed["partition_id"] = partition_id
+    parsed["topic_id"] = topic_id
+    parsed["replicas"] = replicas
+    parsed["isr"] = isr
+    parsed["removing_replicas"] = removing_replicas
+    parsed["adding_replicas"] = adding_replicas
+    parsed["leader"] = leader
+    parsed["leader_epoch"] = leader_epoch
+    parsed["partition_epoch"] = partition_epoch
+    parsed["directories"] = directories
+    parsed["leader_recovery_state"] = leader_recovery_state
+    parsed["eligible_leader_replicas"] = eligible_leader_replicas
+    parsed["last_known_elr"] = last_known_elr
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_partition_record_v2(given: Any, out: bytearray, level: int | None) -> None:
@@ -872,12 +871,12 @@ def parse_partition_change_record_v0(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     isr = None
                 else:
@@ -899,12 +898,12 @@ def parse_partition_change_record_v0(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     replicas = None
                 else:
@@ -920,12 +919,12 @@ def parse_partition_change_record_v0(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     removing_replicas = None
                 else:
@@ -941,12 +940,12 @@ def parse_partition_change_record_v0(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     adding_replicas = None
                 else:
@@ -971,19 +970,17 @@ def parse_partition_change_record_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return PartitionChangeRecordV0(
-        {
-            "partition_id": partition_id,
-            "topic_id": topic_id,
-            "isr": isr,
-            "leader": leader,
-            "replicas": replicas,
-            "removing_replicas": removing_replicas,
-            "adding_replicas": adding_replicas,
-            "leader_recovery_state": leader_recovery_state,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = PartitionChangeRecordV0()
+    parsed["partition_id"] = partition_id
+    parsed["topic_id"] = topic_id
+    parsed["isr"] = isr
+    parsed["leader"] = leader
+    parsed["replicas"] = replicas
+    parsed["removing_replicas"] = removing_replicas
+    parsed["adding_replicas"] = adding_replicas
+    parsed["leader_recovery_state"] = leader_recovery_state
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_partition_change_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1117,12 +1114,12 @@ def parse_partition_change_record_v1(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     isr = None
                 else:
@@ -1144,12 +1141,12 @@ def parse_partition_change_record_v1(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     replicas = None
                 else:
@@ -1165,12 +1162,12 @@ def parse_partition_change_record_v1(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     removing_replicas = None
                 else:
@@ -1186,12 +1183,12 @@ def parse_partition_change_record_v1(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     adding_replicas = None
                 else:
@@ -1216,12 +1213,12 @@ def parse_partition_change_record_v1(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     directories = None
                 else:
@@ -1242,20 +1239,18 @@ def parse_partition_change_record_v1(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return PartitionChangeRecordV1(
-        {
-            "partition_id": partition_id,
-            "topic_id": topic_id,
-            "isr": isr,
-            "leader": leader,
-            "replicas": replicas,
-            "removing_replicas": removing_replicas,
-            "adding_replicas": adding_replicas,
-            "leader_recovery_state": leader_recovery_state,
-            "directories": directories,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = PartitionChangeRecordV1()
+    parsed["partition_id"] = partition_id
+    parsed["topic_id"] = topic_id
+    parsed["isr"] = isr
+    parsed["leader"] = leader
+    parsed["replicas"] = replicas
+    parsed["removing_replicas"] = removing_replicas
+    parsed["adding_replicas"] = adding_replicas
+    parsed["leader_recovery_state"] = leader_recovery_state
+    parsed["directories"] = directories
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_partition_change_record_v1(given: Any, out: bytearray, level: int | None) -> None:
@@ -1410,12 +1405,12 @@ def parse_partition_change_record_v2(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     isr = None
                 else:
@@ -1437,12 +1432,12 @@ def parse_partition_change_record_v2(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     replicas = None
                 else:
@@ -1458,12 +1453,12 @@ def parse_partition_change_record_v2(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     removing_replicas = None
                 else:
@@ -1479,12 +1474,12 @@ def parse_partition_change_record_v2(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     adding_replicas = None
                 else:
@@ -1509,12 +1504,12 @@ def parse_partition_change_record_v2(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     eligible_leader_replicas = None
                 else:
@@ -1530,12 +1525,12 @@ def parse_partition_change_record_v2(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     last_known_elr = None
                 else:
@@ -1551,12 +1546,12 @@ def parse_partition_change_record_v2(
                 count = data[pos]
                 pos += 1
                 if count > 127:
-                    byte = data[pos]
-                    if 0 < byte < 128:
-                        count += (byte << 7) - 128
-                        pos += 1
-                    else:
+                    more = SECOND_BYTES[data[pos]]
+                    if more is None:
                         count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+                    else:
+                        count += more
+                        pos += 1
                 if count == 0:
                     directories = None
                 else:
@@ -1577,22 +1572,20 @@ def parse_partition_change_record_v2(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return PartitionChangeRecordV2(
-        {
-            "partition_id": partition_id,
-            "topic_id": topic_id,
-            "isr": isr,
-            "leader": leader,
-            "replicas": replicas,
-            "removing_replicas": removing_replicas,
-            "adding_replicas": adding_replicas,
-            "leader_recovery_state": leader_recovery_state,
-            "eligible_leader_replicas": eligible_leader_replicas,
-            "last_known_elr": last_known_elr,
-            "directories": directories,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = PartitionChangeRecordV2()
+    parsed["partition_id"] = partition_id
+    parsed["topic_id"] = topic_id
+    parsed["isr"] = isr
+    parsed["leader"] = leader
+    parsed["replicas"] = replicas
+    parsed["removing_replicas"] = removing_replicas
+    parsed["adding_replicas"] = adding_replicas
+    parsed["leader_recovery_state"] = leader_recovery_state
+    parsed["eligible_leader_replicas"] = eligible_leader_replicas
+    parsed["last_known_elr"] = last_known_elr
+    parsed["directories"] = directories
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_partition_change_record_v2(given: Any, out: bytearray, level: int | None) -> None:
@@ -1771,7 +1764,10 @@ def parse_remove_topic_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return RemoveTopicRecordV0({"topic_id": topic_id, "unknown_tags": unknown_tags}), pos
+    parsed = RemoveTopicRecordV0()
+    parsed["topic_id"] = topic_id
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_remove_topic_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1797,12 +1793,12 @@ def parse_clear_elr_record_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -1816,7 +1812,10 @@ def parse_clear_elr_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return ClearElrRecordV0({"topic_name": topic_name, "unknown_tags": unknown_tags}), pos
+    parsed = ClearElrRecordV0()
+    parsed["topic_name"] = topic_name
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_clear_elr_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -1854,4 +1853,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -32,7 +32,10 @@ def parse_control_record_key(
     type_ = _control_record_type.get(type_, type_)
     if pos > end:
         raise Irregular
-    return ControlRecordKey({"version": version, "type": type_}), pos
+    parsed = ControlRecordKey()
+    parsed["version"] = version
+    parsed["type"] = type_
+    return parsed, pos
 
 
 def build_control_record_key(given: Any, out: bytearray, level: int | None) -> None:
@@ -56,4 +59,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -28,7 +28,10 @@ def parse_end_txn_marker_v0(
         raise Irregular
     if pos > end:
         raise Irregular
-    return EndTxnMarkerV0({"version": version, "coordinator_epoch": coordinator_epoch}), pos
+    parsed = EndTxnMarkerV0()
+    parsed["version"] = version
+    parsed["coordinator_epoch"] = coordinator_epoch
+    return parsed, pos
 
 
 def build_end_txn_marker_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -50,4 +53,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

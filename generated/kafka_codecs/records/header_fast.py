@@ -6,49 +6,74 @@ from __future__ import annotations
 
 from typing import Any
 
-from codecgen.runtime.fast_path import FastPath, Irregular, getter, read_varint, write_varint
+from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
+    FastPath,
+    Irregular,
+    List,
+    first_of,
+    getter,
+    read_varint,
+    write_varint,
+)
 from codecgen.runtime.located_bytes import Session
 from kafka_codecs.records.header import HEADER, Header
 
 _header_names = frozenset(HEADER.by_name)
 
 
-def parse_header(data: bytes, pos: int, end: int, session: Session) -> tuple[Header, int]:
-    """Parse ``header``. Raise an exception if the bytes are not regular."""
-    raw = data[pos]
-    pos += 1
-    if raw > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            raw += (byte << 7) - 128
-            pos += 1
-        else:
-            raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    stop = pos + (raw >> 1)
-    if raw & 1 or stop > end:
-        raise Irregular
-    key = data[pos:stop].decode()
-    pos = stop
-    raw = data[pos]
-    pos += 1
-    if raw > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            raw += (byte << 7) - 128
-            pos += 1
-        else:
-            raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    if raw == 1:
-        value = None
-    else:
-        stop = pos + (raw >> 1)
-        if raw & 1 or stop > end:
+def parse_each_header(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[Header], int]:
+    """Parse ``number`` values of ``header``. Raise an exception if the bytes are not regular."""
+    items = List()
+    while number > 0:
+        number -= 1
+        raw = data[pos]
+        pos += 1
+        if raw > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                raw += more
+                pos += 1
+        if raw & 1:
             raise Irregular
-        value = data[pos:stop]
+        stop = pos + (raw >> 1)
+        if stop > end:
+            raise Irregular
+        key = data[pos:stop].decode()
         pos = stop
-    if pos > end:
-        raise Irregular
-    return Header({"key": key, "value": value}), pos
+        raw = data[pos]
+        pos += 1
+        if raw > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                raw += more
+                pos += 1
+        if raw & 1:
+            if raw != 1:
+                raise Irregular
+            value = None
+        else:
+            stop = pos + (raw >> 1)
+            if stop > end:
+                raise Irregular
+            value = data[pos:stop]
+            pos = stop
+        if pos > end:
+            raise Irregular
+        parsed = Header()
+        parsed["key"] = key
+        parsed["value"] = value
+        items.append(parsed)
+    return items, pos
+
+
+parse_header = first_of(parse_each_header)
 
 
 def build_header(given: Any, out: bytearray, level: int | None) -> None:
@@ -83,4 +108,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

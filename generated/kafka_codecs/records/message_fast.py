@@ -9,7 +9,6 @@ from typing import Any
 
 from codecgen.runtime.fast_path import FastPath, Irregular, Parsed, checksum_of, getter, no_bits
 from codecgen.runtime.located_bytes import Session
-from codecgen.runtime.parsed import link_elements
 from kafka_codecs.records.enums import Compression, TimestampType
 from kafka_codecs.records.message import MESSAGE_V0, MESSAGE_V1, MessageV0, MessageV1
 
@@ -19,7 +18,6 @@ _message_v0_crc = checksum_of(MESSAGE_V0.by_name["crc"])
 _compression = {member.value: member for member in (Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4,)}
 unpack_bBi = Struct(">bBi").unpack_from
 unpack_i = Struct(">i").unpack_from
-_message_v0_messages_values = MESSAGE_V0.by_name["messages"].of_each
 _message_v0_names = frozenset(MESSAGE_V0.by_name)
 _message_v0_attributes_names = frozenset(MESSAGE_V0.by_name["attributes"].codec.by_name)
 _message_v0_attributes_compression_number = MESSAGE_V0.by_name["attributes"].codec.by_name["compression"].enum.number
@@ -30,7 +28,6 @@ pack_into_I = Struct(">I").pack_into
 _message_v1_crc = checksum_of(MESSAGE_V1.by_name["crc"])
 _timestamp_type = {member.value: member for member in TimestampType}
 unpack_bBqi = Struct(">bBqi").unpack_from
-_message_v1_messages_values = MESSAGE_V1.by_name["messages"].of_each
 _message_v1_names = frozenset(MESSAGE_V1.by_name)
 _message_v1_attributes_names = frozenset(MESSAGE_V1.by_name["attributes"].codec.by_name)
 _message_v1_attributes_compression_number = MESSAGE_V1.by_name["attributes"].codec.by_name["compression"].enum.number
@@ -51,14 +48,16 @@ def parse_message_v0(data: bytes, pos: int, end: int, session: Session) -> tuple
     pos += 4
     if _message_v0_crc(data[pos:message_size_end]) != crc:
         raise Irregular
-    magic, attributes, size = unpack_bBi(data, pos)
+    magic, attributes_word, size = unpack_bBi(data, pos)
     pos += 6
     if magic != 0:
         raise Irregular
-    if attributes & 0xf8:
+    if attributes_word & 0xf8:
         raise Irregular
-    attributes_compression = _compression[attributes & 7]
-    attributes = Parsed({"compression": attributes_compression, "unused": 0})
+    attributes_compression = _compression[attributes_word & 7]
+    attributes = Parsed()
+    attributes["compression"] = attributes_compression
+    attributes["unused"] = 0
     if size == -1:
         key = None
     else:
@@ -87,19 +86,15 @@ def parse_message_v0(data: bytes, pos: int, end: int, session: Session) -> tuple
     messages = None
     if pos != message_size_end:
         raise Irregular
-    parsed = MessageV0(
-        {
-            "offset": offset,
-            "message_size": message_size,
-            "crc": crc,
-            "magic": magic,
-            "attributes": attributes,
-            "key": key,
-            "value": value,
-            "messages": messages,
-        }
-    )
-    link_elements(messages, parsed, _message_v0_messages_values)
+    parsed = MessageV0()
+    parsed["offset"] = offset
+    parsed["message_size"] = message_size
+    parsed["crc"] = crc
+    parsed["magic"] = magic
+    parsed["attributes"] = attributes
+    parsed["key"] = key
+    parsed["value"] = value
+    parsed["messages"] = messages
     return parsed, pos
 
 
@@ -172,20 +167,17 @@ def parse_message_v1(data: bytes, pos: int, end: int, session: Session) -> tuple
     pos += 4
     if _message_v1_crc(data[pos:message_size_end]) != crc:
         raise Irregular
-    magic, attributes, timestamp, size = unpack_bBqi(data, pos)
+    magic, attributes_word, timestamp, size = unpack_bBqi(data, pos)
     pos += 14
     if magic != 1:
         raise Irregular
-    if attributes & 0xf0:
+    if attributes_word & 0xf0:
         raise Irregular
-    attributes_compression = _compression[attributes & 7]
-    attributes = Parsed(
-        {
-            "compression": attributes_compression,
-            "timestamp_type": _timestamp_type[attributes >> 3 & 1],
-            "unused": 0,
-        }
-    )
+    attributes_compression = _compression[attributes_word & 7]
+    attributes = Parsed()
+    attributes["compression"] = attributes_compression
+    attributes["timestamp_type"] = _timestamp_type[attributes_word >> 3 & 1]
+    attributes["unused"] = 0
     if size == -1:
         key = None
     else:
@@ -214,20 +206,16 @@ def parse_message_v1(data: bytes, pos: int, end: int, session: Session) -> tuple
     messages = None
     if pos != message_size_end:
         raise Irregular
-    parsed = MessageV1(
-        {
-            "offset": offset,
-            "message_size": message_size,
-            "crc": crc,
-            "magic": magic,
-            "attributes": attributes,
-            "timestamp": timestamp,
-            "key": key,
-            "value": value,
-            "messages": messages,
-        }
-    )
-    link_elements(messages, parsed, _message_v1_messages_values)
+    parsed = MessageV1()
+    parsed["offset"] = offset
+    parsed["message_size"] = message_size
+    parsed["crc"] = crc
+    parsed["magic"] = magic
+    parsed["attributes"] = attributes
+    parsed["timestamp"] = timestamp
+    parsed["key"] = key
+    parsed["value"] = value
+    parsed["messages"] = messages
     return parsed, pos
 
 
@@ -297,4 +285,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -11,6 +11,7 @@ from codecgen.runtime.construct import end_of, max_of, plus
 from codecgen.runtime.fast_path import (
     SEQUENCES,
     FastPath,
+    InArray,
     Irregular,
     List,
     Parsed,
@@ -23,11 +24,11 @@ from codecgen.runtime.fast_path import (
     pack_section,
 )
 from codecgen.runtime.located_bytes import Session
-from codecgen.runtime.parsed import link_elements
 from kafka_codecs.records.enums import Compression, TimestampType
 from kafka_codecs.records.record_batch import RECORD_BATCH, RecordBatch
-from kafka_codecs.records.record_fast import build_record, parse_record
+from kafka_codecs.records.record_fast import build_record, parse_each_record
 
+_record_batch_records_values = RECORD_BATCH.by_name["records"].of_each
 unpack_qi = Struct(">qi").unpack_from
 unpack_ibI = Struct(">ibI").unpack_from
 _record_batch_crc = checksum_of(RECORD_BATCH.by_name["crc"])
@@ -35,7 +36,6 @@ _compression = {member.value: member for member in Compression}
 _timestamp_type = {member.value: member for member in TimestampType}
 unpack_Hiqqqhii = Struct(">Hiqqqhii").unpack_from
 _record_batch_records_compression = RECORD_BATCH.by_name["records"].codec.compressed
-_record_batch_records_values = RECORD_BATCH.by_name["records"].of_each
 _record_batch_names = frozenset(RECORD_BATCH.by_name)
 _record_batch_records_fills = RECORD_BATCH.by_name["records"].fills
 _record_batch_attributes_names = frozenset(RECORD_BATCH.by_name["attributes"].codec.by_name)
@@ -50,6 +50,8 @@ def parse_record_batch(
     data: bytes, pos: int, end: int, session: Session
 ) -> tuple[RecordBatch, int]:
     """Parse ``record_batch``. Raise an exception if the bytes are not regular."""
+    parsed = RecordBatch()
+    records_place = InArray(parsed, _record_batch_records_values)
     base_offset, batch_length = unpack_qi(data, pos)
     pos += 12
     if batch_length < 14:
@@ -63,34 +65,28 @@ def parse_record_batch(
         raise Irregular
     if _record_batch_crc(data[pos:batch_length_end]) != crc:
         raise Irregular
-    attributes, last_offset_delta, base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, record_count = unpack_Hiqqqhii(data, pos)
+    attributes_word, last_offset_delta, base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, record_count = unpack_Hiqqqhii(data, pos)
     pos += 40
-    if attributes & 0xff80:
+    if attributes_word & 0xff80:
         raise Irregular
-    attributes_compression = _compression[attributes & 7]
-    attributes_timestamp_type = _timestamp_type[attributes >> 3 & 1]
-    attributes_is_transactional = attributes & 16 != 0
-    attributes_is_control = attributes & 32 != 0
-    attributes = Parsed(
-        {
-            "compression": attributes_compression,
-            "timestamp_type": attributes_timestamp_type,
-            "is_transactional": attributes_is_transactional,
-            "is_control": attributes_is_control,
-            "has_delete_horizon": attributes & 64 != 0,
-            "unused": 0,
-        }
-    )
+    attributes_compression = _compression[attributes_word & 7]
+    attributes_timestamp_type = _timestamp_type[attributes_word >> 3 & 1]
+    attributes_is_transactional = attributes_word & 16 != 0
+    attributes_is_control = attributes_word & 32 != 0
+    attributes = Parsed()
+    attributes["compression"] = attributes_compression
+    attributes["timestamp_type"] = attributes_timestamp_type
+    attributes["is_transactional"] = attributes_is_transactional
+    attributes["is_control"] = attributes_is_control
+    attributes["has_delete_horizon"] = attributes_word & 64 != 0
+    attributes["unused"] = 0
     if record_count < 0 or record_count > session.limits.elements:
         raise Irregular
     if record_count == 0:
         records = List()
     else:
         section, at, stop = open_section(_record_batch_records_compression, attributes_compression, data, pos, batch_length_end, session)
-        records = List()
-        for _ in range(record_count):
-            records_item, at = parse_record(section, at, stop, session)
-            records.append(records_item)
+        records, at = parse_each_record(record_count, section, at, stop, session, records_place)
         if at != stop:
             raise Irregular
         pos = batch_length_end
@@ -137,25 +133,20 @@ def parse_record_batch(
         # rule no_timestamp
         if not (attributes_timestamp_type == 1 or max_timestamp != -1 or ((base_timestamp + max_records_timestamp_delta + 0x8000000000000000 & 0xffffffffffffffff) - 0x8000000000000000) < 0):
             raise Irregular
-    parsed = RecordBatch(
-        {
-            "base_offset": base_offset,
-            "batch_length": batch_length,
-            "partition_leader_epoch": partition_leader_epoch,
-            "magic": magic,
-            "crc": crc,
-            "attributes": attributes,
-            "last_offset_delta": last_offset_delta,
-            "base_timestamp": base_timestamp,
-            "max_timestamp": max_timestamp,
-            "producer_id": producer_id,
-            "producer_epoch": producer_epoch,
-            "base_sequence": base_sequence,
-            "record_count": record_count,
-            "records": records,
-        }
-    )
-    link_elements(records, parsed, _record_batch_records_values)
+    parsed["base_offset"] = base_offset
+    parsed["batch_length"] = batch_length
+    parsed["partition_leader_epoch"] = partition_leader_epoch
+    parsed["magic"] = magic
+    parsed["crc"] = crc
+    parsed["attributes"] = attributes
+    parsed["last_offset_delta"] = last_offset_delta
+    parsed["base_timestamp"] = base_timestamp
+    parsed["max_timestamp"] = max_timestamp
+    parsed["producer_id"] = producer_id
+    parsed["producer_epoch"] = producer_epoch
+    parsed["base_sequence"] = base_sequence
+    parsed["record_count"] = record_count
+    parsed["records"] = records
     return parsed, pos
 
 
@@ -264,4 +255,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

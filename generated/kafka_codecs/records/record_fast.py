@@ -4,133 +4,155 @@
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import Any
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
+    InArray,
     Irregular,
     List,
     Parsed,
+    first_of,
     getter,
     no_bits,
     read_varint,
+    set_place,
     write_varint,
 )
 from codecgen.runtime.located_bytes import Session
-from kafka_codecs.records.header_fast import build_header, parse_header
+from kafka_codecs.records.header_fast import build_header, parse_each_header
 from kafka_codecs.records.record import RECORD, Record
 
-unpack_BB = Struct(">BB").unpack_from
 _record_names = frozenset(RECORD.by_name)
 _record_attributes_names = frozenset(RECORD.by_name["attributes"].codec.by_name)
 
 
-def parse_record(data: bytes, pos: int, end: int, session: Session) -> tuple[Record, int]:
-    """Parse ``record``. Raise an exception if the bytes are not regular."""
-    raw = data[pos]
-    pos += 1
-    if raw > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            raw += (byte << 7) - 128
-            pos += 1
-        else:
-            raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    length = raw >> 1 ^ -(raw & 1)
-    length_end = pos + length
-    if length < 0 or length_end > end:
-        raise Irregular
-    attributes, raw = unpack_BB(data, pos)
-    pos += 2
-    if attributes & 0xff:
-        raise Irregular
-    attributes = Parsed({"unused": 0})
-    if raw > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            raw += (byte << 7) - 128
-            pos += 1
-        else:
-            raw, pos = read_varint(data, pos - 1, 10, 0xFFFFFFFFFFFFFFFF)
-    timestamp_delta = raw >> 1 ^ -(raw & 1)
-    raw = data[pos]
-    pos += 1
-    if raw > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            raw += (byte << 7) - 128
-            pos += 1
-        else:
-            raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    offset_delta = raw >> 1 ^ -(raw & 1)
-    raw = data[pos]
-    pos += 1
-    if raw > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            raw += (byte << 7) - 128
-            pos += 1
-        else:
-            raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    if raw == 1:
-        key = None
-    else:
-        stop = pos + (raw >> 1)
-        if raw & 1 or stop > length_end:
+def parse_each_record(
+    number: int, data: bytes, pos: int, end: int, session: Session, place: InArray | None = None
+) -> tuple[list[Record], int]:
+    """Parse ``number`` values of ``record``. Raise an exception if the bytes are not regular."""
+    items = List()
+    while number > 0:
+        number -= 1
+        length = data[pos]
+        pos += 1
+        if length > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                length, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                length += more
+                pos += 1
+        if length & 1:
             raise Irregular
-        key = data[pos:stop]
-        pos = stop
-    raw = data[pos]
-    pos += 1
-    if raw > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            raw += (byte << 7) - 128
-            pos += 1
-        else:
-            raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    if raw == 1:
-        value = None
-    else:
-        stop = pos + (raw >> 1)
-        if raw & 1 or stop > length_end:
+        length >>= 1
+        length_end = pos + length
+        if length_end > end:
             raise Irregular
-        value = data[pos:stop]
-        pos = stop
-    count = data[pos]
-    pos += 1
-    if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
-            count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-    if count & 1:
-        raise Irregular
-    count >>= 1
-    headers = List()
-    if count:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > length_end - pos)):
+        attributes_word = data[pos]
+        raw = data[pos + 1]
+        pos += 2
+        if attributes_word & 0xff:
             raise Irregular
-        for _ in range(count):
-            headers_item, pos = parse_header(data, pos, length_end, session)
-            headers.append(headers_item)
-    if pos != length_end:
-        raise Irregular
-    return Record(
-        {
-            "length": length,
-            "attributes": attributes,
-            "timestamp_delta": timestamp_delta,
-            "offset_delta": offset_delta,
-            "key": key,
-            "value": value,
-            "headers": headers,
-        }
-    ), pos
+        attributes = Parsed()
+        attributes["unused"] = 0
+        if raw > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                raw, pos = read_varint(data, pos - 1, 10, 0xFFFFFFFFFFFFFFFF)
+            else:
+                raw += more
+                pos += 1
+        timestamp_delta = raw >> 1
+        if raw & 1:
+            timestamp_delta = ~timestamp_delta
+        raw = data[pos]
+        pos += 1
+        if raw > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                raw += more
+                pos += 1
+        offset_delta = raw >> 1
+        if raw & 1:
+            offset_delta = ~offset_delta
+        raw = data[pos]
+        pos += 1
+        if raw > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                raw += more
+                pos += 1
+        if raw & 1:
+            if raw != 1:
+                raise Irregular
+            key = None
+        else:
+            stop = pos + (raw >> 1)
+            if stop > length_end:
+                raise Irregular
+            key = data[pos:stop]
+            pos = stop
+        raw = data[pos]
+        pos += 1
+        if raw > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                raw += more
+                pos += 1
+        if raw & 1:
+            if raw != 1:
+                raise Irregular
+            value = None
+        else:
+            stop = pos + (raw >> 1)
+            if stop > length_end:
+                raise Irregular
+            value = data[pos:stop]
+            pos = stop
+        count = data[pos]
+        pos += 1
+        if count > 127:
+            more = SECOND_BYTES[data[pos]]
+            if more is None:
+                count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+            else:
+                count += more
+                pos += 1
+        if count & 1:
+            raise Irregular
+        count >>= 1
+        if count:
+            if count > 63 and (count > session.limits.elements or count > length_end - pos):
+                raise Irregular
+            headers, pos = parse_each_header(count, data, pos, length_end, session)
+        else:
+            headers = List()
+        if pos != length_end:
+            raise Irregular
+        parsed = Record()
+        parsed["length"] = length
+        parsed["attributes"] = attributes
+        parsed["timestamp_delta"] = timestamp_delta
+        parsed["offset_delta"] = offset_delta
+        parsed["key"] = key
+        parsed["value"] = value
+        parsed["headers"] = headers
+        if place is not None:
+            set_place(parsed, place)
+        items.append(parsed)
+    return items, pos
+
+
+parse_record = first_of(parse_each_record)
 
 
 def build_record(given: Any, out: bytearray, level: int | None) -> None:
@@ -207,4 +229,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

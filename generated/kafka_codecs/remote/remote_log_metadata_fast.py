@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
@@ -18,6 +19,7 @@ from codecgen.runtime.fast_path import (
     TaggedField,
     default_of,
     default_value,
+    first_of,
     getter,
     read_tags,
     read_unknown_tags,
@@ -62,6 +64,7 @@ unpack_16siB = Struct(">16siB").unpack_from
 _topic_id_partition_v0_names = frozenset(TOPIC_ID_PARTITION_V0.by_name)
 pack_16si = Struct(">16si").pack
 _topic_id_partition_v0_unknown_tags_section = TOPIC_ID_PARTITION_V0.by_name["unknown_tags"].codec
+iter_unpack_iqx = Struct(">iqx").iter_unpack
 unpack_iqB = Struct(">iqB").unpack_from
 _segment_leader_epoch_v0_names = frozenset(SEGMENT_LEADER_EPOCH_V0.by_name)
 pack_iq = Struct(">iq").pack
@@ -94,34 +97,33 @@ def parse_remote_log_segment_metadata_record_v0(
     start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, count = unpack_qqiqqB(data, pos)
     pos += 37
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    segment_leader_epochs = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            segment_leader_epochs_item, pos = parse_segment_leader_epoch_v0(data, pos, end, session)
-            segment_leader_epochs.append(segment_leader_epochs_item)
+        segment_leader_epochs, pos = parse_each_segment_leader_epoch_v0(count, data, pos, end, session)
+    else:
+        segment_leader_epochs = List()
     segment_size_in_bytes, size = unpack_iB(data, pos)
     pos += 5
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         custom_metadata = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         custom_metadata = data[pos:stop]
         pos = stop
@@ -147,22 +149,20 @@ def parse_remote_log_segment_metadata_record_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return RemoteLogSegmentMetadataRecordV0(
-        {
-            "remote_log_segment_id": remote_log_segment_id,
-            "start_offset": start_offset,
-            "end_offset": end_offset,
-            "broker_id": broker_id,
-            "max_timestamp_ms": max_timestamp_ms,
-            "event_timestamp_ms": event_timestamp_ms,
-            "segment_leader_epochs": segment_leader_epochs,
-            "segment_size_in_bytes": segment_size_in_bytes,
-            "custom_metadata": custom_metadata,
-            "remote_log_segment_state": remote_log_segment_state,
-            "txn_index_empty": txn_index_empty,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = RemoteLogSegmentMetadataRecordV0()
+    parsed["remote_log_segment_id"] = remote_log_segment_id
+    parsed["start_offset"] = start_offset
+    parsed["end_offset"] = end_offset
+    parsed["broker_id"] = broker_id
+    parsed["max_timestamp_ms"] = max_timestamp_ms
+    parsed["event_timestamp_ms"] = event_timestamp_ms
+    parsed["segment_leader_epochs"] = segment_leader_epochs
+    parsed["segment_size_in_bytes"] = segment_size_in_bytes
+    parsed["custom_metadata"] = custom_metadata
+    parsed["remote_log_segment_state"] = remote_log_segment_state
+    parsed["txn_index_empty"] = txn_index_empty
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_remote_log_segment_metadata_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -242,13 +242,11 @@ def parse_remote_log_segment_id_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return RemoteLogSegmentIdV0(
-        {
-            "topic_id_partition": topic_id_partition,
-            "id": id_,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = RemoteLogSegmentIdV0()
+    parsed["topic_id_partition"] = topic_id_partition
+    parsed["id"] = id_
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_remote_log_segment_id_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -276,12 +274,12 @@ def parse_topic_id_partition_v0(
     size = data[pos]
     pos += 1
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     stop = pos + size - 1
     if size < 1 or stop > end:
         raise Irregular
@@ -296,14 +294,12 @@ def parse_topic_id_partition_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return TopicIdPartitionV0(
-        {
-            "name": name,
-            "id": id_,
-            "partition": partition,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = TopicIdPartitionV0()
+    parsed["name"] = name
+    parsed["id"] = id_
+    parsed["partition"] = partition
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_topic_id_partition_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -335,25 +331,42 @@ def build_topic_id_partition_v0(given: Any, out: bytearray, level: int | None) -
         out.append(0)
 
 
-def parse_segment_leader_epoch_v0(
-    data: bytes, pos: int, end: int, session: Session
-) -> tuple[SegmentLeaderEpochV0, int]:
-    """Parse ``segment_leader_epoch@0``. Raise an exception if the bytes are not regular."""
-    leader_epoch, offset, tag_count = unpack_iqB(data, pos)
-    pos += 13
-    if tag_count:
-        unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
-    else:
-        unknown_tags = List()
-    if pos > end:
-        raise Irregular
-    return SegmentLeaderEpochV0(
-        {
-            "leader_epoch": leader_epoch,
-            "offset": offset,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+def parse_each_segment_leader_epoch_v0(
+    number: int, data: bytes, pos: int, end: int, session: Session
+) -> tuple[list[SegmentLeaderEpochV0], int]:
+    """Parse ``number`` values of ``segment_leader_epoch@0``. Raise an exception if the bytes are
+    not regular.
+    """
+    items = List()
+    stop = pos + number * 13
+    if stop <= end and data[pos + 12 : stop : 13].count(0) == number:  # no tagged fields
+        for leader_epoch, offset in iter_unpack_iqx(data[pos:stop]):
+            unknown_tags = List()
+            parsed = SegmentLeaderEpochV0()
+            parsed["leader_epoch"] = leader_epoch
+            parsed["offset"] = offset
+            parsed["unknown_tags"] = unknown_tags
+            items.append(parsed)
+        return items, stop
+    while number > 0:
+        number -= 1
+        leader_epoch, offset, tag_count = unpack_iqB(data, pos)
+        pos += 13
+        if tag_count:
+            unknown_tags, pos = read_unknown_tags(data, pos - 1, end)
+        else:
+            unknown_tags = List()
+        if pos > end:
+            raise Irregular
+        parsed = SegmentLeaderEpochV0()
+        parsed["leader_epoch"] = leader_epoch
+        parsed["offset"] = offset
+        parsed["unknown_tags"] = unknown_tags
+        items.append(parsed)
+    return items, pos
+
+
+parse_segment_leader_epoch_v0 = first_of(parse_each_segment_leader_epoch_v0)
 
 
 def build_segment_leader_epoch_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -383,17 +396,17 @@ def parse_remote_log_segment_metadata_update_record_v0(
     broker_id, event_timestamp_ms, size = unpack_iqB(data, pos)
     pos += 13
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         custom_metadata = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         custom_metadata = data[pos:stop]
         pos = stop
@@ -406,16 +419,14 @@ def parse_remote_log_segment_metadata_update_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return RemoteLogSegmentMetadataUpdateRecordV0(
-        {
-            "remote_log_segment_id": remote_log_segment_id,
-            "broker_id": broker_id,
-            "event_timestamp_ms": event_timestamp_ms,
-            "custom_metadata": custom_metadata,
-            "remote_log_segment_state": remote_log_segment_state,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = RemoteLogSegmentMetadataUpdateRecordV0()
+    parsed["remote_log_segment_id"] = remote_log_segment_id
+    parsed["broker_id"] = broker_id
+    parsed["event_timestamp_ms"] = event_timestamp_ms
+    parsed["custom_metadata"] = custom_metadata
+    parsed["remote_log_segment_state"] = remote_log_segment_state
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_remote_log_segment_metadata_update_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -471,15 +482,13 @@ def parse_remote_partition_delete_metadata_record_v0(
         unknown_tags = List()
     if pos > end:
         raise Irregular
-    return RemotePartitionDeleteMetadataRecordV0(
-        {
-            "topic_id_partition": topic_id_partition,
-            "broker_id": broker_id,
-            "event_timestamp_ms": event_timestamp_ms,
-            "remote_partition_delete_state": remote_partition_delete_state,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = RemotePartitionDeleteMetadataRecordV0()
+    parsed["topic_id_partition"] = topic_id_partition
+    parsed["broker_id"] = broker_id
+    parsed["event_timestamp_ms"] = event_timestamp_ms
+    parsed["remote_partition_delete_state"] = remote_partition_delete_state
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_remote_partition_delete_metadata_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -516,34 +525,33 @@ def parse_remote_log_segment_metadata_snapshot_record_v0(
     pos += 53
     segment_id = UUID(bytes=segment_id)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     count -= 1
-    segment_leader_epochs = List()
     if count:
         if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
             raise Irregular
-        for _ in range(count):
-            segment_leader_epochs_item, pos = parse_segment_leader_epoch_v0(data, pos, end, session)
-            segment_leader_epochs.append(segment_leader_epochs_item)
+        segment_leader_epochs, pos = parse_each_segment_leader_epoch_v0(count, data, pos, end, session)
+    else:
+        segment_leader_epochs = List()
     segment_size_in_bytes, size = unpack_iB(data, pos)
     pos += 5
     if size > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            size += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             size, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            size += more
+            pos += 1
     if size == 0:
         custom_metadata = None
     else:
         stop = pos + size - 1
-        if size < 1 or stop > end:
+        if stop > end:
             raise Irregular
         custom_metadata = data[pos:stop]
         pos = stop
@@ -569,22 +577,20 @@ def parse_remote_log_segment_metadata_snapshot_record_v0(
                 pos = within_tag
     if pos > end:
         raise Irregular
-    return RemoteLogSegmentMetadataSnapshotRecordV0(
-        {
-            "segment_id": segment_id,
-            "start_offset": start_offset,
-            "end_offset": end_offset,
-            "broker_id": broker_id,
-            "max_timestamp_ms": max_timestamp_ms,
-            "event_timestamp_ms": event_timestamp_ms,
-            "segment_leader_epochs": segment_leader_epochs,
-            "segment_size_in_bytes": segment_size_in_bytes,
-            "custom_metadata": custom_metadata,
-            "remote_log_segment_state": remote_log_segment_state,
-            "txn_index_empty": txn_index_empty,
-            "unknown_tags": unknown_tags,
-        }
-    ), pos
+    parsed = RemoteLogSegmentMetadataSnapshotRecordV0()
+    parsed["segment_id"] = segment_id
+    parsed["start_offset"] = start_offset
+    parsed["end_offset"] = end_offset
+    parsed["broker_id"] = broker_id
+    parsed["max_timestamp_ms"] = max_timestamp_ms
+    parsed["event_timestamp_ms"] = event_timestamp_ms
+    parsed["segment_leader_epochs"] = segment_leader_epochs
+    parsed["segment_size_in_bytes"] = segment_size_in_bytes
+    parsed["custom_metadata"] = custom_metadata
+    parsed["remote_log_segment_state"] = remote_log_segment_state
+    parsed["txn_index_empty"] = txn_index_empty
+    parsed["unknown_tags"] = unknown_tags
+    return parsed, pos
 
 
 def build_remote_log_segment_metadata_snapshot_record_v0(given: Any, out: bytearray, level: int | None) -> None:
@@ -662,4 +668,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

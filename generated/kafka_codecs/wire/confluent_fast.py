@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from codecgen.runtime.fast_path import (
+    SECOND_BYTES,
     SEQUENCES,
     FastPath,
     Irregular,
@@ -56,7 +57,11 @@ def parse_schema_id_value(
     pos = stop
     if pos > end:
         raise Irregular
-    return SchemaIdValue({"magic": magic, "schema_id": schema_id, "data": data_}), pos
+    parsed = SchemaIdValue()
+    parsed["magic"] = magic
+    parsed["schema_id"] = schema_id
+    parsed["data"] = data_
+    return parsed, pos
 
 
 def build_schema_id_value(given: Any, out: bytearray, level: int | None) -> None:
@@ -91,7 +96,11 @@ def parse_schema_guid_value(
     pos = stop
     if pos > end:
         raise Irregular
-    return SchemaGuidValue({"magic": magic, "schema_guid": schema_guid, "data": data_}), pos
+    parsed = SchemaGuidValue()
+    parsed["magic"] = magic
+    parsed["schema_guid"] = schema_guid
+    parsed["data"] = data_
+    return parsed, pos
 
 
 def build_schema_guid_value(given: Any, out: bytearray, level: int | None) -> None:
@@ -119,30 +128,32 @@ def parse_schema_id_protobuf_value(
     if magic != 0:
         raise Irregular
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     if count & 1:
         raise Irregular
     count >>= 1
     message_indexes = List()
     if count:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+        if count > 63 and (count > session.limits.elements or count > end - pos):
             raise Irregular
         for _ in range(count):
             raw = data[pos]
             pos += 1
             if raw > 127:
-                byte = data[pos]
-                if 0 < byte < 128:
-                    raw += (byte << 7) - 128
-                    pos += 1
-                else:
+                more = SECOND_BYTES[data[pos]]
+                if more is None:
                     raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-            message_indexes_item = raw >> 1 ^ -(raw & 1)
+                else:
+                    raw += more
+                    pos += 1
+            message_indexes_item = raw >> 1
+            if raw & 1:
+                message_indexes_item = ~message_indexes_item
             message_indexes.append(message_indexes_item)
     stop = end
     if stop < pos:
@@ -151,14 +162,12 @@ def parse_schema_id_protobuf_value(
     pos = stop
     if pos > end:
         raise Irregular
-    return SchemaIdProtobufValue(
-        {
-            "magic": magic,
-            "schema_id": schema_id,
-            "message_indexes": message_indexes,
-            "data": data_,
-        }
-    ), pos
+    parsed = SchemaIdProtobufValue()
+    parsed["magic"] = magic
+    parsed["schema_id"] = schema_id
+    parsed["message_indexes"] = message_indexes
+    parsed["data"] = data_
+    return parsed, pos
 
 
 def build_schema_id_protobuf_value(given: Any, out: bytearray, level: int | None) -> None:
@@ -203,30 +212,32 @@ def parse_schema_guid_protobuf_value(
         raise Irregular
     schema_guid = UUID(bytes=schema_guid)
     if count > 127:
-        byte = data[pos]
-        if 0 < byte < 128:
-            count += (byte << 7) - 128
-            pos += 1
-        else:
+        more = SECOND_BYTES[data[pos]]
+        if more is None:
             count, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
+        else:
+            count += more
+            pos += 1
     if count & 1:
         raise Irregular
     count >>= 1
     message_indexes = List()
     if count:
-        if count < 0 or (count > 63 and (count > session.limits.elements or count > end - pos)):
+        if count > 63 and (count > session.limits.elements or count > end - pos):
             raise Irregular
         for _ in range(count):
             raw = data[pos]
             pos += 1
             if raw > 127:
-                byte = data[pos]
-                if 0 < byte < 128:
-                    raw += (byte << 7) - 128
-                    pos += 1
-                else:
+                more = SECOND_BYTES[data[pos]]
+                if more is None:
                     raw, pos = read_varint(data, pos - 1, 5, 0xFFFFFFFF)
-            message_indexes_item = raw >> 1 ^ -(raw & 1)
+                else:
+                    raw += more
+                    pos += 1
+            message_indexes_item = raw >> 1
+            if raw & 1:
+                message_indexes_item = ~message_indexes_item
             message_indexes.append(message_indexes_item)
     stop = end
     if stop < pos:
@@ -235,14 +246,12 @@ def parse_schema_guid_protobuf_value(
     pos = stop
     if pos > end:
         raise Irregular
-    return SchemaGuidProtobufValue(
-        {
-            "magic": magic,
-            "schema_guid": schema_guid,
-            "message_indexes": message_indexes,
-            "data": data_,
-        }
-    ), pos
+    parsed = SchemaGuidProtobufValue()
+    parsed["magic"] = magic
+    parsed["schema_guid"] = schema_guid
+    parsed["message_indexes"] = message_indexes
+    parsed["data"] = data_
+    return parsed, pos
 
 
 def build_schema_guid_protobuf_value(given: Any, out: bytearray, level: int | None) -> None:
@@ -285,4 +294,4 @@ FAST_PATHS = {
 }
 
 
-__made_for__ = {"language": 1, "runtime": (1, 5), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}

@@ -87,11 +87,10 @@ class EntryPoint(Declared, Generic[P, L]):
         Raises:
             ParseError: if the bytes are not such a value.
         """
-        session = Session(
-            strict=strict, limits=limits or DEFAULT_LIMITS, file=file, trace=trace, given=given
-        )
-        if findings is not None:
-            session.findings = findings
+        noted = [] if findings is None else findings
+        # Keyword arguments would take longer than the parse of a small value.
+        session = Session(strict, limits or DEFAULT_LIMITS, file, noted, trace)
+        session.given = given
         return self.parse_whole(data, position, session)
 
     def parse_whole(self, data: Any, position: int, session: Session) -> Any:

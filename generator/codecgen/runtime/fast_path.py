@@ -15,7 +15,7 @@ from codecgen.runtime.compressed_section import Compressed
 from codecgen.runtime.compression import compress, decompress
 from codecgen.runtime.fields import Field, Fill
 from codecgen.runtime.located_bytes import Session, Source
-from codecgen.runtime.parsed import Parsed, TaggedField
+from codecgen.runtime.parsed import InArray, Parsed, TaggedField, link_elements, set_place
 from codecgen.runtime.tags import HIGHEST, decode_default, default_of
 
 FastBuilder = Callable[[Any, bytearray, int | None], None]
@@ -28,6 +28,9 @@ value and the byte after it."""
 MIN_ELEMENTS = 64
 """The number of elements up to which fast parsers do not look at the limit of the session."""
 
+
+SECOND_BYTES = (None, *((byte << 7) - 128 for byte in range(1, 128)), *[None] * 128)
+"""What the second byte of a varint adds to the first one; None if it is no last byte or needless."""
 
 SEQUENCES = frozenset([list, tuple, construct.ListContainer])
 """The types of regular arrays. Other sequences may change while they are read."""
@@ -51,39 +54,50 @@ class FastPath:
 
     def read(self, source: Source, *given: Any) -> Any:
         """Return the value at the head of ``source``, and move behind it. Return None, with
-        ``source`` and session unchanged, if the generated function fails for any reason, or may not
-        run: with a trace, ``begun``, pending error or pauses, inside a window of a buffer that is
-        no bytes, near the depth limit, with a limit of fewer than 64 elements, or inside
-        :func:`without_fast_paths`. ``given`` are the values that the layout gets from outside, in
-        the order of their declaration.
+        ``source`` and session unchanged, if :meth:`read_bytes` does, with a pending error or
+        pauses, or inside a window of a buffer that is no bytes. ``given`` are the values that the
+        layout gets from outside, in the order of their declaration.
         """
-        session = source.session
         data, pos, end = source.data, source.pos, source.end
-        if (
-            session.trace is not None
-            or session.begun is not None
-            or source.pending is not None
-            or source.pauses
-            or session.depth + self.depth > session.limits.depth
-            or session.limits.elements < MIN_ELEMENTS
-            or not _switch.on
-        ):
+        if source.pending is not None or source.pauses:
             return None
         if type(data) is not bytes:
             if pos or end != len(data):
                 return None  # a copy of all that follows may be large
             data = bytes(data)
-        section, depth = session.section, session.section_depth
-        session.depth += 1
+        found = self.read_bytes(data, pos, end, source.session, *given)
+        if found is None:
+            return None
+        value, source.pos = found
+        return value
+
+    def read_bytes(
+        self, data: bytes, pos: int, end: int, session: Session, *given: Any
+    ) -> tuple[Any, int] | None:
+        """Return the value at index ``pos`` of ``data``, and the index after it. Return None, with
+        the session unchanged, if the generated function fails for any reason, or may not run: with
+        a trace or ``begun``, near the depth limit, with a limit of fewer than 64 elements, or
+        inside :func:`without_fast_paths`. ``end`` is the end of the window.
+        """
+        limits, depth = session.limits, session.depth
+        if (
+            session.trace is not None
+            or session.begun is not None
+            or depth + self.depth > limits.depth
+            or limits.elements < MIN_ELEMENTS
+            or not _switch.on
+        ):
+            return None
+        section, section_depth = session.section, session.section_depth
+        session.depth = depth + 1
         try:
-            value, source.pos = self.parse(data, pos, end, session, *given)
+            return self.parse(data, pos, end, session, *given)
         except Exception:
             # Whatever it is: the field-by-field parser raises it again, or reads the value.
-            session.section, session.section_depth = section, depth
+            session.section, session.section_depth = section, section_depth
             return None
         finally:
-            session.depth -= 1
-        return value
+            session.depth = depth
 
     def write(self, value: Any, level: int | None, depth: int) -> bytes | None:
         """Return the bytes of a value, as a strict session builds it. Return None if the generated
@@ -141,6 +155,17 @@ def find_fast_path(module: str, layout: str) -> FastPath | None:
 
 
 # ------------------------------------------------------------ what generated functions call
+
+
+def first_of(parse_each: Callable[..., tuple[list[Any], int]]) -> FastParser:
+    """Return the fast parser of a layout that calls the fast parser of arrays of it."""
+
+    def parse(data: bytes, pos: int, end: int, session: Session) -> tuple[Any, int]:
+        """Return the value and the byte after it. Raise an exception if the bytes are not regular."""
+        items, pos = parse_each(1, data, pos, end, session)
+        return items[0], pos
+
+    return parse
 
 
 def read_varint(data: bytes, pos: int, most: int, mask: int) -> tuple[int, int]:
@@ -362,8 +387,10 @@ List = construct.ListContainer
 """The class of parsed arrays."""
 
 __all__ = [
+    "SECOND_BYTES",
     "SEQUENCES",
     "FastPath",
+    "InArray",
     "Irregular",
     "List",
     "Parsed",
@@ -375,7 +402,9 @@ __all__ = [
     "fill_elements",
     "find_base",
     "find_fast_path",
+    "first_of",
     "getter",
+    "link_elements",
     "no_bits",
     "open_section",
     "pack_section",
@@ -384,6 +413,7 @@ __all__ = [
     "read_varint",
     "read_vlq",
     "refuse_linked",
+    "set_place",
     "without_fast_paths",
     "write_varint",
     "write_vlq",

@@ -233,8 +233,21 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         bytes follow it; with ``trailing``, a lenient session takes these as a finding. ``position``
         is where ``data`` begins in its file, for errors.
         """
-        source = Source(data, session, origin=position)
-        obj = self.read(source, None)
+        obj: Parsed
+        fast = self.fast_path
+        if fast is None or self.given or type(data) is not bytes:
+            source = Source(data, session, origin=position)
+            obj = self.read(source, None)
+        else:  # without a Source if it is not needed
+            found = fast.read_bytes(data, 0, len(data), session)
+            end = 0
+            if found is not None:
+                obj, end = found
+                if end == len(data):
+                    return obj
+            source = Source(data, session, pos=end, origin=position)
+            if found is None:
+                obj = self._read_fields(source, {})
         if source.left:
             error = TrailingError(
                 f"{source.left} bytes follow the {self.layout_name}", source.where()
@@ -255,6 +268,10 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
             found: Parsed | None = fast.read(source, *given.values())
             if found is not None:
                 return found
+        return self._read_fields(source, given)
+
+    def _read_fields(self, source: Source, given: Mapping[str, Any]) -> Parsed:
+        """Parse the layout field by field; see :meth:`read`."""
         session = source.session
         source.enter()
         before, session.decompressed = session.decompressed, 0
@@ -509,8 +526,12 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         finding for a lenient session with ``trailing``). ``position`` is where ``data`` begins in
         its file, for errors.
         """
-        layout = self.case(Source(data, session, origin=position))
-        return layout.parse_whole(data, position, session)
+        codec, case = self.codec, None
+        if isinstance(codec, Integer) and len(data) >= self.offset + codec.size:
+            case = self.cases.get(codec.number_at(data, self.offset))
+        if case is None:
+            case = self.case(Source(data, session, origin=position))
+        return case.parse_whole(data, position, session)
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a mapping of fields, in the layout that its field ``by`` selects by

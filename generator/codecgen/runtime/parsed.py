@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import construct
@@ -91,6 +93,9 @@ class Parsed(_Container):
     a class for each layout; the ``.pyi`` file beside the module has the types of its fields.
     """
 
+    # _in_array is a slot, because a dict for each of many elements takes time and memory. Container asks __slots__ which
+    # attributes are no items; the last one is its own.
+    __slots__ = ("__dict__", "__recursion_lock__", "__weakref__", "_in_array")
     _layout: ClassVar[str] = "values"
     _derived: ClassVar[Mapping[str, Derived]] = {}
 
@@ -116,7 +121,7 @@ class Parsed(_Container):
     def copy(self) -> Self:
         """Return a shallow copy."""
         copied = type(self)(self)
-        copied.__dict__.update(self.__dict__)
+        copied.__setstate__(self._state())
         return copied
 
     __copy__ = copy
@@ -125,10 +130,17 @@ class Parsed(_Container):
         own = type(self)
         if getattr(sys.modules.get(own.__module__), own.__qualname__, None) is not own:
             return construct.Container, (dict(self),)  # nobody can import the class
-        return own, (), self.__dict__ or None, None, iter(self.items())
+        return own, (), self._state() or None, None, iter(self.items())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        if "_in_array" in state:
+            set_place(self, self.__dict__.pop("_in_array"))
+
+    def _state(self) -> dict[str, Any]:
+        """Return what the value knows besides its items, by name."""
+        place = self._array()
+        return {**self.__dict__} if place is _ALONE else {**self.__dict__, "_in_array": place}
 
     def with_arrays(self, arrays: Mapping[str, list[Any]]) -> Self:
         """Store arrays from outside as attributes, which are no items, and return the value itself."""
@@ -139,8 +151,10 @@ class Parsed(_Container):
 
     def _array(self) -> InArray:
         """Return the place of the value in an array, or an empty one."""
-        found: InArray = self.__dict__.get("_in_array", _ALONE)
-        return found
+        try:
+            return get_place(self)
+        except AttributeError:
+            return _ALONE
 
     def as_parsed(self, of_each: Mapping[str, Derived]) -> AsParsed | None:
         """Return this element with its fields as they were when its array was parsed. Return None
@@ -175,6 +189,11 @@ class Parsed(_Container):
     def _repr_html_(self) -> str:
         """Return the value as an HTML table, for notebooks."""
         return html_of(self)
+
+
+# A container takes assigned attributes as items, so the slot is read and set by its descriptor.
+get_place: Callable[[Parsed], InArray] = Parsed.__dict__["_in_array"].__get__
+set_place: Callable[[Parsed, InArray], None] = Parsed.__dict__["_in_array"].__set__
 
 
 def arrays_of(value: Any) -> Mapping[str, list[Any]]:
@@ -215,17 +234,14 @@ def link_elements(items: Any, around: Parsed, of_each: Mapping[str, Derived]) ->
     ``of_each``. If a derived value depends on other elements too, also store a copy of the element
     as it was parsed. Skip elements that are no Parsed; do nothing if ``items`` is None.
     """
-    there = InArray(around, of_each)
+    parsed: Sequence[Parsed] = items or ()
+    if not all(issubclass(kind, Parsed) for kind in set(map(type, parsed))):
+        parsed = [item for item in parsed if isinstance(item, Parsed)]
+    deque(map(set_place, parsed, repeat(InArray(around, of_each))), maxlen=0)
     linked = [d for d in of_each.values() if d.depends_on is not None]
-    if not linked:
-        for item in items or ():
-            if isinstance(item, Parsed):
-                item.__dict__["_in_array"] = there
-        return
-    fields = {name: _copied(around.get(name)) for d in linked for name in d.depends_on or ()}
-    for item in items or ():
-        if isinstance(item, Parsed):
-            item.__dict__["_in_array"] = there
+    if linked:
+        fields = {name: _copied(around.get(name)) for d in linked for name in d.depends_on or ()}
+        for item in parsed:
             derived = {d.name: d.display(around, item) for d in linked}
             item.__dict__["_as_parsed"] = AsParsed(dict(item), fields, derived)
 

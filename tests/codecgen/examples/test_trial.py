@@ -9,7 +9,6 @@ import pytest
 
 from codecgen.check.examples import check_trials
 from codecgen.runtime.fast_path import FastPath
-from codecgen.runtime.located_bytes import Source
 from tests.codecgen.schemas import model_of
 
 BOX = """
@@ -24,13 +23,14 @@ fields: {m: u8}
 
 
 def test_each_example_is_read_by_the_fast_parser(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, read, values = model_of(BOX), FastPath.read, list[Any]()
+    model, read, values = model_of(BOX), FastPath.read_bytes, list[Any]()
 
-    def note(self: FastPath, source: Source) -> Any:
-        values.append(read(self, source))
-        return values[-1]
+    def note(self: FastPath, *place: Any) -> Any:
+        found = read(self, *place)
+        values.append(found and found[0])
+        return found
 
-    monkeypatch.setattr(FastPath, "read", note)
+    monkeypatch.setattr(FastPath, "read_bytes", note)
     before, finders = set(sys.modules), list(sys.meta_path)
     assert list(check_trials(model)) == []
     assert [value.inner.m for value in values if value is not None] == [7]
@@ -39,14 +39,14 @@ def test_each_example_is_read_by_the_fast_parser(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_fast_parser_that_is_wrong_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, read = model_of(BOX), FastPath.read
+    model, read = model_of(BOX), FastPath.read_bytes
 
-    def misread(self: FastPath, source: Source) -> Any:
-        value = read(self, source)
-        if value is not None:
-            value.inner.m += 1
-        return value
+    def misread(self: FastPath, *place: Any) -> Any:
+        found = read(self, *place)
+        if found is not None:
+            found[0].inner.m += 1
+        return found
 
-    monkeypatch.setattr(FastPath, "read", misread)
+    monkeypatch.setattr(FastPath, "read_bytes", misread)
     with pytest.raises(AssertionError, match=r"(?s)the fast parser of box .* from 057fc0000007"):
         list(check_trials(model))

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 FAST_RUNTIME = "codecgen.runtime.fast_path"
 
 
-_OWN_NAMES = frozenset(["Any", "FastPath", "Irregular", "List", "Session", "Struct"])
+_OWN_NAMES = frozenset(
+    [
+        *["Any", "FastPath", "InArray", "Irregular", "List", "SECOND_BYTES", "SEQUENCES"],
+        *["Session", "Struct"],
+    ]
+)
 """Names in a module of fast parsers and builders that a layout or an enum may have too."""
 
 
@@ -32,6 +37,11 @@ def short_name(layout: LayoutPlan) -> str:
 def function_name(layout: LayoutPlan) -> str:
     """Return the name of the function that parses a layout in one version."""
     return f"parse_{short_name(layout)}"
+
+
+def array_function_name(layout: LayoutPlan) -> str:
+    """Return the name of the function that parses an array of a layout in one version."""
+    return f"parse_each_{short_name(layout)}"
 
 
 def builder_name(layout: LayoutPlan) -> str:
@@ -55,7 +65,6 @@ class FastModule:
         self.scope = scope
         self.fast_runtime: set[str] = {"Irregular"}
         self.standard: set[str] = set()
-        self.linking = False
         self.building = False
         self.constants: dict[str, str] = {}
         self.tables: dict[str, str] = {}
@@ -118,6 +127,14 @@ class FastModule:
             raise Unsupported
         return self.imported(layout, function_name(layout))
 
+    def array_function(self, layout: LayoutPlan) -> str:
+        """Return the name of the fast parser of arrays of a layout version, and import it if
+        another module defines it. Raise Unsupported if the layout has no fast parser.
+        """
+        if self.modules.depth(layout) is None:
+            raise Unsupported
+        return self.imported(layout, array_function_name(layout))
+
     def builder(self, layout: LayoutPlan) -> str:
         """Return the name of the fast builder of a layout, and import it if it is in another
         module. Raise Unsupported if the layout has no fast builder.
@@ -144,15 +161,15 @@ class FastModule:
         short = enum.rpartition(".")[2]
         return self.constant(f"_{short}", f"{{member.value: member for member in {among}}}")
 
-    def unpacker(self, codes: str, endian: str) -> str:
-        """Define a constant, the ``unpack_from`` method of a ``Struct`` with the format ``codes``,
-        and return its name. The byte order is little-endian if ``endian`` is "little", otherwise
-        big-endian.
+    def unpacker(self, codes: str, endian: str, method: str = "unpack_from") -> str:
+        """Define a constant, the method ``unpack_from`` or ``iter_unpack`` of a ``Struct`` with the
+        format ``codes``, and return its name. The byte order is little-endian if ``endian`` is
+        "little", otherwise big-endian.
         """
         self.standard.add("Struct")
         order = "<" if endian == "little" else ">"
-        name = f"unpack_{'le_' if order == '<' else ''}{codes}"
-        return self.constant(name, f'Struct("{order}{codes}").unpack_from')
+        name = f"{method.removesuffix('_from')}_{'le_' if order == '<' else ''}{codes}"
+        return self.constant(name, f'Struct("{order}{codes}").{method}')
 
     def packer(self, codes: str, endian: str, method: str = "pack") -> str:
         """Define a constant, the method ``pack`` or ``pack_into`` of a ``Struct`` with the format
@@ -185,8 +202,6 @@ class FastModule:
             first.append(import_line(RUNTIME, self.scope.runtime))
         first.append(import_line(FAST_RUNTIME, self.fast_runtime))
         first.append("from codecgen.runtime.located_bytes import Session")
-        if self.linking:
-            first.append("from codecgen.runtime.parsed import link_elements")
         for home in sorted(self.scope.imports):
             first.append(import_line(".".join(home), self.scope.imports[home]))
         groups.append("\n".join(first))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.schema.lookup import choice_of
 from codecgen.schema.model import Layout, Model
+from codecgen.schema.types import ArrayType, held_layouts
 from codecgen.targets.construct.class_names import Classes
 from codecgen.targets.construct.fast_build import BuildFunction
 from codecgen.targets.construct.fast_module import (
@@ -36,6 +37,8 @@ class FastModules:
         self._builders: dict[tuple[str, int | None], bool] = {}
         taken = {home[: depth + 1] for home in homes.values() for depth in range(len(home))}
         self._recursive = _find_recursive(plan.model)
+        self._in_arrays = _find_elements(plan.model)
+        self._linked = _find_linked(plan)
         self._suffix = "_fast"
         while any((*home[:-1], home[-1] + self._suffix) in taken for home in homes.values()):
             self._suffix += "_"
@@ -54,6 +57,17 @@ class FastModules:
         if layout.name in self._recursive or compressed_arrays(layout):
             return None
         return self._own_depth(layout)
+
+    def is_element(self, layout: LayoutPlan) -> bool:
+        """Return whether one fast parser parses a whole array of the layout: arrays hold it, other
+        fast parsers can call its own (see :meth:`depth`), and it is given no values.
+        """
+        is_callable = layout.name not in self._recursive and not compressed_arrays(layout)
+        return is_callable and layout.name in self._in_arrays and not layout.given
+
+    def is_linked(self, layout: LayoutPlan) -> bool:
+        """Return whether the layout is an element of an array that derives values for each."""
+        return layout.name in self._linked
 
     def has_builder(self, layout: LayoutPlan) -> bool:
         """Return whether the fast builder of a layout that holds another one can call that of the
@@ -122,6 +136,24 @@ class FastModules:
         table = "\n".join(["FAST_PATHS = {", *paths, "}"])
         module.fast_runtime.add("FastPath")
         return ".".join(home), module.text(header, [*functions, table])
+
+
+def _find_elements(model: Model) -> set[str]:
+    """Return the names of the layouts that are elements of arrays."""
+    fields = [f for layout in model.layouts.values() for f in layout.fields]
+    arrays = [type_ for f in fields for type_ in f.all_types() if isinstance(type_, ArrayType)]
+    return {ref.layout for array in arrays for ref in held_layouts(array)}
+
+
+def _find_linked(plan: Plan) -> set[str]:
+    """Return the names of the layouts in arrays that derive values for each element."""
+    found = set()
+    for around in (p for plans in plan.versions.values() for p in plans):
+        for name in {value.derived.array for value in around.derived} - {None}:
+            array = None if name is None else around.field(name)
+            if array is not None:
+                found |= {held.name for held in plan.held_by(array.field.type, around)}
+    return found
 
 
 def _find_recursive(model: Model) -> set[str]:

@@ -24,7 +24,7 @@ from codecgen.plan.read_ops import (
     Verify,
     When,
 )
-from codecgen.plan.read_program import read_program
+from codecgen.plan.read_program import ReadProgram, read_program
 from codecgen.schema.scalars import COMPACT, SCALARS
 from codecgen.schema.types import (
     ArrayType,
@@ -38,11 +38,12 @@ from codecgen.schema.types import (
 from codecgen.targets.construct.fast_module import (
     FastModule,
     Unsupported,
+    array_function_name,
     full_name,
     function_name,
     short_name,
 )
-from codecgen.targets.construct.fast_printer import ReadPrinter, struct_code
+from codecgen.targets.construct.fast_printer import ReadPrinter, size_of_code, struct_code
 from codecgen.targets.python_source import docstring, string
 
 if TYPE_CHECKING:
@@ -52,8 +53,9 @@ if TYPE_CHECKING:
 class ParseFunction(ReadPrinter):
     """Prints the Python source of the fast parser of one layout in one version. That function
     raises Irregular, or another exception such as KeyError for an unknown enum number, for bytes
-    that it leaves to the field-by-field parser. Printing raises Unsupported for layouts that cannot
-    have such a function.
+    that it leaves to the field-by-field parser. The function of a layout that arrays hold parses
+    several of them, so that no element needs a call. Printing raises Unsupported for layouts that
+    cannot have such a function.
 
     Attributes:
         depth: How many layouts and arrays lie in each other, the layout itself included.
@@ -74,24 +76,47 @@ class ParseFunction(ReadPrinter):
         """
         if self.layout.look_ups or self.layout.given_arrays:
             raise Unsupported
+        is_element = self.modules.is_element(self.layout)
         for _ in range(2):  # the second time it is known which bits are used
             self.begin()
             given = [self.local(fp.name) for fp in self.layout.given]
-            self.body()
-        parsed = self.module.refer(
-            self.layout.name, self.module.scope.classes[self.layout.name, self.layout.version]
-        )
+            if is_element:
+                self.array_body()
+            else:
+                self.body()
+                self.emit(f"return {self.temporary('parsed')}, pos")
+        parsed = self.parsed_class()
         parameters = ["data: bytes, pos: int, end: int, session: Session"]
         for name, fp in zip(given, self.layout.given, strict=True):
             parameters.append(f"{name}: {self.given_type(fp)}")
-        signature = ", ".join(parameters)
-        head = f"def {function_name(self.layout)}({signature}) -> tuple[{parsed}, int]:"
-        if len(head) > 100:
-            head = f"def {function_name(self.layout)}(\n    {signature}\n) -> tuple[{parsed}, int]:"
+        name = function_name(self.layout)
         title = (
             f"Parse ``{full_name(self.layout)}``. Raise an exception if the bytes are not regular."
         )
+        if not is_element:
+            return self.function_text(name, parameters, parsed, title)
+        title = title.replace("Parse", "Parse ``number`` values of")
+        of_array, first_of = array_function_name(self.layout), self.module.use("first_of")
+        if self.modules.is_linked(self.layout):
+            parameters.append(f"place: {self.module.use('InArray')} | None = None")
+        text = self.function_text(of_array, ["number: int", *parameters], f"list[{parsed}]", title)
+        return f"{text}\n\n\n{name} = {first_of}({of_array})"
+
+    def function_text(self, name: str, parameters: list[str], returned: str, title: str) -> str:
+        """Return the source of a function with the printed lines. ``returned`` is the annotation of
+        the value; the function also returns the position after it.
+        """
+        signature = ", ".join(parameters)
+        head = f"def {name}({signature}) -> tuple[{returned}, int]:"
+        if len(head) > 100:
+            head = f"def {name}(\n    {signature}\n) -> tuple[{returned}, int]:"
         return "\n".join([head, docstring(title, indent=4), *self.lines])
+
+    def parsed_class(self) -> str:
+        """Return the name of the class of parsed values, and import it."""
+        layout = self.layout
+        name = self.module.scope.classes[layout.name, layout.version]
+        return self.module.refer(layout.name, name)
 
     def given_type(self, fp: FieldPlan) -> str:
         """Return the annotation of a value that the layout is given."""
@@ -112,10 +137,64 @@ class ParseFunction(ReadPrinter):
             out += f", {self.expression(value)}"
         return out
 
+    def array_body(self) -> None:
+        """Print the statements of the function that parses an array: a loop over the elements. One
+        call unpacks all elements if they have a fixed size and none has tagged fields.
+        """
+        self.emit(f"items = {self.module.use('List')}()")
+        size = size_of_elements(self.program)
+        if size is None:
+            self.element_loop("while number > 0:", "number -= 1")
+            self.emit("return items, pos")
+            return
+        self.emit(f"stop = pos + number * {size}")
+        if not _has_tags(self.program):
+            self.refuse_if("stop > end")
+            self.unpacking_loop()
+            self.emit("return items, stop")
+            return
+        last_bytes = f"data[pos + {size - 1} : stop : {size}]"
+        self.emit(f"if stop <= end and {last_bytes}.count(0) == number:  # no tagged fields")
+        self.indent += 1
+        self.unpacking_loop()
+        self.emit("return items, stop")
+        self.indent -= 1
+        self.element_loop("while number > 0:", "number -= 1")
+        self.emit("return items, pos")
+
+    def element_loop(self, *head: str) -> None:
+        """Print a loop that reads an element and appends it to ``items``. ``head`` are its first
+        lines.
+        """
+        self.emit(head[0])
+        self.indent += 1
+        self.emit(*head[1:])
+        self.body()
+        value = self.temporary("parsed")
+        if self.modules.is_linked(self.layout):
+            set_place = self.module.use("set_place")
+            self.emit("if place is not None:", f"    {set_place}({value}, place)")
+        self.emit(f"items.append({value})")
+        self.indent -= 1
+
+    def unpacking_loop(self) -> None:
+        """Print the loop over elements of fixed size without tagged fields, from ``pos`` to
+        ``stop``.
+        """
+        at = len(self.lines)
+        self.is_unpacked = True
+        self.element_loop("")
+        self.is_unpacked = False
+        codes = "".join(code for _, code in self.unpacked) + "x" * _has_tags(self.program)
+        unpack = self.module.unpacker(codes, self.run_endian or "big", "iter_unpack")
+        names = ", ".join(name for name, _ in self.unpacked)
+        targets = f"({names},)" if len(self.unpacked) == 1 else names
+        self.lines[at] = f"{'    ' * self.indent}for {targets} in {unpack}(data[pos:stop]):"
+
     def body(self) -> None:
-        """Print the statements of the function: the operations, the comparison of checksums, the
-        rules and the return statement. Raise Unsupported if a length that measures a field range is
-        conditional, or if a part is not supported.
+        """Print the statements that parse the layout into the variable ``parsed``: the operations,
+        the comparison of checksums, the rules and the value. Raise Unsupported if a length that
+        measures a field range is conditional, or if a part is not supported.
         """
         layout = self.layout
         if any(isinstance(op, Open) and op.when is not None for op in self.program.ops):
@@ -127,10 +206,12 @@ class ParseFunction(ReadPrinter):
         self.decompressed = self.temporary("decompressed") if has_several else None
         if self.decompressed is not None:
             self.emit(f"{self.decompressed} = 0")
+        self.begin_links()
         for op in self.program.ops:
             self.op(op)
         self.flush()
-        if not self.program.ops or not isinstance(self.program.ops[-1], Close):
+        is_closed = bool(self.program.ops) and isinstance(self.program.ops[-1], Close)
+        if not self.is_unpacked and not is_closed:
             self.refuse_if("pos > end")
         for fp in layout.fields:
             if fp.covers and fp.name not in self.verified:
@@ -139,14 +220,10 @@ class ParseFunction(ReadPrinter):
         self.result()
 
     def result(self) -> None:
-        """Print the statements that create the parsed value, link array elements to it if they have
-        derived values, and return it with the position after it. Raise Unsupported if fields follow
-        the section of tagged fields.
+        """Print the statements that create the parsed value, and link array elements to it if they
+        have derived values. Raise Unsupported if fields follow the section of tagged fields.
         """
         layout = self.layout
-        parsed = self.module.refer(
-            layout.name, self.module.scope.classes[layout.name, layout.version]
-        )
         names = [fp.name for fp in layout.given]
         names += [fp.name for fp in layout.in_order if not _is_tags(fp)]
         for fp in layout.in_order:
@@ -157,30 +234,59 @@ class ParseFunction(ReadPrinter):
             fp.name for fp in layout.in_order
         ]:
             raise Unsupported  # fields follow the section of tagged fields
-        items = [f"{string(name)}: {self.local(name)}" for name in names]
-        linked = self.linked_arrays()
-        one = f"{parsed}({{{', '.join(items)}}})"
         value = self.temporary("parsed")
-        start = f"{value} = " if linked else "return "
-        after = "" if linked else ", pos"
-        if len(start + one + after) + 4 <= 100:
-            self.emit(f"{start}{one}{after}")
-        else:
-            self.emit(f"{start}{parsed}(")
-            self.emit("    {")
-            for item in items:
-                self.emit(f"        {item},")
-            self.emit("    }")
-            self.emit(f"){after}")
-        for name in linked:
-            self.module.linking = True
-            of_each = self.module.constant(
-                f"_{short_name(layout)}_{name}_values",
-                f"{self.module.layout(layout)}.by_name[{string(name)}].of_each",
-            )
-            self.emit(f"link_elements({self.local(name)}, {value}, {of_each})")
-        if linked:
-            self.emit(f"return {value}, pos")
+        if not self.places:
+            self.emit(f"{value} = {self.parsed_class()}()")  # faster than a copy of a dict
+        self.emit(*(f"{value}[{string(name)}] = {self.local(name)}" for name in names))
+        for name in self.linked_arrays():
+            if name not in self.places and name not in self.always_null:
+                items, link_elements = self.local(name), self.module.use("link_elements")
+                arguments = f"{items}, {value}, {self.values_of(name)}"
+                self.emit(f"if {items}:", f"    {link_elements}({arguments})")
+
+    def number_of_elements(self, element: LayoutPlan, pos: str, end: str) -> str | None:
+        """Return the expression for the number of elements from ``pos`` to ``end``, and print that
+        the function raises Irregular if bytes would remain, or ``end`` is passed already. Return
+        None unless the elements have a fixed size and no tagged fields.
+        """
+        program = read_program(self.plan, element)
+        size = None if _has_tags(program) else size_of_elements(program)
+        if size is None:
+            return None
+        self.refuse_if(f"{pos} > {end} or ({end} - {pos}) % {size}")
+        return f"({end} - {pos}) // {size}"
+
+    def begin_links(self) -> None:
+        """Print the creation of the parsed value and of the places of elements in its arrays, if
+        the functions of these arrays link their elements at once.
+        """
+        self.places: dict[str, str] = {}
+        for op in self.program.ops:
+            if isinstance(op, Elements) and self.links_at_once(op):
+                self.places[op.field.name] = self.temporary(f"{op.field.name}_place")
+        value, in_array = self.temporary("parsed"), "InArray"
+        if self.places:
+            self.emit(f"{value} = {self.parsed_class()}()")
+            self.module.use(in_array)
+        for name, place in self.places.items():
+            self.emit(f"{place} = {in_array}({value}, {self.values_of(name)})")
+
+    def links_at_once(self, op: Elements) -> bool:
+        """Return whether the function that parses an array links its elements: their derived values
+        do not depend on other elements.
+        """
+        name, element = op.field.name, op.element
+        if not isinstance(element, LayoutPlan) or not self.modules.is_element(element):
+            return False
+        derived = [value for value in self.layout.derived if value.derived.array == name]
+        return bool(derived) and not any(map(_depends_on_others, derived))
+
+    def values_of(self, array: str) -> str:
+        """Return the constant with the values that are derived for each element of an array."""
+        return self.module.constant(
+            f"_{short_name(self.layout)}_{array}_values",
+            f"{self.module.layout(self.layout)}.by_name[{string(array)}].of_each",
+        )
 
     def linked_arrays(self) -> list[str]:
         """Return the names of the arrays of this version whose elements have derived values, each
@@ -300,6 +406,7 @@ class ParseFunction(ReadPrinter):
         number: str | None = None
         null_test: str | None = None
         plus = 0
+        is_negative_possible = True
         if type_.fixed is not None:
             self.flush()
             number = str(type_.fixed)
@@ -309,6 +416,7 @@ class ParseFunction(ReadPrinter):
                 self.unsigned_varint("count", SCALARS[type_.count])
                 self.refuse_if("count & 1")
                 self.emit("count >>= 1")
+                is_negative_possible = False
             else:
                 self.length(type_.count, endian, "count")
                 self.flush()
@@ -345,6 +453,8 @@ class ParseFunction(ReadPrinter):
         elif number is not None:
             many = f"{number} > 63 and ({number} > {limit} or {number} > {self.end} - pos)"
             check = f"{number} < {type_.at_least} or ({many})"
+            if not is_negative_possible and not type_.at_least:
+                check = many
         may_be_empty = type_.fixed is None and type_.at_least == 0 and type_.compression is None
         if check is not None and not may_be_empty:
             self.refuse_if(check)
@@ -438,8 +548,24 @@ class ParseFunction(ReadPrinter):
                 f"pos += {number} * {scalar.width}" if scalar.width > 1 else f"pos += {number}",
             )
             return
-        item = self.temporary(f"{op.field.name}_item")
+        if isinstance(element, LayoutPlan) and self.modules.is_element(element):
+            if number is None and op.field.until is None:
+                number = self.number_of_elements(element, pos, end)
+            if number is not None:
+                parse_each = self.module.array_function(element)
+                place = self.places.get(op.field.name)
+                arguments = ", ".join(
+                    [number, data, pos, end, "session", *([place] if place else [])]
+                )
+                call = f"{target}, {pos} = {parse_each}({arguments})"
+                if check is None:
+                    self.emit(call)
+                else:
+                    self.emit(f"if {number}:", f"    if {check}:", "        raise Irregular")
+                    self.emit(f"    {call}", "else:", f"    {target} = {list_}()")
+                return
         given = self.given_arguments(op.field)
+        item = self.temporary(f"{op.field.name}_item")
         self.emit(f"{target} = {list_}()")
         if check is not None:
             self.emit(f"if {number}:")
@@ -559,6 +685,9 @@ class ParseFunction(ReadPrinter):
         field is not supported.
         """
         section = self.local(op.field.name)
+        if self.is_unpacked:
+            self.later(f"{section} = {self.module.use('List')}()")
+            return
         for fp, _ in op.known:
             self.default(fp)
         other = f", {op.other}" if op.other else ""
@@ -644,9 +773,19 @@ class ParseFunction(ReadPrinter):
         size, own = self.local(length.name), length.own_bytes or length.field.excess
         end = self.temporary(f"{length.name}_end")
         self.emit(f"{end} = pos + {size}{f' - {own}' if own else ''}")
-        self.refuse_if(f"{size} < {own} or {end} > {self.end}")
+        lowest = f"{size} < {own} or " if own or self.may_be_negative(length) else ""
+        self.refuse_if(f"{lowest}{end} > {self.end}")
         self.ends.append(end)
         self.reaches_end.append(last is None)
+
+    def may_be_negative(self, length: FieldPlan) -> bool:
+        """Return whether the variable of a length may hold a negative number. A zigzag varint is
+        refused before, see :meth:`number`.
+        """
+        type_ = length.field.type
+        if not isinstance(type_, ScalarType):
+            return True
+        return SCALARS[type_.name].signed and not self.is_zigzag(type_.name)
 
     def checksum_places(self) -> dict[str, list[tuple[str, str]]]:
         """Return, for each checksum, the names of the first and last field (inclusive) of each
@@ -717,6 +856,34 @@ class ParseFunction(ReadPrinter):
             for i in range(len(parts))
         ]
         self.verify_ranges(fp.name, ranges)
+
+
+def _has_tags(program: ReadProgram) -> bool:
+    """Return whether a layout has a section of tagged fields."""
+    return any(isinstance(op, Tags) for op in program.ops)
+
+
+def size_of_elements(program: ReadProgram) -> int | None:
+    """Return the size in bytes of a layout without tagged fields, all of whose fields one
+    :mod:`struct` format can unpack. Return None for other layouts.
+    """
+    size, endians = 0, set()
+    for op in program.ops:
+        match op:
+            case Number(fp, name) if not SCALARS[name].is_variable:
+                code = struct_code(SCALARS[name])
+                size += size_of_code(code)
+                if size_of_code(code) > 1 and not code.endswith("s"):
+                    endians.add(fp.field.endian)
+            case Bytes(_, BytesType(length=int() as length)):
+                size += length
+            case Tags(_, ()) if size:
+                size += 1
+            case Require() | Absent():
+                pass
+            case _:
+                return None
+    return size if size and len(endians) < 2 else None
 
 
 def _is_tags(fp: FieldPlan) -> bool:

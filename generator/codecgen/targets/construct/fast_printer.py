@@ -34,14 +34,19 @@ class ReadPrinter(FunctionPrinter):
 
     Attributes:
         run: Variables and codes of values of fixed size that are unpacked together.
+        is_unpacked: Whether a loop over all elements of an array unpacks the run, so that only its
+            checks are printed.
+        unpacked: The run that such a loop unpacks.
         checks: Lines that follow the run.
         ends: Variables that hold the ends of the open windows, the innermost last.
     """
 
     reserved = RESERVED | {
-        *["data", "pos", "end", "session", "raw", "byte", "item", "index", "start", "stop", "tag"],
+        *["data", "pos", "end", "session", "raw", "more", "item", "index", "start", "stop", "tag"],
         *["count", "size", "numbers", "section", "within", "at", "tags"],
+        *["items", "number"],
         *["link_elements", "read_varint", "read_vlq", "open_section", "default_value"],
+        *["place", "set_place", "read_tags", "read_unknown_tags"],
     }
     prefixes = ("parse_", "unpack_")
 
@@ -52,6 +57,8 @@ class ReadPrinter(FunctionPrinter):
         super().begin()
         self.run: list[tuple[str, str]] = []
         self.run_endian: str | None = None
+        self.is_unpacked = False
+        self.unpacked: list[tuple[str, str]] = []
         self.verified: set[str] = set()
         self.checks: list[str] = []
         self.ends: list[str] = ["end"]
@@ -80,21 +87,25 @@ class ReadPrinter(FunctionPrinter):
 
     def flush(self) -> None:
         """Print the unpacking of the pending run, if it has values, then the pending checks, and
-        clear both. One byte is read by index, without :mod:`struct`.
+        clear both. One or two bytes are read by index, which is faster than :mod:`struct`.
         """
-        if self.run:
+        if self.is_unpacked:
+            self.unpacked = self.run or self.unpacked
+        elif self.run:
             codes = "".join(code for _, code in self.run)
             names = ", ".join(name for name, _ in self.run)
             size = sum(size_of_code(code) for _, code in self.run)
-            if codes in ("B", "b"):
-                self.emit(f"{names} = data[pos]", "pos += 1")
+            if codes in ("B", "b", "BB"):
+                for at, (name, _) in enumerate(self.run):
+                    self.emit(f"{name} = data[pos{f' + {at}' if at else ''}]")
+                self.emit(f"pos += {size}")
                 if codes == "b":
                     self.emit(f"if {names} > 127:", f"    {names} -= 256")
             else:
                 unpack = self.module.unpacker(codes, self.run_endian or "big")
                 targets = f"({names},)" if len(self.run) == 1 else names
                 self.emit(f"{targets} = {unpack}(data, pos)", f"pos += {size}")
-            self.run = []
+        self.run = []
         checks, self.checks = self.checks, []
         self.emit(*checks)
 
@@ -118,8 +129,14 @@ class ReadPrinter(FunctionPrinter):
         type_ = fp.field.type
         if isinstance(type_, BitsType):
             # the sign is one of the bits
-            self.scalar(target, replace(SCALARS[name], signed=False), fp.field.endian)
-            self.bits(fp, type_)
+            word = self.temporary(f"{fp.name}_word")
+            self.scalar(word, replace(SCALARS[name], signed=False), fp.field.endian)
+            self.bits(fp, type_, word)
+            return
+        if fp.measures is not None and self.is_zigzag(name):
+            self.unsigned_varint(target, SCALARS[name])
+            self.refuse_if(f"{target} & 1")  # a negative length
+            self.emit(f"{target} >>= 1")
             return
         self.scalar(target, SCALARS[name], fp.field.endian)
         if isinstance(type_, ScalarType) and type_.enum is not None:
@@ -157,7 +174,7 @@ class ReadPrinter(FunctionPrinter):
         raw = "raw" if scalar.signed else target
         self.unsigned_varint(raw, scalar)
         if scalar.signed:
-            self.emit(f"{target} = raw >> 1 ^ -(raw & 1)")
+            self.emit(f"{target} = raw >> 1", "if raw & 1:", f"    {target} = ~{target}")
 
     def unsigned_varint(self, target: str, scalar: Scalar) -> None:
         """Print the reading of a varint of at most ``scalar.max_size`` bytes into the variable
@@ -173,23 +190,23 @@ class ReadPrinter(FunctionPrinter):
                 f"    {target}, pos = {read}(data, pos - 1, {scalar.max_size}, {mask}, {step})",
             )
             return
-        read = self.module.use("read_varint")
+        read, second = self.module.use("read_varint"), self.module.use("SECOND_BYTES")
         self.emit(
             f"if {target} > 127:",
-            "    byte = data[pos]",
-            "    if 0 < byte < 128:",
-            f"        {target} += (byte << 7) - 128",
-            "        pos += 1",
-            "    else:",
+            f"    more = {second}[data[pos]]",
+            "    if more is None:",
             f"        {target}, pos = {read}(data, pos - 1, {scalar.max_size}, {mask})",
+            "    else:",
+            f"        {target} += more",
+            "        pos += 1",
         )
 
-    def bits(self, fp: FieldPlan, type_: BitsType) -> None:
-        """Print the replacement of a field's number by a Parsed of its named bits: bools for single
-        bits, enum members, otherwise integers. The function raises Irregular if a reserved bit is
-        set. Bits that expressions use also get variables.
+    def bits(self, fp: FieldPlan, type_: BitsType, word: str) -> None:
+        """Print the assignment of the named bits of ``word``, an int, to the variable of the field,
+        as a Parsed: bools for single bits, enum members, otherwise integers. The function raises
+        Irregular if a reserved bit is set. Bits that expressions use also get variables.
         """
-        word = self.local(fp.name)
+        target = self.local(fp.name)
         reserved = sum(((1 << m.width) - 1) << m.low for m in type_.members if m.reserved)
         if reserved:
             self.later(f"if {word} & {reserved:#x}:", "    raise Irregular")
@@ -213,19 +230,8 @@ class ReadPrinter(FunctionPrinter):
                 local = self.local_path((fp.name, m.name))[0]
                 self.later(f"{local} = {text}")
                 text = local
-            items.append(f"{string(m.name)}: {text}")
-        parsed = self.module.use("Parsed")
-        one = f"{word} = {parsed}({{{', '.join(items)}}})"
-        if len(one) <= 88:
-            self.later(one)
-        else:
-            self.later(
-                f"{word} = {parsed}(",
-                "    {",
-                *(f"        {item}," for item in items),
-                "    }",
-                ")",
-            )
+            items.append(f"{target}[{string(m.name)}] = {text}")
+        self.later(f"{target} = {self.module.use('Parsed')}()", *items)
 
     # ------------------------------------------------------------ bytes
 
@@ -273,11 +279,14 @@ class ReadPrinter(FunctionPrinter):
         null, plus = type_.null, 1 if type_.length == COMPACT.name else 0
         if self.is_zigzag(type_.length) and null in (None, -1):
             self.unsigned_varint("raw", SCALARS[type_.length])
-            if null is not None:
-                self.emit("if raw == 1:", f"    {target} = None", "else:")
+            if null is None:
+                self.refuse_if("raw & 1")
+            else:
+                self.emit("if raw & 1:", "    if raw != 1:", "        raise Irregular")
+                self.emit(f"    {target} = None", "else:")
                 self.indent += 1
             self.emit("stop = pos + (raw >> 1)")
-            self.refuse_if(f"raw & 1 or stop > {self.end}")
+            self.refuse_if(f"stop > {self.end}")
             self.slice(target, type_)
             if null is not None:
                 self.indent -= 1
@@ -288,7 +297,7 @@ class ReadPrinter(FunctionPrinter):
             self.emit(f"if size == {null}:", f"    {target} = None", "else:")
             self.indent += 1
         self.emit(f"stop = pos + size{f' - {plus}' if plus else ''}")
-        negative = plus or not self.is_unsigned(type_.length)
+        negative = (plus and null != 0) or not self.is_unsigned(type_.length)
         self.refuse_if(f"{f'size < {plus} or ' if negative else ''}stop > {self.end}")
         self.slice(target, type_)
         if null is not None:
