@@ -59,8 +59,6 @@ class LeaderEpoch:
 class Replica:
     """A replica of a partition as far as it is whole.
 
-    Memory: about 130 bytes for each batch.
-
     Attributes:
         number: Index of the replica in the order in which the replicas were given.
         partition: The partition directory.
