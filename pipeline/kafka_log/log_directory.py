@@ -1044,8 +1044,8 @@ class LogDirectory:
         file cannot be written.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Rows ``lost`` are offsets that no replica has whole, rows
-        ``diverged`` records that are not written because another replica has a later leader epoch there. Memory use is about 130 bytes
-        for each batch of a partition and replica.
+        ``diverged`` records that are not written because another replica has a later leader epoch there. Memory use is at its peak
+        about 400 bytes for each batch of a partition and replica.
 
         Args:
             others: Further log directories: a path, a LogDirectory, or several of them. Paths are opened with the topics and partitions

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import kafka_codecs
 from codecgen.runtime.construct import Layout
+from kafka_log.logs import names
 from tests.paths import ROOT
 
 PIPELINE = ROOT / "pipeline"
@@ -33,7 +34,7 @@ def imported(path: Path) -> set[str]:
 def test_no_layout_by_name() -> None:
     layouts = {n for n in kafka_codecs.__all__ if isinstance(getattr(kafka_codecs, n), Layout)}
     assert {"RECORD_BATCH", "MESSAGE_V0", "RECORD"} <= layouts
-    used = {name: imported(name) & layouts for name in PIPELINE.rglob("*.py")}
+    used = {path: imported(path) & layouts for path in PIPELINE.rglob("*.py")}
     assert set().union(*used.values()) == ALLOWED, used
 
 
@@ -69,3 +70,28 @@ def test_fields_of_headers_are_spelled_where_they_are_given_out() -> None:
         "write/log_writer.py",  # what is written anew
         "write/producer_states.py",
     }
+
+
+def names_of_numbers(path: Path) -> list[str]:
+    """Literals of a module that give names to numbers, as enums of the schemas do."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Dict) and node.keys:
+            pairs = zip(node.keys, node.values, strict=True)
+            kinds = {(type(getattr(k, "value", k)), type(getattr(v, "value", v))) for k, v in pairs}
+            found += [ast.unparse(node)] if kinds == {(int, str)} else []
+    return found
+
+
+def test_numbers_have_their_names_from_the_schemas() -> None:
+    found = {path: names_of_numbers(path) for path in PIPELINE.rglob("*.py")}
+    assert not {path: texts for path, texts in found.items() if texts}
+
+
+def test_names_of_internal_topics_stand_in_one_module() -> None:
+    spelled = set()
+    for path in PIPELINE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and node.value in names.INTERNAL_TOPICS:
+                spelled.add(path)
+    assert spelled == {Path(names.__file__)}

@@ -14,13 +14,12 @@ from kafka_codecs import (
     RemoteLogMetadataRecordType,
     RemoteLogSegmentState,
 )
-from kafka_log.logs.names import parse_remote_ids
+from kafka_log.logs.names import REMOTE_LOG_METADATA, parse_remote_ids
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import SegmentReader, damage
 
 if TYPE_CHECKING:
     from kafka_log.logs.partitions import Partition, Segment
-TOPIC = "__remote_log_metadata"
 
 _OF_SEGMENTS = (
     RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_RECORD,
@@ -58,7 +57,13 @@ def mark_unfinished_copies(found: Sequence[Partition]) -> list[Partition]:
     ``__remote_log_metadata``, which must be among the partitions, says that the copy is incomplete
     or being deleted. Without that topic nothing changes.
     """
-    paths = [s.path for p in found if p.topic == TOPIC for s in p.segments if s.state == "live"]
+    paths = [
+        s.path
+        for p in found
+        if p.topic == REMOTE_LOG_METADATA
+        for s in p.segments
+        if s.state == "live"
+    ]
     states = read_remote_states(paths)
 
     def mark(s: Segment) -> Segment:

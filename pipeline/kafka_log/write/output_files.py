@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -51,6 +51,32 @@ class OutputFile(io.BufferedWriter):
             self.close()
         else:
             self.abandon()
+
+
+def list_missing_directories(path: Path) -> list[Path]:
+    """Return a directory and its parents as far as they do not exist, the deepest first."""
+    return [one for one in (path, *path.parents) if not os.path.lexists(one)]
+
+
+def remove_empty_directories(directories: Iterable[Path]) -> None:
+    """Remove directories in order, up to the first one that is not empty or cannot be removed."""
+    with suppress(OSError):
+        for directory in directories:
+            directory.rmdir()
+
+
+@contextmanager
+def created_directory(path: Path) -> Iterator[None]:
+    """Create a directory and its missing parents for a ``with`` block. If the block raises, remove
+    again those of them that are empty. Raise OSError if one cannot be created.
+    """
+    missing = list_missing_directories(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        remove_empty_directories(one for one in missing if one.is_dir())
+        raise
 
 
 def open_output(path: Path, mode: Mode = "w") -> OutputFile:

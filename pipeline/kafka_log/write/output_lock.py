@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kafka_log.logs.partitions import DirectoryError
-from kafka_log.write.output_files import name_errors
+from kafka_log.write.output_files import created_directory, name_errors
 
 if sys.platform == "win32":
     import msvcrt
@@ -44,23 +44,25 @@ class OutputLockedError(DirectoryError):
 @contextmanager
 def locked_output(out: Path) -> Iterator[None]:
     """Create an output directory if needed, and hold its lock during the ``with`` block. Remove
-    staged files that dead processes left there. Raise OutputLockedError if another process or job
-    holds the lock, or the file system has no locks; OSError if the directory or the lock file
-    cannot be created.
+    staged files that dead processes left there. If the block raises, remove the directory if it is
+    new and empty. Raise OutputLockedError if another process or job holds the lock, or the file
+    system has no locks; OSError if the directory or the lock file cannot be created.
 
     The operating system releases the lock when its process ends, however it ends.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    file = _open_locked(out)
-    try:
-        _write_holder(file)
-        _remove_staged(out)
-        yield
-    finally:
-        with suppress(OSError):  # Windows does not remove open files: an old lock file does no harm
-            (out / OUTPUT_LOCK).unlink(missing_ok=True)
-        with suppress(OSError):
-            file.close()
+    with created_directory(out):
+        file = _open_locked(out)
+        try:
+            _write_holder(file)
+            _remove_staged(out)
+            yield
+        finally:
+            with suppress(
+                OSError
+            ):  # Windows does not remove open files: an old lock file is harmless
+                (out / OUTPUT_LOCK).unlink(missing_ok=True)
+            with suppress(OSError):
+                file.close()
 
 
 def staged_path(path: Path) -> Path:
@@ -82,6 +84,8 @@ def _open_locked(out: Path) -> BinaryIO:
     """
     path = out / OUTPUT_LOCK
     while True:
+        if not out.exists():  # the holder before has removed it, as it was empty
+            out.mkdir(parents=True, exist_ok=True)
         file = path.open("a+b", buffering=0)
         try:
             if not _try_lock(file):

@@ -112,6 +112,22 @@ def test_nothing_of_the_lock_stays(name: str, tmp_path: Path, source: Path) -> N
     assert not [n for n in names(out) if n == OUTPUT_LOCK or is_staged(n)]
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_directory_in_which_nothing_was_written_is_removed(
+    name: str, tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    command, *more = COMMANDS[name]
+    monkeypatch.setattr("kafka_log.write.output_lock._write_holder", refuse)
+    (tmp_path / "there").mkdir()
+    before = names(tmp_path)
+    for out in (tmp_path / "new" / "out", tmp_path / "there", tmp_path / "there" / "out"):
+        assert main([command, str(source), "--out", str(out), *more]) == 2
+        assert names(tmp_path) == before
+
+
 def test_two_jobs_of_one_process(tmp_path: Path, source: Path) -> None:
     files = LogDirectory(source).export(tmp_path / "out")
     next(files)

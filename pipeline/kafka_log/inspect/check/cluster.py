@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
+from kafka_codecs import ConfigResourceType
 from kafka_log.inspect.metadata.answer import answer_metadata, metadata_replicas
-from kafka_log.inspect.metadata.image import TOPIC, build_topics
+from kafka_log.inspect.metadata.image import build_topics
 from kafka_log.inspect.metadata.metadata_log import Event
 from kafka_log.logs.broker_files import get_node_id, read_meta_properties
 from kafka_log.logs.discovery import discover
@@ -127,7 +128,7 @@ class Cluster:
         the metadata is unknown.
         """
         return frozenset(
-            row["resource_name"] if row["resource_type"] == TOPIC else ""
+            row["resource_name"] if row["resource_type"] == ConfigResourceType.TOPIC else ""
             for row in self._rows(("configs",), lambda events: [row for _, row in events])
             if row["name"] in _POLICIES
         )

@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_log.inspect.diff.record_comparison import RecordComparison
+from kafka_log.inspect.merge.candidates import Candidates, list_candidates
 from kafka_log.inspect.merge.merge_report import describe_damage, path_text, sum_by_file
 from kafka_log.inspect.merge.merged_log import write_merged
 from kafka_log.inspect.merge.merging import join_replicas
 from kafka_log.inspect.merge.overlaps import COMPARED_BYTES, read_batch_records
-from kafka_log.inspect.merge.plan import Candidates, MergePlan, list_candidates
+from kafka_log.inspect.merge.plan import MergePlan
 from kafka_log.inspect.merge.replica import Replica, read_replica
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import Partition

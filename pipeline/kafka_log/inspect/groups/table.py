@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
+from kafka_codecs import ConsumerOffsetsRecordType
 from kafka_log.logs.broker_files import read_topic_id
 from kafka_log.logs.names import CONSUMER_OFFSETS
 from kafka_log.logs.partitions import Partition, make_not_found_error
@@ -344,9 +345,18 @@ GROUPS = pa.schema(
     ]
 )
 
-_CLASSIC = 2
-_EPOCHS: Mapping[int, str] = {_CLASSIC: "classic", 3: "consumer", 11: "share", 17: "streams"}
-_MEMBERS: Mapping[int, str] = {5: "consumer", 10: "share", 19: "streams"}
+_CLASSIC = ConsumerOffsetsRecordType.GROUP_METADATA
+_EPOCHS: Mapping[int, str] = {
+    _CLASSIC: "classic",
+    ConsumerOffsetsRecordType.CONSUMER_GROUP_METADATA: "consumer",
+    ConsumerOffsetsRecordType.SHARE_GROUP_METADATA: "share",
+    ConsumerOffsetsRecordType.STREAMS_GROUP_METADATA: "streams",
+}
+_MEMBERS: Mapping[int, str] = {
+    ConsumerOffsetsRecordType.CONSUMER_GROUP_MEMBER_METADATA: "consumer",
+    ConsumerOffsetsRecordType.SHARE_GROUP_MEMBER_METADATA: "share",
+    ConsumerOffsetsRecordType.STREAMS_GROUP_MEMBER_METADATA: "streams",
+}
 """Type of group by record type."""
 
 _Key = tuple[str, int]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kafka_log.inspect.merge.plan import Candidates, LostRange, MergePlan
+from kafka_log.inspect.merge.candidates import Candidates
+from kafka_log.inspect.merge.plan import LostRange, MergePlan
 from kafka_log.inspect.merge.replica import DamagedRange, Replica
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.write.rewrite.report import ReportRow
@@ -16,10 +17,6 @@ from kafka_log.write.rewrite.report import ReportRow
 _ABSENT = (
     "this replica lacks records there, though it is whole: compaction removed them, or they are missing;"
     " those of the other replicas are written"
-)
-_MISNUMBERED = (
-    "its base offset, which no checksum covers, is wrong: another replica has the same bytes at offsets"
-    " that are missing here, and those are written"
 )
 _OTHER_EPOCHS = "another replica has the same bytes with another leader epoch, which no checksum covers: that one is written"
 
@@ -35,8 +32,7 @@ def list_merge_rows(plan: MergePlan) -> list[ReportRow]:
     rows += [describe_damage("replaced", one) for one in plan.replaced]
     rows += _list_absent(plan)
     rows += _list_unfinished(plan)
-    if plan.misnumbered is not None:
-        rows += sum_by_file(plan, "twice", plan.misnumbered, _MISNUMBERED)
+    rows += [describe_damage("twice", one) for one in plan.misnumbered]
     if plan.below_start is not None:
         reason = f"below the log start offset {plan.log_start}: DeleteRecords deleted them"
         rows += sum_by_file(plan, "left out", plan.below_start, reason)

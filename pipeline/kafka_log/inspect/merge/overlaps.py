@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +13,9 @@ from codecgen.runtime.arrow.decoder import choose, schema_of
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.inspect.diff.record_comparison import COLUMNS, RecordComparison, read_records
 from kafka_log.inspect.diff.side import HEADER, Side
+from kafka_log.inspect.merge.candidates import Candidates
 from kafka_log.inspect.merge.replica import Replica
 from kafka_log.segment.row_masks import numbers
-
-if TYPE_CHECKING:
-    from kafka_log.inspect.merge.plan import Candidates
 
 COMPARED_BYTES = 4 << 20
 """Maximum number of bytes of overlapping batches whose records are compared at once, unless one range of offsets has more."""

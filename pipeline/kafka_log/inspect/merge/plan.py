@@ -9,53 +9,13 @@ from typing import Any
 import numpy as np
 
 from kafka_log.inspect.diff.comparison import compare_partitions
+from kafka_log.inspect.merge.base_offsets import check_base_offsets
+from kafka_log.inspect.merge.candidates import Candidates, list_candidates
 from kafka_log.inspect.merge.lineage import Divergence, find_divergence, find_leader
 from kafka_log.inspect.merge.overlaps import Choice, choose_copies
 from kafka_log.inspect.merge.replica import DamagedRange, LeaderEpoch, Replica
 
 _MAX = int(np.iinfo(np.int64).max)
-_CONTENT = ("size", "crc", "magic")
-"""Header fields that agree, with both offsets, if the bytes after the leader epoch do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """Batches of several replicas as arrays of one length.
-
-    Attributes:
-        replica: Number of the replica.
-        index: Index of the batch among the whole batches of its replica.
-        first: First offset.
-        last: Last offset.
-        records: Number of records.
-        epoch: Leader epoch.
-        content: Number of the content: equal for batches with the same offsets and bytes, whatever their leader epochs.
-        rank: Order of preference among batches of one content, the best first.
-    """
-
-    replica: Any
-    index: Any
-    first: Any
-    last: Any
-    records: Any
-    epoch: Any
-    content: Any
-    rank: Any
-
-    def take(self, rows: Any) -> Candidates:
-        """Return the batches that ``rows`` selects: a mask or an array of indexes."""
-        return Candidates(*(getattr(self, name)[rows] for name in self.__slots__))
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def gather(self, replicas: Sequence[Replica], name: str) -> Any:
-        """Return a field of the batch headers as an array of 64-bit integers."""
-        found = np.zeros(len(self), np.int64)
-        for one in replicas:
-            own = self.replica == one.number
-            found[own] = getattr(one.headers, name)[self.index[own]]
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +59,7 @@ class MergePlan:
         below_start: Batches below the log start offset.
         absent: Batches that are merged and that a replica lacks although it is whole there, by number of the replica.
         removed: Batches that are not merged because ``compacted`` lacks them.
-        misnumbered: Batches with a wrong base offset; the same content is merged at its right offset.
+        misnumbered: Batches with a wrong base offset; another replica has the same bytes at the right one.
         other_epochs: Batches that are merged with another leader epoch from another replica, and nothing says which one is right.
         lost: Offsets that no replica has whole, ascending.
         replaced: Damage of replicas whose offsets are all merged from others.
@@ -115,7 +75,7 @@ class MergePlan:
     below_start: Candidates | None = None
     absent: dict[int, Candidates] = field(default_factory=dict)
     removed: Candidates | None = None
-    misnumbered: Candidates | None = None
+    misnumbered: list[DamagedRange] = field(default_factory=list)
     other_epochs: Candidates | None = None
     lost: list[LostRange] = field(default_factory=list)
     replaced: list[DamagedRange] = field(default_factory=list)
@@ -152,12 +112,14 @@ def make_plan(replicas: Sequence[Replica], log_start: int | None) -> MergePlan:
     log start offset that one of them states. Damage and contradictions are part of the plan, and not
     raised. Raise OSError if a segment disappears while it is read.
     """
+    checked = check_base_offsets(replicas)
+    replicas = checked.replicas
     every = list_candidates(replicas)
     is_wrong = _find_wrong_epochs(every, replicas)
     epochs = [one.list_epochs(is_wrong[one.number]) for one in replicas]
     leader = find_leader(replicas, epochs)
     every = _rank(every, replicas, is_wrong, leader, epochs[leader.number])
-    plan = MergePlan(replicas, leader, every, log_start=log_start)
+    plan = MergePlan(replicas, leader, every, log_start=log_start, misnumbered=checked.misnumbered)
     is_common = np.ones(len(every), np.bool_)
     divergences: dict[int, Divergence] = {}
     for one in replicas:
@@ -175,41 +137,19 @@ def make_plan(replicas: Sequence[Replica], log_start: int | None) -> MergePlan:
         plan.below_start = every.take(is_deleted).take(first_copies)
         is_common &= ~is_deleted
     common = every.take(is_common)
-    wrong = _find_misnumbered(common, replicas)
-    plan.misnumbered, common = common.take(wrong), common.take(~wrong)
     damage = {one.number: list(_clip(one, ends.get(one.number), log_start)) for one in replicas}
     for number, found_damage in damage.items():
         damage[number] = [_bound(one, replicas[number], replicas, ends) for one in found_damage]
     choice = choose_copies(common, replicas)
     _settle_compaction(plan, common, choice, ends, damage)
-    _find_lost(plan, choice, common.take(choice.chosen), damage)
+    contradictions = [LostRange(low, high, (), why) for low, high, why in choice.contradictions]
+    contradictions += [LostRange(one.first, one.last, (), one.reason) for one in checked.uncertain]
+    _find_lost(plan, contradictions, common.take(choice.chosen), damage)
     for number, found in divergences.items():
         own = diverged.take(diverged.replica == number)
         plan.diverged[number] = found, own.take(~np.isin(own.content, plan.batches.content))
     plan.other_epochs = _find_other_epochs(every, plan, is_wrong)
     return plan
-
-
-def list_candidates(replicas: Sequence[Replica]) -> Candidates:
-    """Return the whole batches of all replicas, by first offset and content, without a rank."""
-    fields = [
-        np.concatenate([getattr(one.headers, name) for one in replicas])
-        for name in ("first", "last", *_CONTENT, "leader_epoch")
-    ]
-    counts = [len(one.headers) for one in replicas]
-    order = np.lexsort(fields[-2::-1])
-    ordered = [column[order].astype(np.int64) for column in fields]
-    new = (np.diff(np.stack(ordered[:-1])) != 0).any(axis=0)
-    return Candidates(
-        replica=np.repeat([one.number for one in replicas], counts)[order],
-        index=np.concatenate([np.arange(count) for count in counts])[order],
-        first=ordered[0],
-        last=ordered[1],
-        records=np.concatenate([one.rows for one in replicas])[order],
-        epoch=ordered[-1],
-        content=np.append(np.zeros(min(len(order), 1), np.int64), np.cumsum(new)),
-        rank=np.zeros(len(order), np.int64),
-    )
 
 
 def _find_wrong_epochs(batches: Candidates, replicas: Sequence[Replica]) -> list[Any]:
@@ -272,44 +212,6 @@ def _find_other_epochs(every: Candidates, plan: MergePlan, is_wrong: Sequence[An
         own = every.replica == one.number
         differs[own] &= ~is_wrong[one.number][every.index[own]]
     return every.take(differs)
-
-
-def _find_misnumbered(batches: Candidates, replicas: Sequence[Replica]) -> Any:
-    """Return a mask of the batches whose base offset, which no checksum covers, is wrong: no other
-    replica has them there, they do not continue the batch before, and another replica has the same
-    bytes where they do. These offsets fit between the batches around the batch in its file.
-    """
-    wrong = np.zeros(len(batches), np.bool_)
-    counts = np.bincount(batches.content) if len(batches) else np.zeros(0, np.int64)
-    single = np.flatnonzero(counts[batches.content] == 1)
-    if not len(single):
-        return wrong
-    bytes_of = [batches.gather(replicas, name) for name in _CONTENT]
-    columns = np.stack([*bytes_of, batches.last - batches.first])
-    _, same, copies = np.unique(columns, axis=1, return_inverse=True, return_counts=True)
-    for i in single[copies[same[single]] > 1].tolist():
-        low, high = _find_room(replicas[int(batches.replica[i])], int(batches.index[i]))
-        others = (same == same[i]) & (batches.replica != batches.replica[i])
-        if batches.first[i] > low + 1:
-            wrong[i] = (others & (batches.first == low + 1) & (batches.last < high)).any()
-    return wrong
-
-
-def _find_room(one: Replica, at: int) -> tuple[int, int]:
-    """Return the offsets between which the batch ``at`` of a replica would fit: those of the whole
-    batches that adjoin it in its file (both excluded), before the first one the base offset in the
-    name of the file. Return the largest offsets if damage comes before it.
-    """
-    headers, segment = one.headers, one.partition.segments[int(one.segment[at])]
-    own = one.segment == one.segment[at]
-    start = headers.position[at]
-    before = np.flatnonzero(own & (headers.position + headers.size == start))
-    after = np.flatnonzero(own & (headers.position == start + headers.size[at]))
-    high = int(headers.first[after[0]]) if len(after) else _MAX
-    if len(before):
-        return int(headers.last[before[0]]), high
-    is_first = start == 0 and segment.has_canonical_name
-    return (segment.base_offset - 1, high) if is_first else (_MAX - 1, _MAX)
 
 
 def _clip(one: Replica, end: int | None, log_start: int | None) -> Iterator[DamagedRange]:
@@ -398,12 +300,15 @@ def _list_open_ends(chosen: Candidates, damage: dict[int, list[DamagedRange]]) -
 
 
 def _find_lost(
-    plan: MergePlan, choice: Choice, whole: Candidates, damage: dict[int, list[DamagedRange]]
+    plan: MergePlan,
+    contradictions: Sequence[LostRange],
+    whole: Candidates,
+    damage: dict[int, list[DamagedRange]],
 ) -> None:
-    """Set the lost ranges of the plan, and the damage that other replicas replace. ``whole`` are the
-    batches that some replica has whole.
+    """Set the lost ranges of the plan: the ``contradictions``, and damage that no other replica
+    replaces. Set the damage that others replace. ``whole`` are the batches that some replica has whole.
     """
-    parts = [LostRange(low, high, (), why) for low, high, why in choice.contradictions]
+    parts = [*contradictions]
     for ranges in damage.values():
         for found in ranges:
             missing = [

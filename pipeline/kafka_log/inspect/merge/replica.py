@@ -59,8 +59,6 @@ class LeaderEpoch:
 class Replica:
     """A replica of a partition as far as it is whole.
 
-    Memory: about 130 bytes for each batch.
-
     Attributes:
         number: Index of the replica in the order in which the replicas were given.
         partition: The partition directory.
@@ -163,12 +161,12 @@ class Replica:
         if before == len(self.headers):
             return 0
         if self.headers.first[before] == offset:
-            return self._end_of(-1) - self._end_of(before) + int(self.headers.size[before])
+            return self.end_of(-1) - self.end_of(before) + int(self.headers.size[before])
         if before:
-            return self._end_of(-1) - self._end_of(before - 1)
-        return self._end_of(-1) if self.start == offset else 0
+            return self.end_of(-1) - self.end_of(before - 1)
+        return self.end_of(-1) if self.start == offset else 0
 
-    def _end_of(self, i: int) -> int:
+    def end_of(self, i: int) -> int:
         """Return the end of a batch in bytes from the start of the log."""
         k = int(self.segment[i])
         sizes = sum(segment.size for segment in self.partition.segments[:k])

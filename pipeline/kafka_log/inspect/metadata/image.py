@@ -6,14 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_codecs import ConfigResourceType
 from kafka_log.inspect.metadata.metadata_log import Event
 
 Row = dict[str, Any]
 Things = dict[Any, Row]
 """Rows by their key."""
-
-TOPIC = 2
-"""Number of the resource type topic."""
 
 _COPIED = ("replicas", "isr", "removing_replicas", "adding_replicas", "directories")
 _ELR = ("eligible_leader_replicas", "last_known_elr")
@@ -136,7 +134,7 @@ def build_configs(events: Iterable[Event]) -> Things:
                 of_resource[row["name"]] = row
         elif row["is_deleted"]:
             if row["topic_id"] in names:
-                resources.pop((TOPIC, names.pop(row["topic_id"])), None)
+                resources.pop((ConfigResourceType.TOPIC, names.pop(row["topic_id"])), None)
         else:
             names[row["topic_id"]] = row["topic"]
     return {(*key, name): row for key, rows in resources.items() for name, row in rows.items()}

@@ -8,7 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.sensitive import REDACTED, Sensitive
+from kafka_codecs import (
+    AclOperation,
+    AclPatternType,
+    AclPermissionType,
+    AclResourceType,
+    ConfigResourceType,
+    ScramMechanism,
+)
 from kafka_log.inspect.metadata import image as state
 from kafka_log.inspect.metadata.answer import answer_metadata, metadata_replicas
 from kafka_log.inspect.metadata.metadata_log import Event
@@ -134,7 +143,8 @@ def _is_wanted(row: Row, topics: Container[str] | None, numbers: Container[int] 
     """
     topic = row.get("topic")
     if "resource_name" in row and "principal" not in row:
-        topic = row["resource_name"] if row["resource_type"] == RESOURCES[2] else None
+        is_of_topic = row["resource_type"] == name_of_resource(ConfigResourceType.TOPIC)
+        topic = row["resource_name"] if is_of_topic else None
     elif "topic" not in row:
         return True
     if topics is not None and topic not in topics:
@@ -182,7 +192,7 @@ def _brokers(events: Iterable[Event]) -> Iterable[Row]:
 def _configs(events: Iterable[Event]) -> Iterable[Row]:
     """Yield a row per config, with the name of its resource type."""
     for row in state.build_configs(events).values():
-        yield row | {"resource_type": name_of_number(RESOURCES, row["resource_type"])}
+        yield row | {"resource_type": name_of_resource(row["resource_type"])}
 
 
 def _last_rows_of(view: str) -> Callable[[Iterable[Event]], Iterable[Row]]:
@@ -201,10 +211,10 @@ def _last_rows_of(view: str) -> Callable[[Iterable[Event]], Iterable[Row]]:
 _WORDS: Mapping[str, Callable[[Row], Row]] = {
     "controllers": lambda row: row | {"listeners": format_listeners(row["end_points"])},
     "scram_credentials": lambda row: (
-        row | {"mechanism": name_of_number(MECHANISMS, row["mechanism"])}
+        row | {"mechanism": name_of_number(ScramMechanism, row["mechanism"])}
     ),
     "acls": lambda row: (
-        row | {name: name_of_number(words, row[name]) for name, words in OF_ACLS.items()}
+        row | {name: name_of_number(names, row[name]) for name, names in OF_ACLS.items()}
     ),
 }
 
@@ -266,42 +276,25 @@ KINDS: Mapping[str, Kind] = {
 """Kinds of metadata, by name."""
 
 
-RESOURCES: Mapping[int, str] = {
-    2: "topic",
-    4: "broker",
-    8: "broker logger",
-    16: "client metrics",
-    32: "group",
+OF_ACLS: Mapping[str, type[Enumeration]] = {
+    "resource_type": AclResourceType,
+    "pattern_type": AclPatternType,
+    "operation": AclOperation,
+    "permission_type": AclPermissionType,
 }
-"""Names of the resource types of configs."""
-
-MECHANISMS: Mapping[int, str] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
-
-_OPERATIONS = (
-    *("UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE"),
-    *("CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE"),
-    *("CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT"),
-)
-
-OF_ACLS: Mapping[str, Mapping[int, str]] = {
-    "resource_type": {
-        2: "TOPIC",
-        3: "GROUP",
-        4: "CLUSTER",
-        5: "TRANSACTIONAL_ID",
-        6: "DELEGATION_TOKEN",
-        7: "USER",
-    },
-    "pattern_type": {3: "LITERAL", 4: "PREFIXED"},
-    "operation": dict(enumerate(_OPERATIONS)),
-    "permission_type": {2: "DENY", 3: "ALLOW"},
-}
-"""Names of the numbers in columns of ACLs."""
+"""Enums of the numbers in columns of ACLs."""
 
 
-def name_of_number(words: Mapping[int, str], number: int) -> str:
-    """Return the name of a number, or the number as text if it has no name."""
-    return words.get(number, str(number))
+def name_of_number(names: type[Enumeration], number: int) -> str:
+    """Return the label of a number in an enum, or the number as text if it has none."""
+    return next((name.label for name in names if name == number), str(number))
+
+
+def name_of_resource(number: int) -> str:
+    """Return the type of a config's resource in lower-case words, such as ``broker logger``, or the
+    number as text if it has no name.
+    """
+    return name_of_number(ConfigResourceType, number).lower().replace("_", " ")
 
 
 def format_listeners(end_points: list[dict[str, Any]]) -> list[str]:

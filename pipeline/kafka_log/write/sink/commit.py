@@ -35,7 +35,14 @@ from kafka_log.write.checkpoints import LEADER_EPOCHS, read_leader_epochs, write
 from kafka_log.write.checkpoints import PARTITION_METADATA as METADATA_FILE
 from kafka_log.write.encoding import encode
 from kafka_log.write.indexes import BatchRows, write_indexes
-from kafka_log.write.output_files import name_errors, open_output, sync, write_file
+from kafka_log.write.output_files import (
+    list_missing_directories,
+    name_errors,
+    open_output,
+    remove_empty_directories,
+    sync,
+    write_file,
+)
 from kafka_log.write.producer_states import ProducerStates
 from kafka_log.write.sink.commit_journal import (
     DECIDED,
@@ -232,7 +239,8 @@ def new_job(
             name = parse_live_partition_name(child)
             if name is not None and child.is_dir():
                 counts[name[0]] = max(counts.get(name[0], 0), name[1] + 1)
-    return WriteJob(str(path), log_format, overwrite, counts, tuple(passed))
+    missing = tuple(map(str, list_missing_directories(path)))
+    return WriteJob(str(path), log_format, overwrite, counts, tuple(passed), missing)
 
 
 def make_batch_job(job: WriteJob, batch: int) -> WriteJob:
@@ -275,14 +283,16 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
 
 
 def abort(job: WriteJob) -> None:
-    """Remove what a job wrote if it is not committed; otherwise complete its interrupted commit.
-    Raise DirectoryError if a broker runs in the directory, another job holds its lock too long, or
-    a journal is damaged; OSError if a file cannot be moved.
+    """Remove what a job wrote if it is not committed, also the target if it is new and empty;
+    otherwise complete its interrupted commit. Raise DirectoryError if a broker runs in the
+    directory, another job holds its lock too long, or a journal is damaged; OSError if a file
+    cannot be moved.
     """
     target = Path(job.target)
     place = job_directory(job)
     if not (place / DECIDED).exists():
         remove_job(place)
+        remove_empty_directories(map(Path, job.missing))
         return
     with lock_target(target):
         recover(target)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kafka_log.logs.partitions import DirectoryError
-from kafka_log.write.output_files import sync
+from kafka_log.write.output_files import created_directory, sync
 from kafka_log.write.sink.staging import PREFIX, SUFFIX
 from kafka_log.write.staged_output import open_staged_file
 
@@ -60,24 +60,52 @@ class Move(NamedTuple):
 @contextmanager
 def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Create a log directory if needed, and hold the lock that its broker would take during the
-    ``with`` block. Wait while another job commits. Raise DirectoryError if a broker runs in the
+    ``with`` block. Wait while another job commits. If the block raises, remove the lock file if it
+    is new, and the directory if it is new and empty. Raise DirectoryError if a broker runs in the
     directory, or if the lock is not free after ``patience_s`` seconds; OSError if the directory or
     the lock file cannot be created.
     """
-    target.mkdir(parents=True, exist_ok=True)
+    path = target / LOCK
+    with created_directory(target):
+        is_new = not path.exists()
+        file = _open_locked(target, patience_s)
+        with file:
+            try:
+                yield
+            except BaseException:
+                if is_new:
+                    with suppress(OSError):  # Windows does not remove open files
+                        path.unlink(missing_ok=True)
+                raise
+
+
+def _open_locked(target: Path, patience_s: float) -> BinaryIO:
+    """Return the lock file of a log directory, created if needed, open and locked. Raise
+    DirectoryError if a broker runs in the directory, or if the lock is not free after
+    ``patience_s`` seconds; OSError if the file cannot be opened.
+    """
     until = time.monotonic() + patience_s
-    with (target / LOCK).open("ab") as file:
-        while not _try_lock(file):
-            process = _find_broker(file)
-            if process is not None:
-                raise DirectoryError(
-                    target, f"a broker is running in it (process {process}): stop it first"
-                )
-            if time.monotonic() >= until:
-                reason = f"for {patience_s:g} s another job has been committing there, or a broker is running in it: try again when that is over"
-                raise DirectoryError(target, reason)
-            time.sleep(_POLL_S)
-        yield
+    while True:
+        file = (target / LOCK).open("ab")
+        try:
+            while not _try_lock(file):
+                process = _find_broker(file)
+                if process is not None:
+                    raise DirectoryError(
+                        target, f"a broker is running in it (process {process}): stop it first"
+                    )
+                if time.monotonic() >= until:
+                    reason = f"for {patience_s:g} s another job has been committing there, or a broker is running in it: try again when that is over"
+                    raise DirectoryError(target, reason)
+                time.sleep(_POLL_S)
+            # A job that failed may have removed the file before it was locked: then it locks nothing.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), (target / LOCK).stat()):
+                    return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
 
 
 def _try_lock(file: BinaryIO) -> bool:

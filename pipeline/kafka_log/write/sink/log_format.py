@@ -141,6 +141,8 @@ class WriteJob:
     counts: Mapping[str, int] = field(default_factory=dict)
     passed: tuple[str, ...] = ()
     """Columns that rows may have, and that are not written."""
+    missing: tuple[str, ...] = ()
+    """The target and its parents that did not exist before the job, the deepest first."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     created_ms: int = field(default_factory=now_ms)
 
@@ -159,5 +161,6 @@ class WriteJob:
         """
         made: dict[str, Any] = json.loads(text)
         made["format"] = LogFormat(**made["format"])
-        made["passed"] = tuple(made["passed"])
+        for name in ("passed", "missing"):
+            made[name] = tuple(made[name])
         return cls(**made)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
-from kafka_log import LogDirectory
+from kafka_log import LogDirectory, read_table
 from tests.shares import examples
-from tests.support.replicas import Entry, Log, end, logs, write
+from tests.support.replicas import TIME, Entry, Log, compacted, end, logs, write
 from tests.support.salvage_rows import rows, said
 
 Damage = set[int]
@@ -192,3 +193,79 @@ def test_entries_begin_as_the_law_says() -> None:
     """The strategy relies on where the attributes of a batch are."""
     one = Entry(0, 0, 0, ())
     assert one.built()[HEADER:][:2] == bytes(2)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A replica of a log: what is left of it, and what was done to it.
+
+    Attributes:
+        log: Its batches.
+        damage: Those with a bit flipped that a checksum covers.
+        flips: Bits flipped that no checksum covers: the batch, the byte in it, and the bit.
+    """
+
+    log: Log
+    damage: Damage
+    flips: tuple[tuple[int, int, int], ...]
+
+    @property
+    def sound(self) -> set[int]:
+        """Offsets of the records that are whole, and stand where they were written."""
+        moved = {i for i, byte, _ in self.flips if byte < 8}
+        kept = (entry for i, entry in enumerate(self.log) if i not in self.damage | moved)
+        return {record.offset for entry in kept for record in entry.records}
+
+    def put(self, directory: Path, rolls: Sequence[int], data: st.DataObject) -> Path:
+        """Write it as a partition directory."""
+        put(directory, self.log, rolls)
+        hurt(directory, self.log, self.damage, data)
+        for path in sorted(directory.glob("*.log")):
+            out = bytearray(path.read_bytes())
+            at, i = 0, [entry.base for entry in self.log].index(int(path.stem))
+            while at < len(out):
+                for batch, byte, bit in self.flips:
+                    out[at + byte] ^= 1 << bit if batch == i else 0
+                at, i = at + len(self.log[i].built()), i + 1
+            path.write_bytes(out)
+        return directory
+
+
+@st.composite
+def copies(draw: st.DrawFn, log: Log) -> Copy:
+    """A replica that lags or not, is compacted or not, and is damaged. One base offset and one leader epoch has a bit flipped, or none."""
+    own = log[: draw(st.one_of(st.just(len(log)), st.integers(1, len(log))))]
+    if draw(st.integers(0, 3)) == 0:
+        own = compacted(own, draw(st.integers(0, end(own)))) or own
+    number = st.integers(0, len(own) - 1)
+    offset = st.tuples(number, st.sampled_from([5, 6, 6, 7, 7, 7]), st.integers(0, 7))
+    epoch = st.tuples(number, st.sampled_from([12, 15, 15]), st.integers(0, 7))
+    flips = draw(st.lists(offset, max_size=1)) + draw(st.lists(epoch, max_size=1))
+    beside = st.sampled_from([i - 1 for i, _, _ in flips if i] or [0])
+    damage = draw(st.sets(st.one_of(number, beside), max_size=3))
+    return Copy(own, damage, tuple(flips))
+
+
+@given(logs(least=3), st.lists(st.integers(1, 12), max_size=2), st.data())
+@examples(60)
+def test_no_record_stands_twice_or_where_another_replica_contradicts(
+    scratch: Path, log: Log, rolls: list[int], data: st.DataObject
+) -> None:
+    """Replicas of one history with any lag, compaction and damage, also of offsets and epochs, which no checksum covers; but not of
+    those of one batch twice. The timestamp of a record says at which offset it was written.
+    """
+    found = data.draw(st.lists(copies(log), min_size=2, max_size=3))
+    flipped = [one.log[i].base for one in found for i, _, _ in one.flips]
+    assume(len(set(flipped)) == len(flipped))
+    shutil.rmtree(scratch, ignore_errors=True)
+    places = [one.put(scratch / f"{n}" / "t-0", rolls, data) for n, one in enumerate(found)]
+    table = merged(places, scratch / "out")
+    out = read_table(scratch / "out", ["offset", "timestamp"], control_records=True)
+    offsets = out.column("offset").to_pylist()
+    written_at = [t - TIME for t in out.column("timestamp").cast(pa.int64()).to_pylist()]
+    assert offsets == sorted(set(offsets))
+    assert len(set(written_at)) == len(written_at)
+    known = set().union(*(one.sound for one in found))
+    assert not [w for o, w in zip(offsets, written_at, strict=True) if o != w and w in known]
+    if not {"lost", "diverged", "left out"} & set(table.column("what").to_pylist()):
+        assert known <= set(written_at)

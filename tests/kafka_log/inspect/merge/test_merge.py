@@ -171,19 +171,62 @@ def test_other_records_in_the_same_epoch_are_not_merged(tmp_path: Path) -> None:
     assert "different records" in next(row["reason"] for row in found if row["what"] == "lost")
 
 
+def renumber(directory: Path, log: Log, number: int, base: int) -> Path:
+    """Change the base offset of a batch of a replica of one segment, which no checksum covers."""
+    (path,) = directory.glob("*.log")
+    data = bytearray(path.read_bytes())
+    start = len(built(log[:number]))
+    data[start : start + 8] = base.to_bytes(8, "big")
+    path.write_bytes(data)
+    return directory
+
+
 def test_a_wrong_base_offset_is_not_written_twice(tmp_path: Path) -> None:
     """In A the last batch states offset 40; B has the same bytes at 18."""
-    moved = replace(LOG[9], base=40, last=41, records=tuple(replace(r, offset=r.offset + 22) for r in LOG[9].records))  # fmt: skip
-    a = put(tmp_path / "a/t-0", LOG)
-    (path,) = a.glob("*.log")
-    data = bytearray(path.read_bytes())
-    start = len(built(LOG[:9]))
-    data[start : start + 8] = moved.base.to_bytes(8, "big")
-    path.write_bytes(data)
+    a = renumber(put(tmp_path / "a/t-0", LOG), LOG, 9, 40)
     b = put(tmp_path / "b/t-0", LOG)
-    found, data_out = merge(tmp_path / "out", a, b)
-    assert data_out == built(LOG)
+    found, data = merge(tmp_path / "out", a, b)
+    assert data == built(LOG)
     assert offsets(found, "twice") == [(40, 41)]
+    assert not offsets(found, "absent")
+
+
+@pytest.mark.parametrize("base", [40, 16])
+def test_a_wrong_base_offset_beside_damage_is_not_written_twice(tmp_path: Path, base: int) -> None:
+    """A does not know what was before. As many bytes after offset 14 as in A, B has the same batch at 18, and ends there."""
+    log = [*LOG, Entry(20, 21, 1, (Made(20, b"l", b"1"), Made(21, b"l", b"2")))]
+    a = renumber(damage(put(tmp_path / "a/t-0", LOG, epochs=None), LOG, 7, 8), LOG, 9, base)
+    b = put(tmp_path / "b/t-0", log[:10], epochs=None)
+    found, data = merge(tmp_path / "out", a, b)
+    assert data == built(LOG)
+    assert offsets(found, "twice") == [(base, base + 1)]
+    assert offsets(found, "replaced") == [(14, 17)]
+    assert not {"lost", "diverged", "absent"} & {row["what"] for row in found}
+
+
+def test_a_base_offset_of_which_nothing_says_whether_it_is_right(tmp_path: Path) -> None:
+    """A lacks its first segment, and B is damaged before the batch: it may stand at 18 or at 40, and is written nowhere."""
+    a = put(tmp_path / "a/t-0", LOG[8:])
+    (path,) = a.glob("*.log")
+    damage(renumber(a, LOG[8:], 1, 40), LOG[8:], 0)
+    path.rename(path.with_name("00000000000000000000.log"))
+    b = damage(put(tmp_path / "b/t-0", LOG), LOG, 7, 8)
+    found, data = merge(tmp_path / "out", a, b)
+    assert data == built(LOG[:7])
+    assert [pair for pair in offsets(found, "lost") if pair[0] in (18, 40)] == [(18, 19), (40, 41)]
+    assert "no checksum covers a base offset" in next(r["reason"] for r in found if r["what"] == "lost" and r["first_offset"] == 40)  # fmt: skip
+    assert (tmp_path / "out/t-0" / f"{42:020d}.log").stat().st_size == 0
+
+
+def test_the_same_batch_sent_twice_stays_twice(tmp_path: Path) -> None:
+    """A producer without idempotence sent batch 3 again. A is damaged where it was first, B ends before it came again."""
+    a, b = put(tmp_path / "a/t-0", LOG[:5]), put(tmp_path / "b/t-0", LOG[:5])
+    again = (10).to_bytes(8, "big") + LOG[3].built()[8:]
+    (path,) = damage(a, LOG, 3).glob("*.log")
+    path.write_bytes(path.read_bytes() + again)
+    found, data = merge(tmp_path / "out", a, b)
+    assert data == built(LOG[:5]) + again
+    assert {row["what"] for row in found} == {"kept", "replaced"}
 
 
 # ------------------------------------------------------------ compaction and retention
@@ -300,7 +343,7 @@ def test_what_is_written_is_whole_or_not_there(
     monkeypatch.setattr("kafka_log.inspect.merge.merged_log.finish", stop)
     with pytest.raises(KeyboardInterrupt):
         merge(tmp_path / "out", a, b)
-    assert list((tmp_path / "out").iterdir()) == []
+    assert not (tmp_path / "out").exists()
     monkeypatch.undo()
     merge(tmp_path / "out", a, b)
     times = {p: p.stat().st_mtime_ns for p in (tmp_path / "out").rglob("*")}

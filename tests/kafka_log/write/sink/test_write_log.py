@@ -224,7 +224,43 @@ def test_rows_that_cannot_be_written(columns: dict[str, object], told: str, tmp_
     target = tmp_path / "out"
     with pytest.raises(SinkError, match=told):
         kafka_log.write_log(target, pa.table(columns), topic="t")
-    assert not target.exists() or list(target.iterdir()) == []
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("there", ["", "logs", "logs/new"])
+def test_a_refusal_leaves_nothing(there: str, tmp_path: Path) -> None:
+    """Before the first row, at a later one, at the commit: no directory is left that was not there, and those that were are."""
+    target = tmp_path / "logs" / "new" / "topics"
+    (tmp_path / there).mkdir(parents=True, exist_ok=True)
+    before = sorted(tmp_path.rglob("*"))
+    refused: list[dict[str, Any]] = [
+        {"value": ["x"], "partition": [-1]},
+        {"value": ["x", "y"], "partition": [0, -1]},
+        {"value": ["x", "y"], "offset": [5, 5]},
+        {"value": ["x", "y"], "topic": ["a", "../b"]},
+        {"value": ["x"], "size": [1]},
+    ]
+    for columns in refused:
+        topic = None if "topic" in columns else "t"
+        with pytest.raises(SinkError):
+            kafka_log.write_log(target, pa.table(columns), topic=topic)
+        assert sorted(tmp_path.rglob("*")) == before, columns
+
+
+def test_a_refusal_at_the_commit_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("kafka_log.write.sink.commit.write_journal", refuse)
+    with pytest.raises(OSError, match="No space"):
+        kafka_log.write_log(tmp_path / "a" / "b", records(3), topic="t")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "b").mkdir()
+    with pytest.raises(OSError, match="No space"):
+        kafka_log.write_log(tmp_path / "b", records(3), topic="t")
+    assert list((tmp_path / "b").iterdir()) == []
 
 
 def test_topics_that_cannot_be_written(tmp_path: Path) -> None:
