@@ -42,8 +42,13 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> set[Path]:
     return found
 
 
+def close(path: Path, closed: set[Path]) -> None:
+    path.mkdir()
+    closed.add(path)
+
+
 UNREADABLE: dict[str, Callable[[Path, set[Path]], None]] = {
-    "directory": lambda path, closed: (path.mkdir(), closed.add(path)),
+    "directory": close,
     "dangling link": lambda path, _: path.symlink_to("/nowhere/at/all"),
     "loop": lambda path, _: path.symlink_to(path),
 }

@@ -38,8 +38,8 @@ def quantities(draw: Any) -> tuple[Any, Any, Any]:
         base, name = draw(st.sampled_from([("int", "time-millis"), ("long", "time-micros")]))
         per_second = UNITS[name.removeprefix("time-")]
         number = draw((INT if base == "int" else LONG) | st.integers(0, 86_399_999))
-        meaning = Fraction(number, per_second)
-        return logical(base, name), number, (kind, meaning) if 0 <= meaning < 86_400 else None
+        time = Fraction(number, per_second)
+        return logical(base, name), number, (kind, time) if 0 <= time < 86_400 else None
     if kind == "date":
         number = draw(INT | st.integers(-100_000, 100_000))
         return logical("int", "date"), number, (kind, Fraction(number))
@@ -61,7 +61,8 @@ def quantities(draw: Any) -> tuple[Any, Any, Any]:
 
 def read_meaning(kind: Any, array: Any) -> Any:
     """What a cell of a column is, by its type alone or, of a JSON text, by the text."""
-    [value] = array.to_pylist() if pa.types.is_decimal(kind) or pa.types.is_string(kind) else [None]
+    is_plain = pa.types.is_decimal(kind) or pa.types.is_string(kind)
+    value: Any = array[0].as_py() if is_plain else None
     if pa.types.is_string(kind):
         return read_text(json.loads(value))
     if pa.types.is_decimal(kind):
