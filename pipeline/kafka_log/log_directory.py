@@ -900,10 +900,10 @@ class LogDirectory:
         """Write the records of each partition into a file of its own, one per step of the
         iteration. Raise at once DirectoryError if several directories hold one partition and
         ``replicas`` is None, OutputError if ``out`` lies in a path that is read, ValueError for an
-        invalid argument. Raise while iterating ValueError for unknown columns, views and ways of
-        decoding, ExportError if a file of another export is there, OutputLockedError if another
-        process writes to ``out``, CodecError at damage unless under ``salvage``, OSError if a file
-        cannot be written.
+        invalid argument. Raise while iterating ValueError if a topic has no schemas to decode,
+        ExportError if a file of another export is there, OutputLockedError if another process
+        writes to ``out``, CodecError at damage unless under ``salvage``, OSError if a file cannot
+        be written.
 
         The output directory is locked until the iterator is exhausted or closed. Complete files stay when a later one fails.
         :func:`kafka_log.inspect.export.export` describes the files.
@@ -938,6 +938,7 @@ class LogDirectory:
             ...     print(file.path)
         """
         from kafka_log.inspect.export import FORMATS, export
+        from kafka_log.read.scanning import check_decoding
         from kafka_log.read.selection import change_selection
         from kafka_log.write.staged_output import refuse_inside
 
@@ -946,6 +947,7 @@ class LogDirectory:
         names = tuple_of(str, text_of("names of columns"))("columns", columns)
         refuse_inside(output, [path for path in self._paths if isinstance(path, Path)])
         wanted = change_selection(selection, policy, filters)
+        check_decoding(decode, view, schemas, schema_version)
         registry = None
         if decode is not None:
             from kafka_log.read.schemas.sources import read_registry

@@ -115,6 +115,25 @@ def test_offsets_and_times_of_options_look_past_damage(directory: Path) -> None:
     assert read(directory, **times) == [*range(3, 25), *range(40, 60)]
 
 
+@pytest.mark.parametrize(
+    "options", [{"ignoreCorruptFiles": "true"}, {"mode": "PERMISSIVE"}], ids=str
+)
+def test_what_is_lost_before_a_starting_time_is_reported(
+    directory: Path, options: dict[str, str]
+) -> None:
+    """No task reads a segment before the first record that was found, although a record of the time may have been in it."""
+    damaged(directory, lambda data, at: data, 0)
+    path = directory / "t-0" / f"{0:020}.log"
+    size = path.stat().st_size
+    path.write_bytes(b"\xa5" * size)
+    told: list[str] = []
+    given = {"subscribe": "t", "startingTimestamp": str(TIME + 3)} | options
+    rows = read(directory, told=told, **given)
+    assert rows == [*range(4 * PER + 3, 12 * PER)]
+    (warning,) = told
+    assert f"data is lost: {path}: bytes 0 to {size} before the first record" in warning
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_sector_that_cannot_be_read(directory: Path, engine: Engine) -> None:
     damaged(directory, lambda data, at: data, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.paths import SAMPLES
@@ -35,6 +36,30 @@ ACTIVE_END = 3 * 389
 def foreign(root: Path) -> bytes:
     """A whole batch of another partition: its offsets are 90 to 97."""
     return pieces(root / TX / f"{81:020d}.log")[2]
+
+
+MARKERS = f"{TX}/{FIRST}.log"
+COMMIT = 1132
+"""Position of the first commit marker there."""
+METADATA = f"__cluster_metadata-0/{FIRST}.log"
+EPOCHS = f"{PLAIN}/leader-epoch-checkpoint"
+
+
+def control(file: str, position: int, data: bytes) -> Callable[[Path], None]:
+    """Other bytes from the length of the key of the first control record of a batch on, under a fitting checksum."""
+
+    def plant(root: Path) -> None:
+        start = position + 65
+        change(root / file, start, start + len(data), data)
+        restamp(root / file, position)
+
+    return plant
+
+
+def epoch_without_file(root: Path) -> None:
+    """The second batch has a later epoch than the third one, and no file tells which is right."""
+    (root / EPOCHS).unlink()
+    change(root / LOG, SIZE + 12, SIZE + 16, struct.pack(">i", 9))
 
 
 PRODUCERS = f"idempotent-0/{FIRST}.log"
@@ -72,6 +97,65 @@ OF_SEGMENTS = [
         "offsets_missing",
         LOG,
         2 * SIZE,
+    ),
+    # ------------------------------------------------ control records and leader epochs
+    Plant(
+        "marker without a key",
+        control(MARKERS, COMMIT, b"\x01\x14" + bytes(10)),
+        "control_record",
+        MARKERS,
+        COMMIT,
+    ),
+    Plant(
+        "marker with a short key",
+        control(MARKERS, COMMIT, b"\x04\0\0\x10" + bytes(8)),
+        "control_record",
+        MARKERS,
+        COMMIT,
+    ),
+    Plant(
+        "marker with a version below 0",
+        control(MARKERS, COMMIT, b"\x08\xff\xff"),
+        "control_record",
+        MARKERS,
+        COMMIT,
+    ),
+    Plant(
+        "marker of an unknown type",
+        control(MARKERS, COMMIT, b"\x08\0\0\0\x63"),
+        "control_record",
+        MARKERS,
+        COMMIT,
+    ),
+    Plant(
+        "leader change of a producer",
+        control(MARKERS, COMMIT, b"\x08\0\0\0\x02"),
+        "control_record",
+        MARKERS,
+        COMMIT,
+    ),
+    Plant(
+        "marker whose value is short",
+        control(MARKERS, COMMIT, b"\x10\0\0\0\1\0\0\0\0\4\0\0"),
+        "control_record",
+        MARKERS,
+        COMMIT,
+    ),
+    Plant(
+        "control record of a later Kafka",
+        control(METADATA, 0, b"\x08\0\0\0\x63"),
+        "control_record",
+        METADATA,
+        0,
+        "note",
+    ),
+    Plant(
+        "leader epoch that descends without a file",
+        epoch_without_file,
+        "leader_epoch_descends",
+        LOG,
+        2 * SIZE,
+        "warning",
     ),
     # ------------------------------------------------ tails
     Plant("cut tail of a rolled segment", put(LOG, 2400, 2681, b""), "torn_tail", LOG, 6 * SIZE),

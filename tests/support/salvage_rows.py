@@ -56,7 +56,7 @@ def files(directory: Path, *ends: str) -> dict[str, bytes]:
     return {str(p.relative_to(directory)): p.read_bytes() for p in found if p.name.endswith(ends)}
 
 
-GAPS = ("offsets_missing", "segment_missing", "leader_epoch_negative")
+GAPS = ("offsets_missing", "segment_missing", "leader_epoch_negative", "leader_epoch_descends")
 """What `check` says of a log without what was lost or left out: brokers take gaps for compaction. Batches keep their leader epoch, which no
 checksum covers."""
 

@@ -220,7 +220,7 @@ def _export_files(options: argparse.Namespace) -> int:
                 options.format,
                 overwrite=options.overwrite,
                 progress=show_rows,
-                columns=options.columns.split(",") if options.columns else None,
+                columns=None if options.columns is None else options.columns.split(","),
                 view=options.view,
                 show_secrets=options.show_secrets,
                 selection=selection,

@@ -76,7 +76,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Run the query, or the queries of the terminal or the standard input, and print their results.
     Return 0; 1 if damage was met; 2 for a query that failed (DuckDB's message is printed), a
-    missing path, and ``--schemas`` without ``--decode``. Raise CodecError for damage that the
+    time that DuckDB cannot hold, a missing path, and ``--schemas`` without ``--decode``. Raise CodecError for damage that the
     policy does not accept, DirectoryError or NotFoundError if no log matches, ModuleNotFoundError
     without DuckDB.
     """
@@ -111,7 +111,11 @@ def run_command(options: argparse.Namespace) -> int:
     session = _Session(connection, tables, options.format, binary_stdout())
     if query is None:
         return session.run_shell(sys.stdin.isatty())
-    code = session.run_query(query)
+    try:
+        code = session.run_query(query)
+    except ValueError as error:
+        print_message(error)
+        return COULD_NOT_RUN
     return code or say_damage(tables.damage)
 
 
@@ -167,8 +171,8 @@ class _Session:
         """Run the statements in a text of SQL, and print the rows of each statement that returns
         rows. Return 0; return 2 and print DuckDB's message if one fails, if a result has a type
         that cannot be printed, or if there are several with the format arrow or parquet.
-        Raise what ended the reading of a table, such as CodecError; KeyboardInterrupt if the query
-        was interrupted.
+        Raise what ended the reading of a table, such as CodecError, or ValueError for a time that
+        DuckDB cannot hold; KeyboardInterrupt if the query was interrupted.
         """
         import duckdb
 

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Unpack
 
 import pyarrow as pa
 
+from kafka_codecs.columns.records import RECORDS
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Partition
 from kafka_log.logs.tiers import merge_tiered_segments
-from kafka_log.read.scanning import scan
+from kafka_log.read.output import Output
+from kafka_log.read.scanning import check_decoding, scan
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.read.selection import RowFilters, Selection, change_selection
 from kafka_log.segment.model import Lost, Policy
@@ -96,12 +98,13 @@ def export(
     **filters: Unpack[RowFilters],
 ) -> Generator[ExportedFile, None, None]:
     """Write one file per partition, ``TOPIC-PARTITION.KIND``, and yield each when it is complete.
-    Nothing is done, and nothing raised, before the first one is requested. The file of an equal
-    earlier export is kept, and yielded as not written. Raise ExportError for a file of another
-    export or one that was changed since (unless ``overwrite``), or if two directories hold one
-    partition; OutputError if ``out`` lies in a partition; OutputLockedError if another process
-    writes to it; CodecError at damage, unless the policy is ``salvage``; ValueError for an invalid
-    argument; OSError if a file cannot be written.
+    Nothing is written before the first one is requested. The file of an equal earlier export is
+    kept, and yielded as not written. Raise at once ValueError for an invalid argument, ExportError
+    if two directories hold one partition, OutputError if ``out`` lies in a partition. Raise while
+    iterating ExportError for a file of another export or one that was changed since (unless
+    ``overwrite``), OutputLockedError if another process writes to ``out``, CodecError at damage,
+    unless the policy is ``salvage``; ValueError for schemas that do not fit a topic; OSError if a
+    file cannot be written.
 
     Each file is written under a temporary name and renamed when it is complete. Complete files stay after an error. A file
     is kept if it was made of the same log (:mod:`kafka_log.logs.log_identity`) with the same segments, start and options, and has
@@ -140,6 +143,13 @@ def export(
     selection = change_selection(selection, policy, filters)
     # The caller selected the partitions and states.
     selection = selection.but(topics=None, partitions=None, include=())
+    check_decoding(decode, view, schemas, schema_version)
+    if view is not None:
+        from kafka_log.read.topic_views import topic_view  # codecs of all that a view has
+
+        topic_view(view, columns, show_secrets=show_secrets)
+    elif columns is not None:
+        Output(RECORDS, partitions, columns, False)
     asked = {"columns": columns and list(columns), "view": view} | selection.to_keywords()
     if show_secrets:
         asked["show_secrets"] = True
@@ -147,6 +157,32 @@ def export(
     if decode is not None:
         decoding = {"decode": decode, "schemas": schemas, "schema_version": schema_version}
         asked |= decoding | {"schemas": None if schemas is None else schemas.digest}
+    options = {"show_secrets": show_secrets, **decoding}
+
+    def write(
+        partition: Partition, file: BinaryIO, lost: list[str], undecoded: Counter[str]
+    ) -> Generator[tuple[int, int], None, None]:
+        """Write the rows of a partition, as :func:`_write_rows` does."""
+        return _write_rows(
+            partition, file, kind, columns, view, selection, lost, undecoded, options
+        )
+
+    return _write_files(places, out, asked, selection, overwrite, progress, write)
+
+
+def _write_files(
+    places: Mapping[Path, Partition],
+    out: Path,
+    asked: Mapping[str, Any],
+    selection: Selection,
+    overwrite: bool,
+    progress: Callable[[Partition, int], None],
+    write: Callable[..., Generator[tuple[int, int], None, None]],
+) -> Generator[ExportedFile, None, None]:
+    """Write the file of each partition by ``write``, and yield it when it is complete, as
+    :func:`export` describes. ``asked`` are the options that decide whether an earlier file is equal.
+    Iterating raises what :func:`export` says.
+    """
     starts = LogStarts()
     ordered = list(places.items())
     if selection.policy is not Policy.SALVAGE:
@@ -184,19 +220,7 @@ def export(
                 manifest.add(path.name, unknown)
             with (
                 open_staged_file(path) as file,
-                closing(
-                    _write_rows(
-                        partition,
-                        file,
-                        kind,
-                        columns,
-                        view,
-                        selection,
-                        lost,
-                        undecoded,
-                        {"show_secrets": show_secrets, **decoding},
-                    )
-                ) as written,
+                closing(write(partition, file, lost, undecoded)) as written,
             ):
                 for counts in written:
                     progress(partition, counts[0])
@@ -291,7 +315,7 @@ def _write_rows(
             f"{path}: bytes {lost_range.start} to {lost_range.end} are lost: {lost_range.reason}"
         )
 
-    if not columns and view is None:
+    if columns is None and view is None:
         columns = ["topic", "partition", *_default_columns(selection)]
     found = [replace(partition, error=None)]  # the caller reported the error
     with (

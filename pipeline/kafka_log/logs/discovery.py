@@ -477,8 +477,9 @@ class Layout:
 
 def search_directory(path: Path, name: PartitionName | None, read: _ReadPartition) -> Layout:
     """Return the partitions and log directories in and below a directory, an empty layout if there
-    are none. Raise DirectoryError if segments lie below ``path`` and none of them is read, or if
-    there are too many directories; OSError if ``path`` cannot be listed.
+    are none. Raise DirectoryError if segments lie below ``path`` and none of them is read, if a
+    directory or link beside log directories below ``path`` cannot be read, or if there are too many
+    directories; OSError if ``path`` cannot be listed.
 
     A directory with partitions that have segments, or with ``meta.properties``, is a log directory. A directory without these is
     one above log directories if any lie at most :data:`MAX_LEVELS` levels below it: all of them are read.
@@ -517,10 +518,12 @@ class _Search:
         """Return the partitions and log directories in and below ``directory``, whose parsed name
         is ``name`` (None: no partition's), ``level`` levels below the searched path. Below a log
         directory nothing more is read; other logs there become skipped paths. Raise OSError if
-        ``directory`` cannot be listed; DirectoryError after MAX_DIRECTORIES directories.
+        ``directory`` cannot be listed; DirectoryError after MAX_DIRECTORIES directories, and for
+        what cannot be read beside log directories.
         """
         out = Layout()
         is_marked, others = False, []
+        links: list[Path] = []
         empty: list[Partition] = []
         for child in list_children(directory):
             child_name = parse_partition_name(child)
@@ -530,6 +533,8 @@ class _Search:
                 is_known = child.name in (*BROKER_FILE_NAMES, TIERED_STORAGE_DIRECTORY)
                 if is_listed and not is_known:
                     others.append(child)
+                elif not is_listed and not child.name.startswith(".") and is_unreachable(child):
+                    links.append(child)
             elif not is_listed and not is_unreachable(child):
                 if (kind := kind_of(child)) is not None:
                     out.skipped_paths.append(SkippedPath(child, kind, child_name.topic))
@@ -551,7 +556,11 @@ class _Search:
             self._skip_inner_logs(out, empty, others, level)
             is_broker = not has_segments
         else:
-            self._search_below(out, empty, others, level)
+            unreadable = [SkippedPath(child, kind_of(child) or _UNREACHABLE) for child in links]
+            unreadable += self._search_below(out, empty, others, level)
+            if out.directories and unreadable:
+                raise DirectoryError(directory, _describe_unreadable(unreadable))
+            out.skipped_paths += unreadable
             out.is_log |= bool(out.tiers) or any(p.error is not None for p in out.partitions)
             is_broker = not out.directories and bool(out.partitions or out.tiers)
         if is_broker:
@@ -606,12 +615,12 @@ class _Search:
 
     def _search_below(
         self, out: Layout, empty: Sequence[Partition], others: Sequence[Path], level: int
-    ) -> None:
+    ) -> list[SkippedPath]:
         """Add to ``out`` the log directories below a directory that is not one itself; its
-        partitions without segments if there are none. Skip, with a reason, directories of
-        ``others`` that have segments, cannot be listed, or lie too deep. Ignore hidden ones. Raise
-        DirectoryError if there are too many directories; OSError if one of ``empty`` cannot be
-        listed.
+        partitions without segments if there are none. Return the directories that cannot be listed,
+        which may be log directories, with reasons. Skip, with a reason, directories of ``others``
+        that have segments or lie too deep. Ignore hidden ones. Raise DirectoryError if there are
+        too many directories; OSError if one of ``empty`` cannot be listed.
 
         Args:
             out: Layout of the directory, which is extended.
@@ -626,7 +635,8 @@ class _Search:
                 out.add(below)
             else:
                 still_empty.append(partition)
-        for child, has_segments in _list_visible(others, out):
+        unreadable: list[SkippedPath] = []
+        for child, has_segments in _list_visible(others, unreadable):
             if has_segments:
                 reason = "it has segments, but its name is not topic-partition"
                 out.skip(child, reason, has_segments=True)
@@ -638,14 +648,20 @@ class _Search:
                 except FileNotFoundError:
                     continue
                 except OSError as error:
-                    out.skip(child, f"it cannot be read: {error.strerror}")
+                    unreadable.append(_skip_unreadable(child, error))
                     continue
                 if below.is_log:
                     out.add(below)
                 else:
                     out.skip_below(below)
+        if not out.directories:
+            out.partitions += still_empty
+            return unreadable
         # Beside log directories, an empty directory that is named like a partition proves nothing.
-        out.partitions += [p for p in still_empty if not out.directories or p.error is not None]
+        failed = [
+            SkippedPath(p.directory, p.error.reason) for p in still_empty if p.error is not None
+        ]
+        return unreadable + failed
 
     def _search_empty_partition(
         self, partition: Partition, out: Layout, level: int
@@ -691,9 +707,11 @@ def _skip_dated_copies(name: PartitionName | None, out: Layout, empty: list[Part
                     out.skip(partition.directory, reason, has_segments=True)
 
 
-def _list_visible(directories: Sequence[Path], out: Layout) -> Iterator[tuple[Path, bool]]:
+def _list_visible(
+    directories: Sequence[Path], unreadable: list[SkippedPath]
+) -> Iterator[tuple[Path, bool]]:
     """Yield each directory that is not hidden, with whether it has segments. One that cannot be
-    listed becomes a skipped path of ``out``; one that is gone is ignored.
+    listed is added to ``unreadable``; one that is gone is ignored.
     """
     for directory in directories:
         if directory.name.startswith("."):
@@ -703,4 +721,24 @@ def _list_visible(directories: Sequence[Path], out: Layout) -> Iterator[tuple[Pa
         except FileNotFoundError:
             continue
         except OSError as error:
-            out.skip(directory, f"it cannot be read: {error.strerror}")
+            unreadable.append(_skip_unreadable(directory, error))
+
+
+_UNREACHABLE = "it cannot be examined"
+
+
+def _skip_unreadable(directory: Path, error: OSError) -> SkippedPath:
+    """Return a directory that cannot be listed as a skipped path."""
+    return SkippedPath(directory, f"it cannot be read: {error.strerror}")
+
+
+def _describe_unreadable(unreadable: Sequence[SkippedPath]) -> str:
+    """Return the reason why a directory above log directories is not read: it has paths that may be
+    log directories too.
+    """
+    more = len(unreadable) - _MAX_NAMED_PATHS
+    rest = f" and {more} more" if more > 0 else ""
+    return (
+        f"log directories lie below it, and what cannot be read may be another one: {_format_reasons(unreadable)}{rest}."
+        " Repair or remove what is named, or pass the paths of the log directories"
+    )

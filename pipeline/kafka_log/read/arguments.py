@@ -121,7 +121,7 @@ def check_columns(columns: Sequence[str], known: Sequence[str]) -> None:
     if isinstance(columns, str):
         raise ValueError(f"columns is a string: write [{columns!r}]")
     if not columns:
-        raise ValueError("columns is empty: name at least one column")
+        raise ValueError(f"columns is empty: name at least one column of {', '.join(known)}")
     repeated = [name for i, name in enumerate(columns) if name in columns[:i]]
     if repeated:
         raise ValueError(f"columns has {repeated[0]!r} twice: name each column once")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
@@ -17,18 +18,21 @@ from kafka_codecs.columns.records import RECORDS
 from kafka_log.logs.broker_files import read_topic_id
 from kafka_log.logs.incomplete_tails import find_incomplete_tail, separate_incomplete_tail
 from kafka_log.logs.index_files import find_position_by_index, find_start_position
+from kafka_log.logs.listing import list_segment_files
 from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
 from kafka_log.logs.replicas import read_end_offset
 from kafka_log.read.isolation import PartitionFilters
 from kafka_log.read.output import Output
 from kafka_log.read.plan import ReadPlan, Split
-from kafka_log.read.reader import Event, PlanReader, SplitEnd
+from kafka_log.read.reader import PlanReader, SplitEnd
 from kafka_log.read.scanning import Watch
 from kafka_log.read.selection import Selection
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, Engine, use_kernels
 from kafka_log.segment.model import Batch, End, Policy, Tail
+from kafka_log.segment.positioned_reads import unreadable
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import damage
+from kafka_log.segment.regular_files import explain_missing
 from kafka_log.segment.scanner import Flagged, header_scanner
 
 PATIENCE_S = 1.0
@@ -39,6 +43,10 @@ _QUIET_READS = 2
 may have been within the resolution of modification times."""
 
 _HEADERS = ("position", "size", "last_offset", "crc")
+
+
+class _FileChanged(Exception):
+    """A listed file is gone or was replaced. The next listing tells where its records are."""
 
 
 class _Header(NamedTuple):
@@ -115,6 +123,7 @@ class PartitionFollower:
         self._limits = limits
         self._engine = engine
         self._files: dict[Path, _Followed] = {}
+        self._unreadable: set[Path] = set()
         self._next_offset: int | None = None
         self._topic_id: bytes | None = None
         filters = PartitionFilters(selection, engine, lists_again=True)
@@ -125,23 +134,22 @@ class PartitionFollower:
 
     def read_new(self, partition: Partition) -> Iterator[pa.RecordBatch]:
         """Yield the selected records that were not returned yet, by a new listing of the partition;
-        only live segments count. Files that are gone meanwhile are skipped. Damage goes to
-        ``watch``; a truncated, rewritten or replaced log is reported by ``say``. No CodecError is
-        raised.
+        only live segments count. End at the first file that is gone or was replaced since the
+        listing: the call with the next listing goes on there. Damage and unreadable files go to
+        ``watch``; a truncated, rewritten or replaced log, and records that were deleted unread, are
+        reported by ``say``. No CodecError is raised.
         """
         self.partition = partition
         segments = [segment for segment in partition.segments if segment.state == "live"]
         there = {segment.path for segment in segments}
         self._files = {path: file for path, file in self._files.items() if path in there}
-        try:
+        end = None if self._next_offset is not None else read_end_offset(segments)
+        with suppress(FileNotFoundError, _FileChanged):
             self._notice_replacement(segments)
-        except FileNotFoundError:
-            return  # between two listings
-        for segment, following in pair_with_next_base_offset(segments):
-            try:
+            for segment, following in pair_with_next_base_offset(segments):
                 yield from self._read_segment(segment, following)
-            except FileNotFoundError:
-                continue  # removed by retention: the next listing lacks it
+            if self._next_offset is None:
+                self._next_offset = end  # of records that are not selected
 
     @property
     def _name(self) -> str:
@@ -153,13 +161,18 @@ class PartitionFollower:
     def _read_segment(self, segment: Segment, following: int | None) -> Iterator[pa.RecordBatch]:
         """Yield the new records of a segment, and note how far it was read. Yield nothing if it was
         read to its end, or has not changed. If it became shorter, or was written again, report that
-        and go on at its end or at the first unread offset. ``following`` is the base offset of the
-        next segment (None: none). Raise FileNotFoundError if the file is gone.
+        and go on at its end or at the first unread offset. Report once a path that cannot be
+        examined. ``following`` is the base offset of the next segment (None: none). Raise
+        FileNotFoundError or _FileChanged if the file is gone or was replaced.
         """
         known = self._files.get(segment.path)
         if known is not None and known.is_done and segment.rolled:
             return
-        status = segment.path.stat()
+        try:
+            status = segment.path.stat()
+        except OSError as error:
+            self._say_unreadable(segment, error, following)
+            return
         identity = (status.st_dev, status.st_ino)
         if known is None or known.identity != identity:
             known = _Followed(identity, self._find_start(segment))
@@ -176,8 +189,30 @@ class PartitionFollower:
         ):
             return
         if self._was_rewritten(segment, known):
+            self._check_identity(segment, known)
             self._find_again(segment, known)
         yield from self._read_bytes(replace(segment, size=status.st_size), known, following)
+        if known.is_done:
+            self._skip_to(following)
+
+    def _say_unreadable(self, segment: Segment, error: OSError, following: int | None) -> None:
+        """Report once that the path of a segment cannot be examined, such as a dangling link, and
+        go on at ``following``, the base offset of the next segment. Raise FileNotFoundError if
+        nothing lies there.
+        """
+        if isinstance(error, FileNotFoundError):
+            error = explain_missing(error, segment.path)
+        if isinstance(error, FileNotFoundError):
+            raise error
+        if segment.path not in self._unreadable:
+            self._unreadable.add(segment.path)
+            self._watch.unreadable(unreadable(error, None, segment.path))
+        self._skip_to(following)
+
+    def _skip_to(self, offset: int | None) -> None:
+        """Note that the offsets below ``offset`` (None: unknown) were read or reported."""
+        if offset is not None and self._next_offset is not None:
+            self._next_offset = max(self._next_offset, offset)
 
     def _find_start(self, segment: Segment) -> int:
         """Return the byte position at which reading begins in a file that was not read yet. If the
@@ -188,7 +223,8 @@ class PartitionFollower:
         """
         if self._next_offset is not None:
             if segment.base_offset >= self._next_offset:
-                if segment.base_offset > self._next_offset and not self._files:
+                if segment.base_offset > self._next_offset:
+                    self._check_replacement(segment)
                     self._say(
                         f"{self._name}: offsets {self._next_offset} to {segment.base_offset - 1} were deleted before they were read"
                     )
@@ -201,6 +237,14 @@ class PartitionFollower:
         if self._selection.policy is Policy.KAFKA and (low is not None or begin is not None):
             return find_start_position(segment, low, begin, self._engine)
         return 0
+
+    def _check_replacement(self, segment: Segment) -> None:
+        """Raise _FileChanged if a cleaner is about to put a file before a segment: it renames the
+        files that it replaces first. Raise FileNotFoundError if the directory is gone.
+        """
+        for file in list_segment_files(segment.path.parent):
+            if file.state == "swap" and file.base_offset < segment.base_offset:
+                raise _FileChanged
 
     def _skip_offsets_before(self, offset: int) -> None:
         """Select no offset below ``offset`` from now on."""
@@ -216,15 +260,24 @@ class PartitionFollower:
         """Yield the records from ``file.position`` on, report damaged batches, and advance
         ``file.position``: to the end of the file, or to a batch that may still be written, which is
         read again later. ``following`` is the base offset of the next segment, None if there is
-        none. Iterating raises FileNotFoundError if the file is gone at the end.
+        none. Iterating raises _FileChanged before the first record if the file was replaced, or is
+        gone and could not be opened.
         """
         begin = file.position
         held: int | None = None
         end: End | None = None
-        with closing(self._open(segment, begin, following)) as events:
+        next_offset: int | None = None
+        reader, split = self._make_reader(segment, begin, following)
+        with closing(reader.read(split)) as events:
             for event in events:
+                if next_offset is None:
+                    # The file is open now. What the path leads to later does not matter.
+                    self._check_identity(segment, file, was_opened=reader.bytes_read > 0)
+                    next_offset = 0
                 if isinstance(event, pa.RecordBatch):
-                    yield event
+                    last = pc.max(event.column("offset")).as_py()
+                    next_offset = max(next_offset, last + 1)
+                    yield event.select(self._columns)
                 elif isinstance(event, Flagged):
                     if self._is_held(segment, file, event.batch):
                         held = event.batch.position
@@ -238,24 +291,44 @@ class PartitionFollower:
             file.held = None
         else:
             file.position = held
-        self._note_last_batch(segment, file, begin)
+        if next_offset:
+            self._next_offset = max(self._next_offset or 0, next_offset)
+        with suppress(FileNotFoundError):
+            self._note_last_batch(segment, file, begin)
 
-    def _open(
+    def _check_identity(
+        self, segment: Segment, file: _Followed, *, was_opened: bool = False
+    ) -> None:
+        """Raise _FileChanged if another file lies at the path of a segment now, or if nothing does
+        and bytes that were not read yet cannot be read any more. ``was_opened`` tells that they
+        were, also under the name that a broker gives to a file that it deletes.
+        """
+        try:
+            status = segment.path.stat()
+        except FileNotFoundError:
+            if was_opened or segment.size <= file.position:
+                return
+            raise _FileChanged from None
+        if (status.st_dev, status.st_ino) != file.identity:
+            raise _FileChanged
+
+    def _make_reader(
         self, segment: Segment, start: int, following: int | None
-    ) -> Generator[Event, None, None]:
-        """Return a generator of the rows of a segment from byte ``start`` on, and of its events:
-        flagged batches, lost ranges, and the end last. ``following`` (base offset of the next
-        segment) is ignored for a segment that is still written. Damage and an unreadable file end
-        the reading without an error.
+    ) -> tuple[PlanReader, Split]:
+        """Return a reader of a segment from byte ``start`` on, and the split to read. Its rows have
+        the column ``offset``; its other events are flagged batches, lost ranges, and the end last.
+        ``following`` (base offset of the next segment) is ignored for a segment that is still
+        written. Damage and an unreadable file end the reading without an error.
         """
         partition = replace(self.partition, segments=(segment,))
         engine = self._engine
         if not use_kernels(segment.size - start, engine, KERNEL_MIN_BYTES):
             engine = "construct"
         split = Split(segment, start, None, self._rows, following if segment.rolled else None)
+        columns = dict.fromkeys((*self._columns, "offset"))
         plan = ReadPlan(
             (split,),
-            Output(RECORDS, [partition], self._columns, False),
+            Output(RECORDS, [partition], tuple(columns), False),
             self._selection.policy,
             "keep",
             "next_file",
@@ -263,7 +336,7 @@ class PartitionFollower:
             engine=engine,
             expects_removal=True,
         )
-        return PlanReader(plan).read(split)
+        return PlanReader(plan), split
 
     def _settle_end(self, segment: Segment, file: _Followed, end: End | None) -> int | None:
         """Report how a pass over a segment ended, and set ``file.position``. Return the position of
@@ -320,8 +393,8 @@ class PartitionFollower:
 
     def _note_last_batch(self, segment: Segment, file: _Followed, begin: int) -> None:
         """Note the last batch before ``file.position``, of those from byte ``begin`` on, and the
-        offset after it. Do nothing if there is none, or nothing was read. Raise FileNotFoundError
-        if the file is gone.
+        offset after it. Do nothing if there is none, nothing was read, or the file was replaced
+        meanwhile. Raise FileNotFoundError if the file is gone.
         """
         if file.position <= begin:
             return
@@ -329,11 +402,11 @@ class PartitionFollower:
             indexed = find_position_by_index(segment, MAX_OFFSET, None, self._engine)
             begin = max(begin, indexed) if indexed < file.position else begin
         found = _read_last_header(segment.path, begin, file.position)
-        if found is None:
+        first = file.first or _read_last_header(segment.path, 0, 1)
+        status = segment.path.stat()
+        if found is None or (status.st_dev, status.st_ino) != file.identity:
             return
-        if file.first is None:
-            file.first = _read_last_header(segment.path, 0, 1)
-        file.last = found
+        file.first, file.last = first, found
         self._next_offset = max(self._next_offset or 0, found.last_offset + 1)
 
     # ------------------------------------------------------------ logs that were changed
@@ -375,14 +448,14 @@ class PartitionFollower:
         """If the partition holds the log of another topic now, because it was deleted and created again, report it and begin
         with its first record. Raise FileNotFoundError if a file is gone.
         """
-        topic_id = read_topic_id(self.partition.directory)
-        before, self._topic_id = self._topic_id, topic_id or self._topic_id
+        topic_id, before = read_topic_id(self.partition.directory), self._topic_id
         if self._next_offset is None or not segments:
-            return
-        if topic_id is None or before is None:
+            is_other = False
+        elif topic_id is None or before is None:
             is_other = self._looks_replaced(segments, self._next_offset)
         else:
             is_other = topic_id != before
+        self._topic_id = topic_id or before
         if is_other:
             self._say(
                 f"{self._name}: the log was replaced by another one: it is printed from its first record on"

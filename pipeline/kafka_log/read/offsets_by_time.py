@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from kafka_log.logs.offset_ranges import within_offsets
+from kafka_log.read.reader import dropped_range, lost_ranges
 from kafka_log.read.selection import Selection
 from kafka_log.segment.kernels import use_kernels
 from kafka_log.segment.row_selection import RowSelection
-from kafka_log.segment.scanner import Scanner
+from kafka_log.segment.scanner import Flagged, Scanner
 
 if TYPE_CHECKING:
     from kafka_log.logs.log_start import Log
+    from kafka_log.read.scanning import OnLost
     from kafka_log.segment.kernels import Engine
+    from kafka_log.segment.model import Lost
 
 
 def offset_at(
@@ -21,11 +27,13 @@ def offset_at(
     selection: Selection | None = None,
     engine: Engine = "auto",
     first: int | None = None,
+    on_lost: OnLost | None = None,
 ) -> int | None:
     """Return the lowest offset, at or after ``first`` (None: any), of a record, control records
     included, whose timestamp is at least ``timestamp`` in milliseconds since 1970. Return None if
     there is none. Of ``selection`` only policy and treatment of damage count: raise CodecError for
-    damage before the record, and for an unreadable file, unless it accepts damage.
+    damage before the record, and for an unreadable file, unless it accepts damage. Call ``on_lost``
+    for each lost range of the segments before that of the record: they may have had an earlier one.
 
     Headers are read from where the time index says, and the records of one batch.
     """
@@ -48,8 +56,15 @@ def offset_at(
             start=start,
             **read_options(segment),
         )
-        for batch in scanner:
-            if batch.num_rows:
-                found: int = batch.column("offset")[0].as_py()
-                return found
+        dropped: list[Lost | None] = []
+        with closing(scanner.items()) as items:
+            for item in items:
+                if isinstance(item, pa.RecordBatch) and item.num_rows:
+                    found: int = item.column("offset")[0].as_py()
+                    return found
+                if isinstance(item, Flagged) and scanner.drop:
+                    dropped.append(dropped_range(item))
+        if on_lost is not None:
+            for lost in (*filter(None, dropped), *lost_ranges(scanner)):
+                on_lost(segment.path, lost)
     return None

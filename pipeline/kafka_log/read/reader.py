@@ -119,7 +119,7 @@ class PlanReader:
                 return
             if plan.on_error != "next_file":
                 raise
-        for lost in _lost_ranges(scanner):
+        for lost in lost_ranges(scanner):
             yield LostRange(split, lost)
         yield SplitEnd(split, scanner.end)
 
@@ -172,7 +172,7 @@ def dropped_range(flagged: Flagged) -> Lost | None:
     return Lost(batch.position, end, f"a batch that is left out: {wrong[0]}", *flagged.around)
 
 
-def _lost_ranges(scanner: Scanner) -> Iterator[Lost]:
+def lost_ranges(scanner: Scanner) -> Iterator[Lost]:
     """Yield the lost ranges of a finished scanner, then the rest of the file if the pass ended at
     an error that the scanner keeps. Yield nothing if it did not reach its end.
     """

@@ -168,24 +168,17 @@ def scan(
         )
 
     decoder = None
+    check_decoding(decode, view, schemas, schema_version)
     if decode is not None:
-        if view is not None:
-            raise ValueError(
-                "decode does not go with a view, whose columns are decoded already: leave out decode"
-            )
-        from kafka_log.read.schemas.decoding import TopicDecoder, parse_decoding
+        from kafka_log.read.schemas.decoding import TopicDecoder
         from kafka_log.read.schemas.sources import read_registry
 
         names = Output(RECORDS, found, columns, False).names
         registry = schemas
         if not isinstance(registry, SchemaRegistry):
             registry = read_registry([*found, *_survey_paths(path)], registry)
-        decoder = TopicDecoder.of_partitions(
-            found, registry, names, parse_decoding("decode", decode), schema_version
-        )
+        decoder = TopicDecoder.of_partitions(found, registry, names, decode, schema_version)
         columns = decoder.needed
-    elif schemas is not None or schema_version is not None:
-        raise ValueError("schemas and schema_version need decode: add decode, or leave them out")
     if view is None:
         output: RowFormat = Output(RECORDS, found, columns, binary_view)
     else:
@@ -242,6 +235,27 @@ def scan(
     )
     rows_read = _stream(output.schema, plan, on_lost, watch)
     return rows_read if decoder is None else decoder.decode_rows(rows_read)
+
+
+def check_decoding(
+    decode: Decoding | None, view: str | None, schemas: Any, schema_version: int | None
+) -> None:
+    """Raise ValueError for an unknown way of decoding, one for a view, and for schemas or a version
+    without one.
+    """
+    if decode is None:
+        if schemas is not None or schema_version is not None:
+            raise ValueError(
+                "schemas and schema_version need decode: add decode, or leave them out"
+            )
+        return
+    if view is not None:
+        raise ValueError(
+            "decode does not go with a view, whose columns are decoded already: leave out decode"
+        )
+    from kafka_log.read.schemas.decoding import parse_decoding
+
+    parse_decoding("decode", decode)
 
 
 def read_table(
@@ -301,6 +315,7 @@ def scan_batches(
     """
     on_lost = options.pop("on_lost", None)
     reading = _pop_options(options, "limits", "engine", "mmap")
+    flag("mmap", reading.get("mmap", False))
     wanted = change_selection(selection, policy, options)
     wanted.but(offsets=None).batches()  # refuses what headers do not say
     found = _find(path, wanted)
@@ -382,8 +397,10 @@ def _stream(
 ) -> pa.RecordBatchReader:
     """Return the rows of a plan as a stream that reports lost ranges to ``on_lost``, damaged
     batches and ends of files to ``watch``, each if given. Raise ValueError for an unknown option of
-    the plan. Reading the stream raises CodecError for damage unless the plan accepts it.
+    the plan, and for an ``on_lost`` that is no function. Reading the stream raises CodecError for damage unless the plan accepts it.
     """
+    if on_lost is not None and not callable(on_lost):
+        raise ValueError(f"on_lost is {on_lost!r}: a function is expected")
     reader = PlanReader(plan)
 
     def batches() -> Iterator[pa.RecordBatch]:

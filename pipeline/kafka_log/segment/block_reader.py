@@ -24,7 +24,7 @@ from codecgen.runtime.arrow.decoder import (
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.segment.blocks import COLUMNS, COUNTED, Block
 from kafka_log.segment.cursor import CHUNK_BYTES, Cursor, WholeBytes
-from kafka_log.segment.kernels import Engine, load_decoder, load_view
+from kafka_log.segment.kernels import Engine, check_engine, load_decoder, load_view
 from kafka_log.segment.model import Batch, End, Policy, Tail
 from kafka_log.segment.places import place_of
 from kafka_log.segment.reader import SegmentReader
@@ -232,11 +232,14 @@ class BlockReader:
         next_base: int | None = None,
         is_removed: Callable[[], bool] | None = None,
     ) -> None:
-        """Store the options of :class:`~kafka_log.segment.reader.SegmentReader` for the passes over ``path``; nothing is opened yet."""
+        """Store the options of :class:`~kafka_log.segment.reader.SegmentReader` for the passes over
+        ``path``; nothing is opened yet. Raise ValueError for an unknown policy, engine or tail.
+        """
+        check_engine(engine)
         options: dict[str, Any] = {"limits": limits, "engine": engine, "records": records}
         options |= {"chunk_bytes": chunk_bytes, "tail": tail, "rescue": rescue, "size": size}
         options |= {"next_base": next_base, "check_rules": check_rules, "is_removed": is_removed}
-        self.policy = policy
+        self.policy = Policy(policy)
         self.options = options
         self.path = place_of(path)
         self.listed_size = size if Tail(tail) is Tail.ROLLED else None
@@ -244,7 +247,7 @@ class BlockReader:
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield all batches as Batch objects in file order, then set ``end``."""
-        for item in self._items(COLUMNS):
+        for item in self.items(COLUMNS):
             if isinstance(item, Block):
                 yield from item.batches(os.fspath(self.path))
             else:
@@ -258,27 +261,27 @@ class BlockReader:
         ``columns`` of their records; with ``sizes`` also sizes of compressed sections. Iterating
         raises CodecError for the first problem under ``strict``; else problems, also of opening,
         are in batches and ``end``. It raises FileNotFoundError for a missing file if no ``size``
-        was listed, ValueError for an unknown policy or column.
+        was listed. Raise ValueError at once for an unknown column.
 
         Blocks have ``columns`` of records, which include :data:`COUNTED`, and with ``sizes`` the sizes of sections.
         """
-        return self._items(columns, sizes)
+        scanner = self.scanner(columns, sizes=sizes)
+        return self._note_end(scanner, scanner.items())
 
     def scanner(self, columns: Sequence[str], *, sizes: bool = False) -> BlockScanner:
-        """Return a new pass over the file; nothing is opened yet. Raise ValueError for an unknown
-        policy, ImportError for the engine ``arrow`` if its modules cannot be imported.
+        """Return a new pass over the file; nothing is opened yet. Raise ImportError for the engine
+        ``arrow`` if its modules cannot be imported.
         """
         return BlockScanner(self.path, columns, self.policy, sizes=sizes, **self.options)
 
-    def _items(self, columns: Sequence[str], sizes: bool = False) -> Iterator[Batch | Block]:
-        """Yield the blocks and batches of one pass in file order, blocks with ``columns`` and, with
-        ``sizes``, with the sizes of compressed sections. Set ``end`` when the pass ends, also after
-        an error; it is None if the caller stops early. Iterating raises CodecError for the first
-        problem under ``strict``, and FileNotFoundError for a missing file if no ``size`` was
-        listed.
+    def _note_end(
+        self, scanner: BlockScanner, items: Iterator[Batch | Block]
+    ) -> Iterator[Batch | Block]:
+        """Yield ``items``, those of ``scanner``. Set ``end`` when the pass ends, also after an
+        error; it is None if the caller stops early. Iterating raises what iterating ``items``
+        raises.
         """
-        scanner = self.scanner(columns, sizes=sizes)
         try:
-            yield from scanner.items()
+            yield from items
         finally:
             self.end = scanner.end

@@ -83,6 +83,12 @@ def use_kernels(size: int, engine: str = "auto", min_bytes: int = KERNEL_MIN_BYT
     return size >= min_bytes and all(find_spec(name) is not None for name in _NEEDED)
 
 
+def check_engine(engine: str) -> None:
+    """Raise ValueError if there is no such engine."""
+    if engine not in ENGINES:
+        raise ValueError(f"engine is {engine!r}; known: {', '.join(ENGINES)}")
+
+
 def load_decoder(name: str, engine: Engine, limits: Limits) -> ModuleType | None:
     """Return the module that decodes batches: compiled kernels, or the NumPy readers without a
     compiler. Return None for the engine ``construct``, for ``auto`` if the module cannot be

@@ -26,7 +26,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.batches import BATCHES
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.segment.cursor import CHUNK_BYTES, Cursor, Loader, Source, WholeBytes
-from kafka_log.segment.kernels import Engine, load_decoder, load_view
+from kafka_log.segment.kernels import Engine, check_engine, load_decoder, load_view
 from kafka_log.segment.model import Batch, End, OnDamage, Policy, Record, Tail, record_size
 from kafka_log.segment.reader import HeaderReader, SegmentReader, damage
 from kafka_log.segment.row_damage import COLUMNS
@@ -170,8 +170,10 @@ class Scanner:
                     f"chunk_bytes is {chunk_bytes}: it must be at least {HEADER_START}"
                 )
         self.chunk_bytes = chunk_bytes
-        _check_choice("engine", engine, get_args(Engine))
-        _check_choice("on_damage", on_damage, (None, *get_args(OnDamage)))
+        check_engine(engine)
+        if on_damage not in (None, *get_args(OnDamage)):
+            known = ", ".join(get_args(OnDamage))
+            raise ValueError(f"on_damage is {on_damage!r}; known: {known}")
         self.kind = kind
         self.mmap = mmap
         self.reader = kind.reader(path, policy=policy, records=kind.has_records, **options)
@@ -575,10 +577,3 @@ def first_batch(
             return FirstBatch(int(positions[found[0]]), True)
         end = int(positions[-1] + numbers(headers, "size")[-1])
     return FirstBatch(end, False)
-
-
-def _check_choice(name: str, value: str | None, known: Sequence[str | None]) -> None:
-    """Raise ValueError if ``value`` is not one of ``known``."""
-    if value not in known:
-        listed = ", ".join(str(choice) for choice in known)
-        raise ValueError(f"{name} is {value!r}; known: {listed}")

@@ -64,7 +64,7 @@ def export_by_spark(
                 timestamps=None,
                 on_damage=selection.damage,
             ),
-            columns=tuple(options.columns.split(",")) if options.columns else None,
+            columns=None if options.columns is None else tuple(options.columns.split(",")),
             include_headers=True,
         )
         by = [name for name in options.partition_by.split(",") if name]

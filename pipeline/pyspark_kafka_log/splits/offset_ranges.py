@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
+from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.read.progress import LogEnds
+from kafka_log.read.scanning import OnLost
+from kafka_log.segment.model import Lost
 from kafka_log.segment.ranges import MAX_OFFSET, Range
 from pyspark_kafka_log.options import (
     EARLIEST,
@@ -31,7 +35,7 @@ def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
     first = _given_offset(options.starting_offsets, log, EARLIEST)
     end = _given_offset(options.ending_offsets, log, LATEST)
     if options.starting_times is not None:
-        first = _offset_at_time(options.starting_times, log, options, starts)
+        first = _offset_at_time(options.starting_times, log, options, starts, warn_of_lost)
         if first is None and not options.latest_if_none:
             raise OptionError(
                 "startingTimestamp",
@@ -60,16 +64,32 @@ def _given_offset(offsets: Bound | None, log: Log, none: int) -> int | None:
     return None if offset == none else offset
 
 
-def _offset_at_time(times: Bound, log: Log, options: Options, starts: LogStarts) -> int | None:
+def warn_of_lost(path: Path, lost: Lost) -> None:
+    """Warn of a lost range before the first record of a query that begins at a time. No task reads it."""
+    warnings.warn(
+        f"kafka-log: data is lost: {path}: bytes {lost.start} to {lost.end} before the first record that is read, which may have"
+        f" records of the starting time or later: {lost.reason}",
+        stacklevel=2,
+    )
+
+
+def _offset_at_time(
+    times: Bound,
+    log: Log,
+    options: Options,
+    starts: LogStarts,
+    on_lost: OnLost | None = None,
+) -> int | None:
     """Return the first offset whose timestamp is at or after the time that ``times`` gives for a
-    log; None if there is none. Ignore deleted records unless they are included. Raise CodecError
-    for damage before the record unless the mode accepts it.
+    log; None if there is none. Ignore deleted records unless they are included. Call ``on_lost``
+    for lost ranges of the segments before the record. Raise CodecError for damage before the record
+    unless the mode accepts it.
     """
     from kafka_log.read.offsets_by_time import offset_at
 
     begin = None if options.selection.deleted_records else starts.get(log)
     time = times[log.key] if isinstance(times, Mapping) else times
-    return offset_at(log, time, options.planning, options.engine, begin)
+    return offset_at(log, time, options.planning, options.engine, begin, on_lost)
 
 
 def _check_available(

@@ -24,6 +24,7 @@ from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError, Options
 from pyspark_kafka_log.splits.cuts import split_segment
 from pyspark_kafka_log.splits.logs import Log, filter_logs, find_logs, is_selected, select_logs
+from pyspark_kafka_log.splits.offset_ranges import warn_of_lost
 from pyspark_kafka_log.splits.plan import next_base_offset, pack, target_task_bytes
 from pyspark_kafka_log.stream.admission import Limits, Pace, lag_metrics, share_offsets
 from pyspark_kafka_log.stream.offsets import (
@@ -379,7 +380,9 @@ class LogStream:
         reading = self._reading
         found = read_steadily(
             log.segments[-1].path,
-            lambda: offset_at(log, timestamp, reading.selection, reading.engine, first),
+            lambda: offset_at(
+                log, timestamp, reading.selection, reading.engine, first, warn_of_lost
+            ),
         )
         if found is None and not self._options.latest_if_none:
             raise OptionError(

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kafka_codecs import RECORD_BATCH
 from kafka_log import LogDirectory, read_table, scan_batches
 from kafka_log.cli import main
 from kafka_log.cli.sql_tables import ABOUT, LogTables
@@ -469,3 +470,31 @@ def test_a_terminal_has_a_prompt_and_keeps_going() -> None:
         process.kill()
         process.wait(20)
         os.close(main_end)
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "place"),
+    [
+        ("select timestamp from records", "timestamp", "offset 3"),
+        ("select max(max_timestamp) from batches", "max_timestamp", "base_offset 3"),
+    ],
+)
+def test_a_time_out_of_range_is_named(
+    query: str, column: str, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kafka takes any 64-bit number of milliseconds for a time; DuckDB takes microseconds."""
+    late = RECORD_BATCH.build(
+        {"base_offset": 3, "base_timestamp": 1 << 60, "records": [{"value": b"v"}]}
+    )
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{0:020d}.log").write_bytes(batch(0) + late)
+    assert main(["sql", str(tmp_path), query]) == 2
+    error = capsys.readouterr().err
+    assert (
+        f"column {column} of the row with topic t, partition 0, {place}: {1 << 60} milliseconds"
+        in error
+    )
+    rows = rows_of(capsys, tmp_path, "select offset, value from records")
+    assert len(rows) == 4
+    rows = rows_of(capsys, tmp_path, "select timestamp from records where offset < 3")
+    assert len(rows) == 3

@@ -130,6 +130,11 @@ def compare_epochs(
 
 
 _COMPARE_EPOCHS = compare_epochs()
+_COMPARE_BATCH_EPOCHS = (
+    "Stop the broker. Compare with another replica by kafka-log diff. If the epoch of a batch differs, copy the"
+    " partition. Without another replica, see the epochs of the batches around it (kafka-log dump --batches), and"
+    " set the one that is out of order to that of its neighbors: no checksum covers the epoch."
+)
 _LOG_START_LINE = (
     "See first whether log-start-offset-checkpoint has a line for the partition. Without it, deleted"
     " records appear again: stop the broker, add the line TOPIC PARTITION OFFSET with the first offset of"
@@ -650,6 +655,17 @@ _KINDS = (
         "The checkpoint of the log cleaner names an offset after the end of the log.",
         "Nothing to do: the log cleaner begins at the log start offset if its offset does not fit the log.",
     ),
+    # ---------------------------------------------------------------- control records
+    FindingKind(
+        "control_record",
+        (E, N),
+        "Control record that no broker writes",
+        "The key of a control record says what it is. If it is missing, too short or invalid, or a record of a"
+        " producer is no readable commit or abort marker, a broker fails, or truncates the log there, when it reads"
+        " the producers of the partition, and read_committed consumers may stop. A note if the type is unknown and"
+        " the batch has no producer: a newer Kafka may have written it.",
+        f"{_COPY_PARTITION} Otherwise write the batches before and after it with kafka-log cut.",
+    ),
     # ---------------------------------------------------------------- leader epochs
     FindingKind(
         "leader_epoch_checkpoint",
@@ -684,6 +700,16 @@ _KINDS = (
         "A batch has a leader epoch below -1. The checksum does not cover this field.",
         "Stop the broker. Copy the partition from another replica, or set the epoch in the header as the finding"
         " says: no checksum covers it.",
+    ),
+    FindingKind(
+        "leader_epoch_descends",
+        (W,),
+        "Leader epoch below that of the batch before",
+        "A batch has a lower leader epoch than the batch before it, and leader-epoch-checkpoint is missing or cannot"
+        " be used, so that it does not tell which of the two is wrong. No checksum covers the epoch. A broker that"
+        " writes the file anew from the batches drops the epochs that do not ascend, and followers may truncate"
+        " their logs at the wrong offset.",
+        _COMPARE_BATCH_EPOCHS,
     ),
     FindingKind(
         "leader_epoch_beyond_end",

@@ -46,8 +46,8 @@ def _describe_disorder(epochs: list[tuple[int, int]], lines: int) -> str:
 
 class LeaderEpochCheck(EndCheck):
     """Reports batches whose leader epoch is negative, not in leader-epoch-checkpoint, or at other
-    offsets than there; and a file that cannot be parsed, is unordered, begins before the log or
-    reaches beyond its end.
+    offsets than there; epochs that descend, if the file is missing or cannot be used; and a file
+    that cannot be parsed, is unordered, begins before the log or reaches beyond its end.
 
     Brokers remove epochs below the log start offset from the file, so batches below it are not compared.
     """
@@ -56,6 +56,7 @@ class LeaderEpochCheck(EndCheck):
         super().__init__(context)
         self.path = context.partition.directory / NAME
         self.seen: set[tuple[str, int]] = set()
+        self.epoch_before = NONE
         self.reload()
 
     def reload(self) -> None:
@@ -79,6 +80,7 @@ class LeaderEpochCheck(EndCheck):
         yield from super().check_segment(scanned)
         yield from self._check_negative(scanned)
         if self.epochs is None or not self.is_sorted:
+            yield from self._check_descent(scanned)
             return
         headers = scanned.headers
         rows = np.flatnonzero((headers.leader_epoch >= 0) & scanned.placed)
@@ -207,6 +209,35 @@ class LeaderEpochCheck(EndCheck):
                 first_offset=first,
                 last_offset=last,
             )
+
+    def _check_descent(self, scanned: ScannedSegment) -> Iterator[Finding]:
+        """Yield a ``leader_epoch_descends`` warning for each batch whose leader epoch is below that
+        of the batch before it, also in the segment before. Batches that are out of order or have no
+        epoch are left out. Yield nothing for epochs that were reported before, and no more than
+        MAX_EPOCHS findings of this check.
+        """
+        headers = scanned.headers
+        rows = np.flatnonzero((headers.leader_epoch >= 0) & scanned.placed)
+        epochs = headers.leader_epoch[rows]
+        before = np.append(self.epoch_before, epochs[:-1])
+        for i in np.flatnonzero(epochs < before).tolist():
+            key = "leader_epoch_descends", int(epochs[i])
+            if key in self.seen or len(self.seen) >= MAX_EPOCHS:
+                continue
+            self.seen.add(key)
+            row = int(rows[i])
+            first, last = int(headers.first[row]), int(headers.last[row])
+            yield self.context.finding(
+                key[0],
+                scanned.segment.path,
+                f"The batch with offsets {first} to {last} has the leader epoch {epochs[i]}, but the batch before it has the epoch {before[i]}. Epochs do"
+                " not descend: one of the two headers is wrong.",
+                byte=int(headers.position[row]),
+                first_offset=first,
+                last_offset=last,
+            )
+        if len(epochs):
+            self.epoch_before = int(epochs[-1])
 
     def _log_start(self) -> int:
         """Return the offset below which the file may lack epochs. After a clean shutdown that is

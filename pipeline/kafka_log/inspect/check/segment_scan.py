@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from codecgen.runtime.errors import CodecError, RuleBroken
+from kafka_log.inspect.check.control_batches import ControlBatches, read_control_batches
 from kafka_log.inspect.header_pass import HeaderPass, Piece, use_kernels_for
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment import framing
@@ -72,6 +73,7 @@ class ScannedSegment:
         outside: Mask of the batches whose offsets belong to another segment.
         placed: Mask of the batches in offset order and in their segment.
         sequences: Columns :data:`OF_PRODUCER` of the headers.
+        control: Records of the control batches.
         least_timestamp: Minimum timestamp of each batch; None unless requested.
         timestamp_bound: Upper bound of the timestamps of each batch, UNBOUNDED if its header is contradictory; None
             unless requested.
@@ -87,6 +89,7 @@ class ScannedSegment:
     outside: Any
     placed: Any
     sequences: Mapping[str, Any]
+    control: ControlBatches
     least_timestamp: Any = None
     timestamp_bound: Any = None
 
@@ -178,7 +181,8 @@ def scan_segment(
     base = segment.base_offset if segment.has_canonical_name else None
     out = find_outside_segment(headers.first, headers.last, base, next_base)
     placed = find_ascending(headers.first, headers.last, out)
-    found = tuple(refused), next_base, out, placed, sequences, *times
+    control = read_control_batches(segment.path, headers)
+    found = tuple(refused), next_base, out, placed, sequences, control, *times
     at_end = next((run for run in runs if run.end == end_of_file), None)
     kind = (
         None if at_end is None else find_tail_kind(segment, at_end, is_active(segment, next_base))

@@ -23,6 +23,7 @@ from kafka_log.inspect.check.base import Check, Context
 from kafka_log.inspect.check.batches import BatchCheck
 from kafka_log.inspect.check.checkpoints import CheckpointCheck, check_checkpoints, check_recovery
 from kafka_log.inspect.check.cluster import Cluster, Clusters
+from kafka_log.inspect.check.control_records import ControlRecordCheck
 from kafka_log.inspect.check.finding import FINDINGS, Finding, finding_table, make_finding
 from kafka_log.inspect.check.gaps import GapCheck
 from kafka_log.inspect.check.indexes import OffsetIndexCheck, TimeIndexCheck
@@ -72,6 +73,7 @@ CHECKS: Mapping[str, type[Check]] = {
     "sequences": SequenceCheck,
     "offset_index": OffsetIndexCheck,
     "time_index": TimeIndexCheck,
+    "control_records": ControlRecordCheck,
     "transaction_index": TransactionIndexCheck,
     "snapshots": SnapshotCheck,
     "checkpoints": CheckpointCheck,

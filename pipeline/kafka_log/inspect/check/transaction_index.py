@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from codecgen.runtime.errors import CodecError
-from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import TRANSACTION_INDEX_ENTRY, ControlRecordType
 from kafka_log.inspect.check.base import Check, Context
 from kafka_log.inspect.check.finding import Finding
@@ -306,8 +305,7 @@ class TransactionIndexCheck(Check):
     def _read_markers(self, scanned: ScannedSegment) -> Markers:
         """Return the commit and abort markers of a segment, with the last marker of each producer
         in earlier segments. Skip markers that cannot be decoded. Update the open transactions in
-        ``begun``, and drop them where lost or misplaced batches may have ended them. Raise OSError
-        if the file cannot be read.
+        ``begun``, and drop them where lost or misplaced batches may have ended them.
         """
         headers = scanned.headers
         span = headers.last - headers.first + 1
@@ -322,28 +320,24 @@ class TransactionIndexCheck(Check):
         starts = sorted(run.start for run in scanned.lost)
         found = Markers({}, {producer: [offset] for producer, offset in self.ended.items()})
         rows = (headers.is_transactional & scanned.placed).nonzero()[0].tolist()
-        with open_regular(scanned.segment.path) as file:
-            for i in rows:
-                position, producer = int(headers.position[i]), int(headers.producer_id[i])
-                while starts and starts[0] < position:
-                    self._forget()  # the lost range may have had markers
-                    starts.pop(0)
-                if not headers.is_control[i]:
-                    if is_in_order:  # otherwise its marker may be misplaced
-                        self.begun.setdefault(producer, int(headers.first[i]))
-                    continue
-                file.seek(position)
-                kind = _marker_type(
-                    file.read(int(headers.size[i])), position, os.fspath(scanned.segment.path)
-                )
-                if kind is None:
-                    continue
-                first, last = self.begun.pop(producer, None), int(headers.last[i])
-                first = self.open_at_start.pop(producer, first)
-                found.ends.setdefault(producer, []).append(last)
-                self.ended[producer] = last
-                if kind is ControlRecordType.ABORT:
-                    found.aborts[producer, last] = first
+        for i in rows:
+            position, producer = int(headers.position[i]), int(headers.producer_id[i])
+            while starts and starts[0] < position:
+                self._forget()  # the lost range may have had markers
+                starts.pop(0)
+            if not headers.is_control[i]:
+                if is_in_order:  # otherwise its marker may be misplaced
+                    self.begun.setdefault(producer, int(headers.first[i]))
+                continue
+            kind = scanned.control.markers.get(i)
+            first, last = self.begun.pop(producer, None), int(headers.last[i])
+            first = self.open_at_start.pop(producer, first)
+            if kind is None:
+                continue  # it may be the end of the transaction
+            found.ends.setdefault(producer, []).append(last)
+            self.ended[producer] = last
+            if kind is ControlRecordType.ABORT:
+                found.aborts[producer, last] = first
         if starts:
             self._forget()
         return found
@@ -363,20 +357,3 @@ class TransactionIndexCheck(Check):
         """Drop all open transactions: their markers may be missing."""
         self.begun.clear()
         self._forget_start()
-
-
-def _marker_type(data: bytes, position: int, file: str) -> ControlRecordType | None:
-    """Return ABORT or COMMIT for the control batch in ``data``, which lies at byte ``position`` of
-    the file; None for other batches, and if it cannot be decoded.
-    """
-    from kafka_log.segment.reference import construct_engine
-
-    try:
-        batch = construct_engine(data, position, file, Policy.KAFKA, Limits(), True)
-    except CodecError:
-        return None
-    for record in batch.records:
-        for kind in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
-            if record.control is not None and record.control.type_id == kind:
-                return kind
-    return None

@@ -16,8 +16,8 @@ Explanation = tuple[str, str]
 
 _NO_CHECKSUM = "no checksum covers it"
 _CHECK_EPOCHS = (
-    "Run kafka-log check on both: its findings leader_epoch_unknown, leader_epoch_start and"
-    " leader_epoch_negative name a batch whose header is wrong."
+    "Run kafka-log check on both: its findings leader_epoch_unknown, leader_epoch_start,"
+    " leader_epoch_descends and leader_epoch_negative name a batch whose header is wrong."
 )
 _ASK_OTHERS = "compare A and B with another replica (kafka-log diff), and keep copies of both"
 

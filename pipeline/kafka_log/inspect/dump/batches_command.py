@@ -86,7 +86,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
         selection = selection_of(options)
         writer = (
             _TextBatchWriter(out)
-            if is_text and not options.columns
+            if is_text and options.columns is None
             else _open_row_writer(options, out)
         )
         for partition in partitions:
@@ -253,7 +253,7 @@ def _open_row_writer(options: argparse.Namespace, out: BinaryIO) -> _BatchWriter
     from kafka_log.text.output import ROW_WRITERS, JsonRowWriter, RowWriter
     from kafka_log.text.text_rows import TextRowWriter
 
-    names = options.columns.split(",") if options.columns else None
+    names = None if options.columns is None else options.columns.split(",")
     table = BatchTable(names, sparse=options.format == "jsonl")
     output: RowWriter
     if options.format == "jsonl":

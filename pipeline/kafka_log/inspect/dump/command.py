@@ -164,7 +164,7 @@ def _reject_filters(options: argparse.Namespace) -> None:
         "replicas",
     }
     _reject_record_options(options, "--format vectors")
-    if filters or options.columns or options.batches:
+    if filters or options.columns is not None or options.batches:
         raise ValueError(
             "--format vectors prints whole files: the only filters it takes are --topic, --partition, --include and --replicas"
         )

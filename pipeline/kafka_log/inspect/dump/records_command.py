@@ -172,14 +172,15 @@ class _RecordPrinter:
             show_secrets=options.show_secrets,
             read_schemas=partial(_read_schemas, options),
         )
-        names = options.columns.split(",") if options.columns else list(DEFAULT_COLUMNS)
+        has_default = options.columns is None
+        names = list(DEFAULT_COLUMNS) if has_default else options.columns.split(",")
         is_single = len(partitions) == 1 and not (
             options.follow and may_get_partitions(options.paths)
         )
-        self._is_headed = not is_single and width is not None and not options.columns
-        if is_text and not options.columns and (is_single or self._is_headed):
+        self._is_headed = not is_single and width is not None and has_default
+        if is_text and has_default and (is_single or self._is_headed):
             names = names[2:]
-        if options.include and not options.columns:
+        if options.include and has_default:
             names.append("state")
         self._names = names
         if is_text:
@@ -244,7 +245,7 @@ class _RecordPrinter:
             self._names,
             self._decoder,
             control=self._selection.control_records,
-            with_damage=not is_text and not self._options.columns,
+            with_damage=not is_text and self._options.columns is None,
             sparse=self._is_lines,
             text_columns=self._text_columns,
         )

@@ -18,12 +18,16 @@ from kafka_log.read.schemas.avro_resolution import (
     LogicalTypes,
 )
 from kafka_log.read.schemas.avro_types import (
+    ARROW_TYPE,
     KEPT_LOGICAL_TYPE,
     LOGICAL_TYPE,
+    MARKED,
     PRIMITIVES,
     RECORDS,
+    logical_type,
     scalar_shape,
 )
+from kafka_log.read.schemas.logical_values import mark_value
 from kafka_log.read.schemas.registry import (
     AVRO,
     SchemaError,
@@ -115,6 +119,7 @@ class AvroSchema:
         """
         from fastavro import schemaless_reader, schemaless_writer
 
+        _register_marks()
         if reader is not None:
             LogicalTypes(self._named, reader._named).compare(self._parsed, reader._parsed)
         schema, resolved = self._complete(), None if reader is None else reader._complete()
@@ -304,16 +309,21 @@ class AvroSchema:
 
 def _keep_logical_types(schema: Any, with_defaults: bool) -> Any:
     """Return a copy of a parsed schema in which the key ``logicalType`` is renamed to :data:`KEPT_LOGICAL_TYPE`
-    at all levels, so that fastavro does not apply it. Defaults are removed unless
-    ``with_defaults``. What is no list or object is returned unchanged.
+    at all levels, so that fastavro does not apply it. Types with a known one get :data:`ARROW_TYPE`,
+    and :data:`MARKED` in its place. Defaults are removed unless ``with_defaults``. What is no list
+    or object is returned unchanged.
     """
     if isinstance(schema, list):
         return [_keep_logical_types(s, with_defaults) for s in schema]
     if not isinstance(schema, dict):
         return schema
     found = {
-        KEPT_LOGICAL_TYPE if name == LOGICAL_TYPE else name: value for name, value in schema.items()
+        KEPT_LOGICAL_TYPE if name == LOGICAL_TYPE else name: value
+        for name, value in schema.items()
+        if name != ARROW_TYPE
     }
+    if (kind := logical_type(found)) is not None:
+        found |= {LOGICAL_TYPE: MARKED, ARROW_TYPE: kind}
     if not with_defaults:
         found.pop("default", None)
     for name in ("type", "items", "values"):
@@ -322,6 +332,22 @@ def _keep_logical_types(schema: Any, with_defaults: bool) -> Any:
     if isinstance(found.get("fields"), list):
         found["fields"] = [_keep_logical_types(f, with_defaults) for f in found["fields"]]
     return found
+
+
+def _register_marks() -> None:
+    """Let fastavro read values of the logical type :data:`MARKED` as numbers and bytes that keep
+    their Arrow type, or as what Avro promotes them to.
+    """
+    from fastavro.read import LOGICAL_READERS
+
+    def mark(value: Any, writer: Any, reader: Any = None) -> Any:
+        kind = reader["type"] if isinstance(reader, dict) else reader
+        if kind in ("float", "double"):
+            return float(value)
+        return value.decode() if kind == "string" else mark_value(value, writer[ARROW_TYPE])
+
+    for kind in ("int", "long", "bytes", "fixed"):
+        LOGICAL_READERS[f"{kind}-{MARKED}"] = mark
 
 
 def _measure_defaults(schema: Any) -> int:

@@ -8,12 +8,13 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.read.schemas.avro_types import (
+    ARROW_TYPE,
     KEPT_LOGICAL_TYPE,
     RECORDS,
     Types,
-    scalar_shape,
     unwrap,
 )
+from kafka_log.read.schemas.logical_values import mark_value
 from kafka_log.read.schemas.registry import SchemaError
 
 MAX_DEFAULTS = 4_096
@@ -76,14 +77,14 @@ class DefaultValues:
             return self._read_branch([unwrap(s, self._named) for s in schema], default)
         kind = schema["type"]
         if kind in ("bytes", "fixed"):
-            return default.encode("latin-1")
+            return mark_value(default.encode("latin-1"), schema.get(ARROW_TYPE))
         if kind in RECORDS:
             return {f["name"]: self._read_field(f, default) for f in schema["fields"]}
         if kind == "array":
             return [self.read(schema["items"], item) for item in default]
         if kind == "map":
             return {name: self.read(schema["values"], item) for name, item in default.items()}
-        return default
+        return mark_value(default, schema.get(ARROW_TYPE))
 
     def _read_branch(self, branches: Sequence[Any], default: Any) -> Any:
         """Return the value of a union that a default stands for: a pair of name and value for a
@@ -151,7 +152,7 @@ class LogicalTypes:
         elif w["type"] == r["type"] and w["type"] in ("array", "map"):
             name = "items" if w["type"] == "array" else "values"
             self.compare(w[name], r[name], path)
-        elif _differ(_find_logical_type(w), _find_logical_type(r)):
+        elif _differ(w.get(ARROW_TYPE), r.get(ARROW_TYPE)):
             raise SchemaError(
                 f"{path} is {_describe(w)}, and {_describe(r)} in the version to which values are resolved: Avro does not convert it"
             )
@@ -164,18 +165,6 @@ class LogicalTypes:
             aliases = r.get("aliases", ())
             return own == r["name"].rpartition(".")[2] or not {own, w["name"]}.isdisjoint(aliases)
         return r["type"] in (w["type"], *_PROMOTED.get(w["type"], ()))
-
-
-def _find_logical_type(schema: Any) -> Any:
-    """Return the Arrow type of the logical type of a primitive or fixed type; None if it has none,
-    or an unknown one, and for other types.
-    """
-    kind = schema["type"]
-    plain = {"type": kind, "size": schema.get("size")}
-    if kind in (*RECORDS, "enum", "array", "map"):
-        return None
-    found = scalar_shape(kind, schema)
-    return None if found == scalar_shape(kind, plain) else found.type
 
 
 def _differ(a: Any, b: Any) -> bool:

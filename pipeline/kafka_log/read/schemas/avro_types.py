@@ -21,6 +21,12 @@ KEPT_LOGICAL_TYPE = "x-logical-type"
 """Name of the logical type in the schemas for fastavro, which shall return numbers and bytes: Arrow has a wider range of times than
 Python."""
 
+ARROW_TYPE = "x-arrow-type"
+"""Name of the Arrow type of the logical type in the schemas for fastavro. A type without it has no logical type, or an unknown one."""
+
+MARKED = "kafka-log"
+"""Logical type in the schemas for fastavro of numbers and bytes that keep :data:`ARROW_TYPE` when they are read."""
+
 PRIMITIVES = {
     "null": pa.null(),
     "boolean": pa.bool_(),
@@ -59,21 +65,30 @@ def unwrap(schema: Any, named: Types) -> Any:
     return schema
 
 
-def scalar_shape(kind: str, schema: Mapping[str, Any]) -> Shape:
-    """Return the shape of a primitive or fixed type: that of its logical type, or of the type alone
-    if it has none, or an unknown one or an impossible decimal, as Avro demands. Raise SchemaError
-    if the size of a fixed type is missing or negative.
+def logical_type(schema: Mapping[str, Any]) -> Any:
+    """Return the Arrow type of the logical type of a primitive or fixed type. Return None if it has
+    none, an unknown one or an impossible decimal, which Avro demands to ignore, and for other types.
     """
-    logical = schema.get(KEPT_LOGICAL_TYPE)
+    kind, logical = schema.get("type"), schema.get(KEPT_LOGICAL_TYPE)
+    if not isinstance(kind, str) or not isinstance(logical, str):
+        return None
     if logical == "decimal" and kind in ("bytes", "fixed"):
         precision: Any = schema.get("precision")
         scale: Any = schema.get("scale", 0)
         is_known = type(precision) is int and type(scale) is int
         if is_known and 1 <= precision <= _MAX_PRECISION and 0 <= scale <= precision:
-            small = precision <= 38
-            return Shape((pa.decimal128 if small else pa.decimal256)(precision, scale))
+            return (pa.decimal128 if precision <= 38 else pa.decimal256)(precision, scale)
+    return _LOGICAL_TYPES.get((kind, logical))
+
+
+def scalar_shape(kind: str, schema: Mapping[str, Any]) -> Shape:
+    """Return the shape of a primitive or fixed type (``kind``): that of its logical type, or of the
+    type alone without one (:func:`logical_type`). Raise SchemaError if the size of a fixed type is
+    missing or negative.
+    """
+    found = logical_type(schema)
     if kind == "fixed":
         if type(schema.get("size")) is not int or schema["size"] < 0:
             raise SchemaError("the size of a fixed type is not a whole number of bytes from 0 on")
-        return Shape(pa.binary())
-    return Shape(_LOGICAL_TYPES.get((kind, str(logical)), PRIMITIVES[kind]))
+        return Shape(pa.binary() if found is None else found)
+    return Shape(PRIMITIVES[kind] if found is None else found)

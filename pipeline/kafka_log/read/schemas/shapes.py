@@ -7,12 +7,19 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.read.schemas.logical_values import (
+    LogicalBytes,
+    LogicalNumber,
+    format_value,
+    merge_types,
+    to_decimal,
+    to_unit,
+)
 from kafka_log.read.schemas.registry import SchemaError
 
 MAX_FIELDS = 10_000
@@ -82,8 +89,8 @@ class Shape:
 
     def converter(self, texts: JsonTexts) -> Convert | None:
         """Return a function that converts a decoded value for :func:`pyarrow.array`, also inside
-        structs and lists: to JSON texts by ``texts``, maps to lists of pairs, bytes to decimals;
-        times of day are checked. It raises ValueError for a value that the type cannot hold. Return
+        structs and lists: to JSON texts by ``texts``, maps to lists of pairs, bytes to decimals,
+        times to the unit of the column; times of day are checked. It raises ValueError for a value that the type cannot hold. Return
         None if values need no conversion.
         """
         if self.is_json:
@@ -117,26 +124,14 @@ class Shape:
                 return None
             return lambda value: None if value is None else [of_item(v) for v in value]
         if pa.types.is_decimal(self.type):
-            scale = self.type.scale
-            return lambda value: None if value is None else _to_decimal(value, scale)
-        if pa.types.is_time(self.type):
-            return partial(_check_time, _DAY[self.type.unit])
+            return lambda value: None if value is None else to_decimal(value, self.type)
+        if pa.types.is_time(self.type) or pa.types.is_timestamp(self.type):
+            return lambda value: None if value is None else to_unit(value, self.type)
         return None
 
 
 JSON = Shape(is_json=True)
 NULL = Shape(pa.null())
-
-
-_DAY = {"ms": 86_400_000, "us": 86_400_000_000}
-"""Length of a day, by the unit of a time of day."""
-
-
-def _check_time(end: int, value: Any) -> Any:
-    """Return a time of day, or None for None. Raise ValueError if it is not below ``end``, or negative."""
-    if value is None or 0 <= value < end:
-        return value
-    raise ValueError(f"the time of day {value} is not within a day")
 
 
 def check_name(name: Any) -> None:
@@ -158,16 +153,10 @@ def field_of(name: str, shape: Shape) -> Any:
     return pa.field(name, shape.arrow, True, TEXT if shape.is_json else None)
 
 
-def _to_decimal(value: Any, scale: int) -> Decimal:
-    """Return the decimal of big-endian bytes with a sign."""
-    number = int.from_bytes(value, "big", signed=True)
-    return Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
-
-
 def merge(shapes: Sequence[Shape]) -> Shape | None:
     """Return the shape that holds values of all ``shapes`` (at least one): structs have the fields
-    of each, in the order in which they come first; numbers are widened; JSON texts hold what
-    differs otherwise. Return None if several shapes together have more than :data:`MAX_FIELDS`.
+    of each, in the order in which they come first; numbers are widened, times get the finer unit;
+    JSON texts hold what differs otherwise. Return None if several shapes together have more than :data:`MAX_FIELDS`.
     """
     merged = shapes[0]
     for shape in shapes[1:]:
@@ -180,7 +169,8 @@ def merge(shapes: Sequence[Shape]) -> Shape | None:
 def _merge_two(a: Shape, b: Shape) -> Shape:
     """Return the shape that holds values of both. If they are equal, or one is null, it is the
     other one. Two structs have the fields of both, two lists or two maps merged items. Two types of
-    integers become int64, other numbers float64. All else becomes JSON text.
+    integers become int64, other numbers float64; timestamps, times of day and decimals the type of
+    :func:`merge_types`. All else becomes JSON text.
     """
     if a == b or b == NULL:
         return a
@@ -196,6 +186,9 @@ def _merge_two(a: Shape, b: Shape) -> Shape:
         return Shape(pa.int64())
     if a.type in (*_INTEGERS, *_FLOATS) and b.type in (*_INTEGERS, *_FLOATS):
         return Shape(pa.float64())
+    if a.type is not None and b.type is not None:
+        found = merge_types(a.type, b.type)
+        return JSON if found is None else Shape(found)
     return JSON
 
 
@@ -207,7 +200,8 @@ class JsonTexts:
 
     def format(self, value: Any) -> str | None:
         """Return a decoded value as JSON; None for null. Bytes are ``{"base64": ...}``, numbers that
-        are not finite are texts. Raise ValueError if it has more characters than are left.
+        are not finite are texts, and so are times, dates and decimals (:func:`format_value`). Raise
+        ValueError if it has more characters than are left, or a value is none of its logical type.
         """
         return None if value is None else json.dumps(self._convert(value), ensure_ascii=False)
 
@@ -220,9 +214,12 @@ class JsonTexts:
         self.left -= count
 
     def _convert(self, value: Any) -> Any:
-        """Return a decoded value as a JSON value: bytes as an object with ``base64``, NaN and
-        infinities as texts. Count at least its characters, and raise ValueError if fewer are left.
+        """Return a decoded value as a JSON value: values of logical types as texts, other bytes as an
+        object with ``base64``, NaN and infinities as texts. Count at least its characters, and raise
+        ValueError if fewer are left, or for a value that is none of its logical type.
         """
+        if isinstance(value, LogicalNumber | LogicalBytes):
+            value = format_value(value)
         if isinstance(value, dict):
             found = {}
             for name, item in value.items():

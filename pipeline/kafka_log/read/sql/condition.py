@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_log.read.sql.lazy_tables import LazyTable, connect, stream_result
+from kafka_log.read.sql.time_ranges import TimeRangeError
 from kafka_log.read.sql.words import quote_columns
 
 _ROW = "row of the batch"
@@ -44,7 +45,9 @@ class RowCondition:
         # Its name is no other table's, and cannot be guessed: a subquery would see one batch only.
         table = f"rows_{uuid4().hex}"
         own = pa.field(_ROW, pa.int64())
-        self._connection = connect({table: LazyTable(schema.append(own), self._read)}, threads=1)
+        rows = LazyTable(schema.append(own), self._read, self._keep_error)
+        self._time_error: TimeRangeError | None = None
+        self._connection = connect({table: rows}, threads=1)
         self._query = f'select "{_ROW}" from {table} where (\n{self._quoted()}\n)'
         self._find_matching_rows()
         self.columns: Sequence[str] = [name for name in schema.names if name in self._needed]
@@ -79,8 +82,14 @@ class RowCondition:
             relation = self._connection.sql(self._query)
             found = stream_result(relation).read_all().column(0).combine_chunks()
         except (duckdb.Error, pa.ArrowException) as error:
-            raise self._error(error) from None
+            cause, self._time_error = self._time_error, None
+            raise self._error(error if cause is None else cause) from None
         return found.take(pc.sort_indices(found))
+
+    def _keep_error(self, error: BaseException) -> None:
+        """Keep the error about a time that DuckDB cannot hold, which has the row and column."""
+        if isinstance(error, TimeRangeError):
+            self._time_error = error
 
     def _error(self, error: Exception) -> ConditionError:
         """Return the error with the expression and the first paragraph of DuckDB's message."""

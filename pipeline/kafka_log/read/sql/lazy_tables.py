@@ -12,6 +12,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from kafka_log.read.sql.time_ranges import PLACE_COLUMNS, check_times, has_times
+
 Read = Callable[[Sequence[str]], pa.RecordBatchReader]
 """Returns rows with these columns, in this order."""
 
@@ -77,22 +79,40 @@ class _Scan:
 
     def _rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows for which the condition is true (None: all), with the columns of the scan;
-        columns that only the condition names are read too. An error while reading, Ctrl-C included,
-        is given to ``on_error`` and raised.
+        columns that only the condition names are read too, and with times those that tell the row.
+        An error while reading, Ctrl-C included, is given to ``on_error`` and raised; so is
+        TimeRangeError for a time that DuckDB cannot hold.
         """
         try:
             # The text of a condition names the columns in it, and perhaps others.
             text = "" if self._condition is None else str(self._condition)
-            more = [n for n in self._all_names if n not in self._names and n in text]
+            is_timed = any(has_times(field.type) for field in self.projected_schema)
+            places = PLACE_COLUMNS if is_timed else ()
+            more = [
+                n for n in self._all_names if n not in self._names and (n in text or n in places)
+            ]
             for batch in self._read([*self._names, *more]):
-                if self._condition is None:
-                    yield batch.select(self._names)
-                    continue
-                table = pa.Table.from_batches([batch]).filter(self._condition)
-                yield from table.select(self._names).to_batches()
+                for part in self._filter(batch):
+                    if is_timed:
+                        check_times(part)
+                    yield part.select(self._names)
         except (Exception, KeyboardInterrupt) as error:
             self._on_error(error)
             raise
+
+    def _filter(self, batch: pa.RecordBatch) -> Sequence[pa.RecordBatch]:
+        """Return the rows of a batch for which the condition is true (None: all). Raise
+        TimeRangeError if the condition cannot be computed because of a time.
+        """
+        if self._condition is None:
+            return [batch]
+        try:
+            found = pa.Table.from_batches([batch]).filter(self._condition)
+        except pa.ArrowException:
+            check_times(batch)
+            raise
+        parts: list[pa.RecordBatch] = found.to_batches()
+        return parts
 
 
 def connect(
