@@ -500,10 +500,10 @@ class LogDirectory:
         if on_damage is None:
             _report_unreadable(coordinator_logs, None)
         # read_coordinators() reports unreadable partitions of its topic itself.
-        others = (p for p in self.all_partitions if p.topic != TRANSACTION_STATE)
-        _report_unreadable(others, on_damage)
+        partitions = self._merged_partitions
+        _report_unreadable((p for p in partitions if p.topic != TRANSACTION_STATE), on_damage)
         return transaction_table(
-            self._merged_partitions,
+            partitions,
             read_coordinators(coordinator_logs, report),
             Clock(time, now is not None, MAX_TIMEOUT_MS if limit is None else limit),
             report,
@@ -554,9 +554,10 @@ class LogDirectory:
         from kafka_log.read.selection import Selection
 
         report = on_damage or raise_damage
-        _report_unreadable(self.all_partitions, on_damage)
+        partitions = self._merged_partitions
+        _report_unreadable(partitions, on_damage)
         selection = Selection(producers=producers, offsets=offsets, timestamps=timestamps)
-        return producer_table(self._merged_partitions, report, selection, advance)
+        return producer_table(partitions, report, selection, advance)
 
     def groups(
         self,
