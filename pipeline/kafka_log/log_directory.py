@@ -577,7 +577,8 @@ class LogDirectory:
         directory unless ``on_damage`` is given; ValueError for invalid arguments.
 
         The columns are :data:`kafka_log.inspect.groups.table.COMMITS`.
-        Commits in transactions count if the transaction was committed. The ``topics`` and ``partitions`` of this object select the
+        Commits in transactions count if the transaction was committed. With ``at``, a warning names partitions of ``__consumer_offsets``
+        whose earlier commits the log cleaner may have removed. The ``topics`` and ``partitions`` of this object select the
         partitions that were committed, not the partitions of ``__consumer_offsets``.
 
         Args:
@@ -599,7 +600,13 @@ class LogDirectory:
         Example:
             >>> LogDirectory("/var/lib/kafka/data").groups(names="billing", at="2026-11-22T10:15")
         """
-        from kafka_log.inspect.groups.table import Groups, commit_table, group_table
+        from kafka_log.inspect.groups.compaction import warn_of_removed_commits
+        from kafka_log.inspect.groups.table import (
+            Groups,
+            commit_table,
+            group_table,
+            offsets_partitions,
+        )
         from kafka_log.logs.names import CONSUMER_OFFSETS
         from kafka_log.segment.ranges import checked_plain_offsets
         from kafka_log.segment.times import checked_times
@@ -618,7 +625,10 @@ class LogDirectory:
         if any(p.topic == CONSUMER_OFFSETS for p in partitions):
             own = [p for p in partitions if p.topic == CONSUMER_OFFSETS or self._selects(p)]
             partitions = _drop_unreadable(own, on_damage, CONSUMER_OFFSETS)
-        return table(partitions, selection)
+        found = table(partitions, selection)
+        if selection.at is not None:
+            warn_of_removed_commits(offsets_partitions(partitions), selection.at, stacklevel=2)
+        return found
 
     def metadata(
         self,
