@@ -96,20 +96,18 @@ def find_repeated_offsets(
 
 def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:
     """Return the partitions; leave out the first segments of live ones, up to the first that has no
-    remote copy of at least its size. The last segment always stays. Brokers delete such segments
-    soon.
+    remote copy of at least its size and leader epoch. The last segment always stays. Brokers delete
+    such segments soon.
 
     :func:`merge_tiered_segments` reads the same records from tiered storage.
     """
     found = list(partitions)
-    copied = {
-        (*partition.key, segment.base_offset): segment.size
-        for partition in found
-        if partition.state == "remote"
-        for segment in partition.segments
-    }
+    copies: dict[tuple[Key, int], list[Segment]] = {}
+    for partition in found:
+        for segment in partition.segments if partition.state == "remote" else ():
+            copies.setdefault((partition.key, segment.base_offset), []).append(segment)
     return [
-        replace(partition, segments=_drop_copied(partition, copied))
+        replace(partition, segments=_drop_copied(partition, copies))
         if partition.state == "live"
         else partition
         for partition in found
@@ -117,19 +115,31 @@ def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:
 
 
 def _drop_copied(
-    partition: Partition, copied: Mapping[tuple[str, int, int], int]
+    partition: Partition, copies: Mapping[tuple[Key, int], Sequence[Segment]]
 ) -> tuple[Segment, ...]:
-    """Return the segments of a partition without the first ones for which ``copied`` has at least
-    the same size, by topic, partition and base offset. The last segment always stays.
+    """Return the segments of a partition without the first ones of which ``copies`` has a copy, by
+    topic and partition, and base offset. The last segment always stays.
     """
     segments = partition.segments
     first = 0
-    while (
-        first < len(segments) - 1  # the broker writes to the last one
-        and copied.get((*partition.key, segments[first].base_offset), -1) >= segments[first].size
+    while first < len(segments) - 1 and any(  # the broker writes to the last one
+        _is_copy(copy, segments[first])
+        for copy in copies.get((partition.key, segments[first].base_offset), ())
     ):
         first += 1
     return segments[first:]
+
+
+def _is_copy(copy: Segment, segment: Segment) -> bool:
+    """Return whether a remote segment with the same base offset as a live one is at least as large,
+    and ends with at least its leader epoch, as far as both can be read. A copy with a lower epoch
+    was made before the leader of that epoch truncated the segment.
+    """
+    if copy.size < segment.size:
+        return False
+    ends: dict[Segment, LogEnd] = {}
+    of_copy, end = _find_end(copy, ends), _find_end(segment, ends)
+    return of_copy is None or end is None or of_copy.leader_epoch >= end.leader_epoch
 
 
 def _select_disjoint(segments: Sequence[Segment], end: int | None, known: Ends) -> list[Segment]:

@@ -27,7 +27,7 @@ from kafka_log import (
 )
 from kafka_log.cli import main
 from kafka_log.logs.names import LOG_START
-from kafka_log.logs.tiers import merge_tiered_segments
+from kafka_log.logs.tiers import drop_tiered_segments, merge_tiered_segments
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.task_reader import Scan, read_splits
@@ -95,6 +95,21 @@ def test_the_commands_read_each_once(tmp_path: Path, capsys: pytest.CaptureFixtu
     list(LogDirectory(tmp_path, include=["remote"]).export(out, "csv", columns=["offset"]))
     [made] = out.glob("*.csv")
     assert made.read_text().split()[1:] == [str(n) for n in range(60)]
+
+
+def test_a_live_segment_is_left_out_only_for_a_copy_of_its_leader(tmp_path: Path) -> None:
+    """A copy from before a truncation may be larger."""
+    local(tmp_path, 0, 40, epoch=2)
+    local(tmp_path, 40, 50, epoch=2)
+
+    def bases() -> list[int]:
+        found = drop_tiered_segments(discover(tmp_path, "remote"))
+        return [s.base_offset for p in found if p.state == "live" for s in p.segments]
+
+    remote(tmp_path, 0, 0, 60, epoch=1)
+    assert bases() == [0, 40]
+    remote(tmp_path, 1, 0, 40, epoch=2)
+    assert bases() == [40]
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 20)), min_size=1, max_size=5)
