@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from codecgen.schema.types import Span
 
@@ -56,22 +57,31 @@ def render(
     ordered = sorted(
         diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column, d.code, d.message)
     )
-    return "\n".join(_render_one(d, files.get(d.span.file, ""), severity) for d in ordered)
+    # Thousands of findings may be about one file, or one long line: both are looked at once.
+    lines = lru_cache(maxsize=1)(lambda file: lines_of(files.get(file, "")))
+    source = lru_cache(maxsize=1)(lambda file, line: _source_line(lines(file), line))
+    return "\n".join(_render_one(d, source(d.span.file, d.span.line), severity) for d in ordered)
 
 
-def _render_one(d: Diagnostic, text: str, severity: str) -> str:
-    """Return one diagnostic as text of several lines with a line feed at the end. ``text`` is the
-    content of its file. The source line is left out if the file does not have it, and the help if
-    it is empty.
+def _source_line(lines: Sequence[str], number: int) -> str | None:
+    """Return a line of a file, counted from 1, with tabs as blanks and other unprintable characters
+    replaced. Return None if there is no such line.
     """
-    lines = lines_of(text)
+    if not 0 < number <= len(lines):
+        return None
+    return printable(lines[number - 1].replace("\t", " "), "\N{REPLACEMENT CHARACTER}")
+
+
+def _render_one(d: Diagnostic, source: str | None, severity: str) -> str:
+    """Return one diagnostic as text of several lines with a line feed at the end. ``source`` is its
+    printable source line, which is left out if it is None, and the help if it is empty.
+    """
     number = str(d.span.line)
     gutter = " " * len(number)
     place = f"{printable(d.span.file)}:{d.span.line}:{d.span.column}"
     code = f"[{d.code}]" if d.code else ""
     out = [f"{severity}{code}: {printable(d.message)}", f"{gutter}--> {place}"]
-    if 0 < d.span.line <= len(lines):
-        source = printable(lines[d.span.line - 1].replace("\t", " "), "\N{REPLACEMENT CHARACTER}")
+    if source is not None:
         shown, column = _cut_around(source, d.span.column)
         width = max(1, min(d.span.end_column - d.span.column, len(shown) + 1 - column))
         caret = " " * (column - 1) + "^" * width

@@ -500,10 +500,10 @@ class LogDirectory:
         if on_damage is None:
             _report_unreadable(coordinator_logs, None)
         # read_coordinators() reports unreadable partitions of its topic itself.
-        others = (p for p in self.all_partitions if p.topic != TRANSACTION_STATE)
-        _report_unreadable(others, on_damage)
+        partitions = self._merged_partitions
+        _report_unreadable((p for p in partitions if p.topic != TRANSACTION_STATE), on_damage)
         return transaction_table(
-            self._merged_partitions,
+            partitions,
             read_coordinators(coordinator_logs, report),
             Clock(time, now is not None, MAX_TIMEOUT_MS if limit is None else limit),
             report,
@@ -554,9 +554,10 @@ class LogDirectory:
         from kafka_log.read.selection import Selection
 
         report = on_damage or raise_damage
-        _report_unreadable(self.all_partitions, on_damage)
+        partitions = self._merged_partitions
+        _report_unreadable(partitions, on_damage)
         selection = Selection(producers=producers, offsets=offsets, timestamps=timestamps)
-        return producer_table(self._merged_partitions, report, selection, advance)
+        return producer_table(partitions, report, selection, advance)
 
     def groups(
         self,
@@ -576,7 +577,8 @@ class LogDirectory:
         directory unless ``on_damage`` is given; ValueError for invalid arguments.
 
         The columns are :data:`kafka_log.inspect.groups.table.COMMITS`.
-        Commits in transactions count if the transaction was committed. The ``topics`` and ``partitions`` of this object select the
+        Commits in transactions count if the transaction was committed. With ``at``, a warning names partitions of ``__consumer_offsets``
+        whose earlier commits the log cleaner may have removed. The ``topics`` and ``partitions`` of this object select the
         partitions that were committed, not the partitions of ``__consumer_offsets``.
 
         Args:
@@ -598,7 +600,13 @@ class LogDirectory:
         Example:
             >>> LogDirectory("/var/lib/kafka/data").groups(names="billing", at="2026-11-22T10:15")
         """
-        from kafka_log.inspect.groups.table import Groups, commit_table, group_table
+        from kafka_log.inspect.groups.compaction import warn_of_removed_commits
+        from kafka_log.inspect.groups.table import (
+            Groups,
+            commit_table,
+            group_table,
+            offsets_partitions,
+        )
         from kafka_log.logs.names import CONSUMER_OFFSETS
         from kafka_log.segment.ranges import checked_plain_offsets
         from kafka_log.segment.times import checked_times
@@ -617,7 +625,10 @@ class LogDirectory:
         if any(p.topic == CONSUMER_OFFSETS for p in partitions):
             own = [p for p in partitions if p.topic == CONSUMER_OFFSETS or self._selects(p)]
             partitions = _drop_unreadable(own, on_damage, CONSUMER_OFFSETS)
-        return table(partitions, selection)
+        found = table(partitions, selection)
+        if selection.at is not None:
+            warn_of_removed_commits(offsets_partitions(partitions), selection.at, stacklevel=2)
+        return found
 
     def metadata(
         self,

@@ -10,6 +10,7 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.names import parse_include
 from kafka_log.logs.partitions import DirectoryError, Segment
+from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.plan import Split
 from kafka_log.segment.places import is_url
 from kafka_log.segment.regular_files import is_unreachable
@@ -76,9 +77,9 @@ def _is_gone(path: Path) -> bool:
 
 
 def _find_remote_copy(segment: Segment, options: Options) -> Path | None:
-    """Return the path of a copy in tiered storage of a live segment: same partition and base
-    offset, and at least as large. Return None if there is none, the segment is not live, the option
-    ``include`` does not name remote segments, or the search fails.
+    """Return the path of the copy in tiered storage that is read of a live segment: same partition
+    and base offset, and at least as large. Return None if there is none, the segment is not live,
+    the option ``include`` does not name remote segments, or the search fails.
     """
     if segment.state != "live" or "remote" not in parse_include(options.selection.include):
         return None
@@ -86,10 +87,16 @@ def _find_remote_copy(segment: Segment, options: Options) -> Path | None:
         found = find_logs(options)
     except (OptionError, DirectoryError, CodecError, OSError):
         return None  # who reads the segment says that it is gone
-    for log in found:
-        for one in log.segments if log.key == (segment.topic, segment.partition) else ():
-            same = one.base_offset == segment.base_offset and one.size >= segment.size
-            if one.state == "remote" and same:
+    copies = (
+        replace(
+            log, segments=tuple(s for s in log.segments if s.base_offset == segment.base_offset)
+        )
+        for log in found
+        if log.state == "remote" and log.key == (segment.topic, segment.partition)
+    )
+    for log in merge_tiered_segments(copies):
+        for one in log.segments:
+            if one.state == "remote" and one.size >= segment.size:
                 return one.path
     return None
 

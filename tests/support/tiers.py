@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,8 +19,8 @@ TIER = "kafka-tiered-storage"
 
 def write(path: Path, first: int, end: int, epoch: int = 0, batch: int = 200) -> None:
     """A segment with the offsets from one up to another; a value says its epoch too."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     numbers = range(first, end)
+    path.parent.mkdir(parents=True, exist_ok=True)
     values = [b"%d of %d" % (n, epoch) for n in numbers]
     table = pa.table({"offset": numbers, "timestamp": numbers, "value": values})
     write_segment(path, table, batch_bytes=batch, leader_epoch=epoch)
@@ -30,5 +31,19 @@ def local(root: Path, first: int, end: int, **options: int) -> None:
 
 
 def remote(root: Path, number: int, first: int, end: int, **options: int) -> None:
-    directory = root / TIER / f"t-0-{IDS[-1]}"
-    write(directory / f"{first:020d}-{IDS[number]}.log", first, end, **options)
+    write(_copy(root, number, first), first, end, **options)
+
+
+def remote_of_epochs(root: Path, number: int, first: int, epochs: Sequence[int]) -> None:
+    """A copy whose records have these leader epochs, a batch for each."""
+    path = _copy(root, number, first)
+    data = b""
+    for i, epoch in enumerate(epochs, first):
+        write(path, i, i + 1, epoch)
+        data += path.read_bytes()
+        path.unlink()
+    path.write_bytes(data)
+
+
+def _copy(root: Path, number: int, first: int) -> Path:
+    return root / TIER / f"t-0-{IDS[-1]}" / f"{first:020d}-{IDS[number]}.log"

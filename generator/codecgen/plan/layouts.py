@@ -373,10 +373,10 @@ def _plan_layout(layout: Layout, version: int | None, model: Model, plan_of: obj
 
 def _count_own_bytes(fp: FieldPlan, fields: list[FieldPlan]) -> int:
     """Return how many bytes a length field counts up to and including itself; 0 if its range begins after it."""
+    if fp.measures is None:
+        return 0
     before = fields[: fields.index(fp) + 1]
-    first = next(
-        (i for i, f in enumerate(before) if fp.measures and f.name == fp.measures.first), None
-    )
+    first = next((i for i, f in enumerate(before) if f.name == fp.measures.first), None)
     return 0 if first is None else sum(f.size or 0 for f in before[first:])
 
 

@@ -13,6 +13,7 @@ from codecgen.schema.grammar_of_views import VIEWS
 from codecgen.schema.key_types import (
     DOC,
     FLEXIBLE,
+    PROSE,
     SINCE,
     Amount,
     Anything,
@@ -108,7 +109,7 @@ EXAMPLES: Mapping[str, Form] = {
     "example": Form(
         "Bytes beside what they mean.",
         {
-            "name": Key(Text(), "A few words.", True),
+            "name": Key(PROSE, "A few words.", True),
             "doc": DOC,
             "since": SINCE,
             "version": Key(Integer(), "The version of the layout that the bytes are in."),
@@ -128,13 +129,13 @@ EXAMPLES: Mapping[str, Form] = {
             "doc": DOC,
             "sizes": Key(ListOf(Integer()), "Numbers of messages: the rows.", True),
             "columns": Key(ListOf(Use("overhead_column")), "The columns.", True),
-            "notes": Key(Text(), "What a reader should know beside the table."),
+            "notes": Key(PROSE, "What a reader should know beside the table."),
         },
     ),
     "overhead_column": Form(
         "A column of an overhead table.",
         {
-            "title": Key(Text(), "Its title.", True),
+            "title": Key(PROSE, "Its title.", True),
             "layout": Key(LayoutName(), "The layout.", True),
             "array": Key(
                 Name(), "The array that holds the messages, when one layout holds them all."
@@ -220,7 +221,7 @@ FORMS: Mapping[str, Form] = {
                 f"language: {LANGUAGE}",
             ),
             "package": Key(Name(), "Name of the Python package that is generated.", True),
-            "title": Key(Text(), "Title of the documents.", True),
+            "title": Key(PROSE, "Title of the documents.", True),
             "doc": DOC,
             "spelling": Key(
                 OneOf(("camel", "snake")), "How the format's own documents write names."
@@ -261,7 +262,7 @@ FORMS: Mapping[str, Form] = {
             "at": Key(
                 Text(), "What changes, as `codecgen breaking` prints it.", True, "at: reading.place"
             ),
-            "reason": Key(Text(), "Why nobody is harmed.", True),
+            "reason": Key(PROSE, "Why nobody is harmed.", True),
         },
     ),
     "documents": Form(
@@ -676,8 +677,8 @@ FORMS: Mapping[str, Form] = {
     "misprint": Form(
         "What a document about the format says wrongly.",
         {
-            "as": Key(Text(), "What it says; `missing` when it leaves the field out.", True),
-            "doc": Key(Text(), "What is right, and why it matters."),
+            "as": Key(PROSE, "What it says; `missing` when it leaves the field out.", True),
+            "doc": Key(PROSE, "What is right, and why it matters."),
             "until": Key(Release(), "The release in which the document was mended."),
             "versions": _VERSIONS,
         },

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from codecgen.schema import other_words
 from codecgen.schema.key_types import (
     DOC,
+    PROSE,
     SINCE,
     Anything,
     Boolean,
@@ -150,7 +151,7 @@ TEXTS: Mapping[str, Form] = {
     "text_example": Form(
         "A text beside what it means.",
         {
-            "name": Key(Text(), "A few words.", True),
+            "name": Key(PROSE, "A few words.", True),
             "doc": DOC,
             "since": SINCE,
             "text": Key(Text(), "The text, as it stands in the file."),

@@ -11,7 +11,16 @@ from codecgen.schema.other_words import NAME
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Any text."""
+    """Any text.
+
+    Attributes:
+        is_prose: Text for people, which has no control characters but tabs and line ends.
+    """
+
+    is_prose: bool = False
+
+
+PROSE = Text(is_prose=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +240,8 @@ def kind_words(kind: Kind) -> str:
             return "a layout"
         case Release():
             return "a release"
+        case Text(is_prose=True):
+            return "text without control characters"
         case Hex():
             return "an even number of hexadecimal digits"
         case _:
@@ -239,7 +250,7 @@ def kind_words(kind: Kind) -> str:
 
 FLEXIBLE = ("string", "bytes")
 """Types whose lengths a flexible layout settles; elsewhere they say nothing."""
-DOC = Key(Text(), "What it is, in a sentence. Plain text.")
+DOC = Key(PROSE, "What it is, in a sentence. Plain text.")
 SINCE = Key(Use("since"), "From which release on it exists, and which documents brought it.")
 
 

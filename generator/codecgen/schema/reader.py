@@ -14,6 +14,7 @@ from codecgen.schema.scalars import LENGTHS
 from codecgen.schema.types import ZERO_TERMINATED, Since, Span, Versions
 from codecgen.schema.yaml_tree import Mapping, Node, Scalar, Sequence
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _WORD = re.compile(r"\S{1,80}\Z")
 _RELEASE = re.compile(r"\d{1,4}(\.\d{1,4}){0,3}\Z", re.ASCII)
 _RANGE = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?\Z", re.ASCII)
@@ -278,8 +279,8 @@ class Reader:
         value: object = None
         code, help = "C006", ""
         match kind:
-            case key_types.Text():
-                value = node.text
+            case key_types.Text(is_prose):
+                value = None if is_prose and _CONTROL.search(node.text) else node.text
             case key_types.Name():
                 value = text if NAME.match(text) else None
                 code, help = "C007", other_words.name_help(text) or _NAME_HELP

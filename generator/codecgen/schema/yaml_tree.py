@@ -16,6 +16,7 @@ from codecgen.schema.types import Span
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 30
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +182,9 @@ class _Reader:
         return Span(self.file, start.line + 1, start.column + 1, end_column)
 
     def check(self, event: yaml.Event) -> None:
-        """Record a diagnostic if an event nests too deep, or is or has an alias, anchor or tag,
-        which schemas do not use. Collection events also update the depth.
+        """Record a diagnostic if an event nests too deep, is or has an alias, anchor or tag, which
+        schemas do not use, or is a scalar with a surrogate, which no file can have. Collection
+        events also update the depth.
         """
         span = self.span(event.start_mark, event.end_mark)
         if isinstance(event, yaml.CollectionStartEvent):
@@ -192,6 +194,10 @@ class _Reader:
                 self.report("C026", message, span, "write them with fewer levels")
         elif isinstance(event, yaml.CollectionEndEvent):
             self.depth -= 1
+        elif isinstance(event, yaml.ScalarEvent) and (half := _SURROGATE.search(event.value)):
+            message = f"\\u{ord(half[0]):04x} is half of a character"
+            help = "write the character itself, or \\U and its number with eight digits"
+            self.report("C001", message, span, help)
         if isinstance(event, yaml.AliasEvent):
             self.report("C002", "aliases are not used in schemas", span, "write the value out")
         elif getattr(event, "anchor", None):

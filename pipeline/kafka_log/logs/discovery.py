@@ -71,8 +71,8 @@ class Survey(NamedTuple):
     Attributes:
         partitions: Partitions to read, by topic and number.
         excluded_segments: Segments that are not read because of their state.
-        skipped_paths: Paths that are no segment or partition in spite of their names, and directories that have segments but not the
-            name of a partition.
+        skipped_paths: Paths that are no segment or partition in spite of their names, directories that have segments but not the
+            name of a partition, and copies of deleted topics in tiered storage; also damaged segments that say which copies are unfinished.
         directories: Log directories among and below the paths.
     """
 
@@ -125,6 +125,11 @@ def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = Tru
     excluded: list[Segment] = []
     every, layout = _find_partitions(given, unreadable_raises)
     skipped = layout.skipped_paths
+    unknown: list[SkippedPath] = []
+    if any(segment.state == "remote" for p in every for segment in p.segments):
+        from kafka_log.logs.remote_states import mark_unfinished_copies  # loads further codecs
+
+        every, unknown = mark_unfinished_copies(every)
     for partition in every:
         is_given = partition.directory in given
         segments: list[Segment] = []
@@ -141,6 +146,11 @@ def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = Tru
     # A skipped directory may be one of the given paths.
     known = {*given, *(partition.directory for partition in partitions)}
     skipped = [one for one in dict.fromkeys(skipped) if one.path not in known]
+    if any(partition.state == "remote" for partition in partitions):
+        from kafka_log.logs.remote_topics import skip_earlier_topics  # loads further codecs
+
+        partitions, earlier = skip_earlier_topics(partitions)
+        skipped += [*earlier, *unknown]
     return Survey(partitions, excluded, skipped, list(dict.fromkeys(layout.directories)))
 
 
@@ -188,12 +198,7 @@ def _find_partitions(
             both = {s.path.name: s for s in (*found[key].segments, *partition.segments)}
             partition = replace(partition, segments=_order_segments(both.values()))
         found[key] = partition
-    partitions = list(found.values())
-    if any(segment.state == "remote" for p in partitions for segment in p.segments):
-        from kafka_log.logs.remote_states import mark_unfinished_copies  # loads further codecs
-
-        partitions = mark_unfinished_copies(partitions)
-    return sorted(partitions, key=_sort_key), layout
+    return sorted(found.values(), key=_sort_key), layout
 
 
 def _resolve(directory: Path, parents: dict[Path, Path]) -> Path:

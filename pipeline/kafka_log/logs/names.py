@@ -21,7 +21,12 @@ TIERED_STORAGE_DIRECTORY = "kafka-tiered-storage"
 
 def parse_remote_ids(path: Path) -> tuple[UUID | None, UUID | None]:
     """Return the topic id and the segment id in the path of a segment in tiered storage. An id is None if its name has another form."""
-    return _id(_REMOTE_PARTITION, path.parent.name), _id(_REMOTE_SEGMENT, path.name)
+    return parse_remote_topic_id(path.parent), _id(_REMOTE_SEGMENT, path.name)
+
+
+def parse_remote_topic_id(directory: Path) -> UUID | None:
+    """Return the topic id in the name of a partition directory in tiered storage, None for any other name."""
+    return _id(_REMOTE_PARTITION, directory.name)
 
 
 def _id(pattern: re.Pattern[str], name: str) -> UUID | None:

@@ -15,6 +15,7 @@ from kafka_codecs import (
     RemoteLogSegmentState,
 )
 from kafka_log.logs.names import REMOTE_LOG_METADATA, parse_remote_ids
+from kafka_log.logs.partitions import SkippedPath
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import SegmentReader, damage
 
@@ -35,10 +36,12 @@ class RemoteStates:
     Attributes:
         segments: State number of each copy by segment id. It only increases.
         deleted: Partitions whose copies are all being deleted: topic id and partition number.
+        damaged: Segments of the topic that were not read completely.
     """
 
     segments: dict[UUID, int] = field(default_factory=dict)
     deleted: set[tuple[UUID, int]] = field(default_factory=set)
+    damaged: set[Path] = field(default_factory=set)
 
     def is_unfinished(self, path: Path, partition: int) -> bool:
         """Return whether the copy of a segment at ``path`` in tiered storage is incomplete or being
@@ -52,38 +55,47 @@ class RemoteStates:
         return state is not None and state != RemoteLogSegmentState.COPY_SEGMENT_FINISHED
 
 
-def mark_unfinished_copies(found: Sequence[Partition]) -> list[Partition]:
+DAMAGED = "a log with damage, in which the states of remote segments may be lost: unfinished copies count as complete"
+"""What is said about a segment of the topic that was not read completely."""
+
+
+def mark_unfinished_copies(
+    found: Sequence[Partition],
+) -> tuple[list[Partition], list[SkippedPath]]:
     """Return the partitions with the state of remote segments changed to ``unfinished`` if
     ``__remote_log_metadata``, which must be among the partitions, says that the copy is incomplete
-    or being deleted. Without that topic nothing changes.
+    or being deleted. Without that topic nothing changes. Return also a SkippedPath for each segment
+    of the topic that was not read completely.
     """
-    paths = [
-        s.path
-        for p in found
-        if p.topic == REMOTE_LOG_METADATA
-        for s in p.segments
-        if s.state == "live"
-    ]
-    states = read_remote_states(paths)
+    segments = (
+        s for p in found if p.topic == REMOTE_LOG_METADATA for s in p.segments if s.state == "live"
+    )
+    states = read_remote_states(segments)
 
     def mark(s: Segment) -> Segment:
         is_unfinished = s.state == "remote" and states.is_unfinished(s.path, s.partition)
         return replace(s, state="unfinished") if is_unfinished else s
 
-    return [replace(p, segments=tuple(map(mark, p.segments))) for p in found]
+    marked = [replace(p, segments=tuple(map(mark, p.segments))) for p in found]
+    unreadable = {
+        p.directory for p in found if p.topic == REMOTE_LOG_METADATA and p.error is not None
+    }
+    damaged = sorted(states.damaged | unreadable)
+    return marked, [SkippedPath(path, DAMAGED) for path in damaged]
 
 
-def read_remote_states(paths: Iterable[Path]) -> RemoteStates:
+def read_remote_states(segments: Iterable[Segment]) -> RemoteStates:
     """Return the states of copies and deleted partitions in segments of ``__remote_log_metadata``,
-    of all its partitions and replicas. Ignore segments that cannot be read, damaged batches and
-    invalid records.
+    of all its partitions and replicas. Damaged batches and invalid records are skipped, and their
+    segments, like those that cannot be read, noted as damaged.
     """
     found = RemoteStates()
-    for path in paths:
-        for value in _read_values(path):
+    for segment in segments:
+        for value in _read_values(segment, found):
             try:
                 record = REMOTE_LOG_METADATA_RECORD.parse(value, strict=False)
             except CodecError:
+                found.damaged.add(segment.path)
                 continue
             _add_record(found, record.api_key, record.body)
     return found
@@ -102,14 +114,18 @@ def _add_record(found: RemoteStates, kind: Any, body: Any) -> None:
         found.deleted.add((place.id, place.partition))
 
 
-def _read_values(path: Path) -> Iterator[bytes]:
+def _read_values(segment: Segment, found: RemoteStates) -> Iterator[bytes]:
     """Yield the record values in a segment, except null ones, control batches and damaged batches.
-    Stop silently if the file cannot be read.
+    Note the segment in ``found`` if a batch is damaged or the file cannot be read.
     """
+    reader = SegmentReader(segment.path, policy=Policy.SALVAGE, tail=segment.tail)
     try:
-        for batch in SegmentReader(path, policy=Policy.SALVAGE):
-            if batch.is_control or not batch.is_valid or damage(batch):
-                continue
-            yield from (record.value for record in batch.records if record.value is not None)
+        for batch in reader:
+            if not batch.is_valid or damage(batch):
+                found.damaged.add(segment.path)
+            elif not batch.is_control:
+                yield from (record.value for record in batch.records if record.value is not None)
     except OSError:
-        return
+        found.damaged.add(segment.path)
+    if reader.end is not None and not reader.end.is_normal:
+        found.damaged.add(segment.path)

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Partition, Segment
-from kafka_log.logs.replicas import read_segment_end
-from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.logs.remote_topics import Key, find_mixed_topics
+from kafka_log.logs.replicas import LogEnd, read_segment_end
 from kafka_log.segment.ranges import MAX_OFFSET
 
-Ends = MutableMapping[Segment, int]
-"""Cached end offsets of remote segments, which never change."""
+Ends = MutableMapping[Segment, LogEnd]
+"""Cached ends of remote segments, which never change."""
 
 
 def merge_tiered_segments(
@@ -23,20 +23,23 @@ def merge_tiered_segments(
     partitions are left out, its other live ones unchanged, as are partitions in other states. A
     file that cannot be read raises no error. ``known`` caches end offsets for later calls.
 
-    Each offset is read once: :attr:`Segment.offsets` limits overlapping remote segments. Of copies with the same base offset the longest is
-    read.
+    Each offset is read once: :attr:`Segment.offsets` limits overlapping remote segments. Of copies that overlap, the one whose last batch has
+    the highest leader epoch is read, as a broker does after it truncated its log. Remote partitions with several topic ids contribute no
+    segments, and give the partition an ``error``.
 
     Args:
         partitions: Live and remote partitions, and any others.
-        known: Cache of end offsets, which is extended. An end is read from a file only if another copy begins before it.
+        known: Cache of the ends of remote segments, which is extended.
     """
     known = {} if known is None else known
     found = list(partitions)
-    remote: dict[tuple[str, int], list[Segment]] = {}
-    errors: dict[tuple[str, int], UnreadableError] = {}
+    remote: dict[Key, list[Segment]] = {}
+    mixed = find_mixed_topics(found)
+    errors = dict(mixed)
     for partition in found:
         if partition.state == "remote":
-            remote.setdefault(partition.key, []).extend(partition.segments)
+            copies = remote.setdefault(partition.key, [])
+            copies += () if partition.key in mixed else partition.segments
             if partition.segments and partition.error is not None:
                 errors.setdefault(partition.key, partition.error)
     out = []
@@ -47,50 +50,64 @@ def merge_tiered_segments(
             continue
         live = [] if partition.state == "remote" else list(partition.segments)
         bases = [s.base_offset for s in live if s.state == "live" and s.has_canonical_name]
-        if segments or live:
+        error = errors.pop(partition.key, None)
+        if segments or live or error is not None:
             before = _select_disjoint(segments, min(bases, default=None), known)
             if segments:
                 live = [replace(segment, tiered=True) for segment in live]
-            error = partition.error or errors.get(partition.key)
+            error = partition.error or error
             out.append(replace(partition, segments=(*before, *live), error=error))
         remote[partition.key] = []  # they are added to the first partition only
     return out
 
 
-def find_tiered_partitions(partitions: Iterable[Partition]) -> Iterator[tuple[Partition, int]]:
-    """Yield the partitions whose live segments overlap with remote ones of the same topic and
-    number, each with its first live base offset: some remote segment begins at or after it. Ignore
-    live segments without a canonical file name.
+def find_repeated_offsets(
+    partitions: Iterable[Partition], known: Ends | None = None
+) -> Iterator[tuple[Partition, int]]:
+    """Yield a partition of each topic and number that has an offset in several remote segments, or
+    in a remote and a live one, with the first such offset. Ignore live segments without a canonical
+    file name, and remote ones whose end is unknown. ``known`` caches the ends of remote segments.
     """
-    found = list(partitions)
-    last: dict[tuple[str, int], int] = {}
-    for partition in found:
-        for segment in partition.segments if partition.state == "remote" else ():
-            last[partition.key] = max(last.get(partition.key, 0), segment.base_offset)
-    for partition in found:
-        live = [
-            s.base_offset for s in partition.segments if s.state == "live" and s.has_canonical_name
-        ]
-        if live and live[0] <= last.get(partition.key, -1):
-            yield partition, live[0]
+    known = {} if known is None else known
+    logs: dict[Key, list[Partition]] = {}
+    for partition in partitions:
+        logs.setdefault(partition.key, []).append(partition)
+    for found in logs.values():
+        remote = [s for p in found if p.state == "remote" for s in p.segments]
+        if not remote:
+            continue
+        live = (
+            s.base_offset
+            for p in found
+            for s in p.segments
+            if s.state == "live" and s.has_canonical_name
+        )
+        ends = [(s.base_offset, _find_end(s, known)) for s in remote]
+        ranges = [(base, end.offset) for base, end in ends if end is not None]
+        if (first := min(live, default=None)) is not None:
+            ranges.append((first, MAX_OFFSET))
+        done = 0
+        for base, stop in sorted(ranges):
+            if base < min(done, stop):
+                yield found[0], base
+                break
+            done = max(done, stop)
 
 
 def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:
     """Return the partitions; leave out the first segments of live ones, up to the first that has no
-    remote copy of at least its size. The last segment always stays. Brokers delete such segments
-    soon.
+    remote copy of at least its size and leader epoch. The last segment always stays. Brokers delete
+    such segments soon.
 
     :func:`merge_tiered_segments` reads the same records from tiered storage.
     """
     found = list(partitions)
-    copied = {
-        (*partition.key, segment.base_offset): segment.size
-        for partition in found
-        if partition.state == "remote"
-        for segment in partition.segments
-    }
+    copies: dict[tuple[Key, int], list[Segment]] = {}
+    for partition in found:
+        for segment in partition.segments if partition.state == "remote" else ():
+            copies.setdefault((partition.key, segment.base_offset), []).append(segment)
     return [
-        replace(partition, segments=_drop_copied(partition, copied))
+        replace(partition, segments=_drop_copied(partition, copies))
         if partition.state == "live"
         else partition
         for partition in found
@@ -98,58 +115,95 @@ def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:
 
 
 def _drop_copied(
-    partition: Partition, copied: Mapping[tuple[str, int, int], int]
+    partition: Partition, copies: Mapping[tuple[Key, int], Sequence[Segment]]
 ) -> tuple[Segment, ...]:
-    """Return the segments of a partition without the first ones for which ``copied`` has at least
-    the same size, by topic, partition and base offset. The last segment always stays.
+    """Return the segments of a partition without the first ones of which ``copies`` has a copy, by
+    topic and partition, and base offset. The last segment always stays.
     """
     segments = partition.segments
     first = 0
-    while (
-        first < len(segments) - 1  # the broker writes to the last one
-        and copied.get((*partition.key, segments[first].base_offset), -1) >= segments[first].size
+    while first < len(segments) - 1 and any(  # the broker writes to the last one
+        _is_copy(copy, segments[first])
+        for copy in copies.get((partition.key, segments[first].base_offset), ())
     ):
         first += 1
     return segments[first:]
 
 
+def _is_copy(copy: Segment, segment: Segment) -> bool:
+    """Return whether a remote segment with the same base offset as a live one is at least as large,
+    and ends with at least its leader epoch, as far as both can be read. A copy with a lower epoch
+    was made before the leader of that epoch truncated the segment.
+    """
+    if copy.size < segment.size:
+        return False
+    ends: dict[Segment, LogEnd] = {}
+    of_copy, end = _find_end(copy, ends), _find_end(segment, ends)
+    return of_copy is None or end is None or of_copy.leader_epoch >= end.leader_epoch
+
+
 def _select_disjoint(segments: Sequence[Segment], end: int | None, known: Ends) -> list[Segment]:
     """Return remote segments below the offset ``end``, in order, with ``offsets`` limited so that
-    none occurs twice. Of copies with the same base offset the longest is taken; an unreadable one
-    counts up to the next segment. Leave out segments whose offsets others have already.
+    none occurs twice. Of segments that overlap, the one with the highest leader epoch in its last
+    batch is taken from its base offset on, and the rest of others left out; of equal ones the first
+    is taken. An unreadable one counts up to the next segment.
 
     Args:
         segments: Remote segments in any order.
         end: First offset that is read elsewhere. None: no limit.
-        known: Cache of end offsets, which is extended.
+        known: Cache of ends, which is extended.
     """
     ordered = sorted(segments, key=lambda s: (s.base_offset, str(s.path)))
     copies: dict[int, list[Segment]] = {}
     for segment in ordered:
         if end is None or segment.base_offset < end:
             copies.setdefault(segment.base_offset, []).append(segment)
-    bases = list(copies)
+            _find_end(segment, known)
+    chosen = [s for found in copies.values() for s in _select_copies(found, known)]
     out: list[Segment] = []
-    done = 0
-    for i, base in enumerate(bases):
-        following = bases[i + 1] if i + 1 < len(bases) else end
-        for one in copies[base]:
-            if one not in known and (found := _read_end(one)) is not None:
-                known[one] = found
-        unknown = MAX_OFFSET if following is None else following
-        for segment in _select_copies(copies[base], known):
-            stop = known.get(segment, unknown)
-            last = stop if end is None else min(stop, end)
-            if last > done:
-                out.append(replace(segment, offsets=(max(done, base), last)))
-                done = last
+    done, epoch = 0, -1  # end and leader epoch of what was taken
+    for i, segment in enumerate(chosen):
+        base, held = segment.base_offset, known.get(segment, LogEnd(-1, MAX_OFFSET)).leader_epoch
+        if segment in known and base < done and held < epoch:
+            continue  # truncated by the leader of what was taken
+        stop = _find_stop(chosen, i, known, MAX_OFFSET if end is None else end)
+        last = stop if end is None else min(stop, end)
+        if last > done:
+            out.append(replace(segment, offsets=(max(done, base), last)))
+            done, epoch = last, held
     return out
 
 
+def _find_stop(segments: Sequence[Segment], i: int, known: Ends, end: int) -> int:
+    """Return the offset up to which segment ``i`` is part of the log: its end offset, or the base
+    offset of the first overlapping segment whose last batch has a higher leader epoch. Without a
+    known end, return the base offset of the next segment, ``end`` if there is none.
+
+    The leader of that epoch truncated the log before it wrote the batch.
+
+    Args:
+        segments: Segments by base offset.
+        i: Index of the segment.
+        known: Ends of segments.
+        end: End of the log.
+    """
+    found = known.get(segments[i])
+    for j in range(i + 1, len(segments)):
+        later = segments[j]
+        if found is None:
+            if later.base_offset > segments[i].base_offset:
+                return later.base_offset
+        elif later.base_offset >= found.offset:
+            break
+        elif later in known and known[later].leader_epoch > found.leader_epoch:
+            return later.base_offset
+    return end if found is None else found.offset
+
+
 def _select_copies(copies: Sequence[Segment], known: Ends) -> list[Segment]:
-    """Return the copy with the highest known end offset, of several segments with the same base
-    offset; after it the largest of the copies without a known end, if it has more bytes. If no end is known, only
-    the largest copy.
+    """Return the copy with the highest leader epoch, then end offset, of several segments with the
+    same base offset; after it the largest of the copies without a known end, if it has more bytes.
+    If no end is known, return only the largest copy.
     """
     readable = [segment for segment in copies if segment in known]
     others = [segment for segment in copies if segment not in known]
@@ -158,12 +212,13 @@ def _select_copies(copies: Sequence[Segment], known: Ends) -> list[Segment]:
     return best + [s for s in sorted(others, key=lambda s: -s.size)[:1] if s.size > size]
 
 
-def _read_end(segment: Segment) -> int | None:
-    """Return the offset after the last batch of a segment, its base offset if it has none. Return
-    None if it is damaged or cannot be read.
+def _find_end(segment: Segment, known: Ends) -> LogEnd | None:
+    """Return the end of a segment by its last batch; its base offset and the leader epoch -1 if it
+    has no batch. Return None if it is damaged or cannot be read. Ends that are found are cached in ``known``.
     """
-    try:
-        found = read_segment_end(segment)
-    except CodecError:
-        return None
-    return segment.base_offset if found is None else found.offset
+    if segment not in known:
+        try:
+            known[segment] = read_segment_end(segment) or LogEnd(-1, segment.base_offset)
+        except CodecError:
+            return None
+    return known[segment]

@@ -21,6 +21,7 @@ from kafka_log.logs.names import (
 )
 from kafka_log.logs.partition_filters import is_topic_pattern
 from kafka_log.logs.partitions import describe_skipped, filter_by_topics
+from kafka_log.logs.remote_topics import find_mixed_topics
 from kafka_log.logs.replicas import select_replicas
 from kafka_log.logs.tiers import Ends, merge_tiered_segments
 from kafka_log.segment.globs import PatternError, find_matching_paths, is_pattern, matches
@@ -229,11 +230,14 @@ def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None)
     ``replicas`` says, merged with remote segments, without segments that the file options exclude,
     and without logs that have none left. Named partitions may be missing. ``ends`` caches end
     offsets of remote segments between calls. Raise OptionError if two directories hold the same
-    partition and ``replicas`` is ``error``.
+    partition and ``replicas`` is ``error``; UnreadableError if tiered storage has copies of several
+    topics with the same name, and it is unknown which of them exists.
 
     ``ends`` caches the ends of remote segments.
     """
     found = [log for log in logs if is_selected(options, log.key)]
+    for error in find_mixed_topics(found).values():
+        raise error
     replicas = options.selection.replicas
     if replicas == "error":
         _check_replicas(found)

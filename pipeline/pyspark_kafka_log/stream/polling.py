@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Segment
-from kafka_log.logs.tiers import drop_tiered_segments
+from kafka_log.logs.tiers import Ends, drop_tiered_segments
 from kafka_log.read.batch_places import needed_segments, split_positions
 from kafka_log.read.changing_files import is_gone, read_steadily
 from kafka_log.read.isolation import PartitionFilters
@@ -77,7 +77,7 @@ class LogStream:
         self._target: dict[Key, Position] | None = None
         self._warned: set[str] = set()
         self._starts = LogStarts()
-        self._tiers: dict[Segment, int] = {}
+        self._tiers: Ends = {}
         self._copies_first = False
         self._passed = PassedSegments()
 

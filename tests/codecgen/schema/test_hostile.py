@@ -51,6 +51,32 @@ def test_deep_nesting_stops_early(opening: str) -> None:
     assert found and found <= {"C001", "C026"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'layout: a\ndoc: "\\ud800"\nfields: {a: u8}\n',
+        'layout: a\nfields: {a: {type: u8, doc: "x\\udfff"}}\n',
+        'layout: a\nfields: {"a\\ud83d\\ude00": u8}\n',
+    ],
+)
+def test_half_of_a_character_is_refused(text: str) -> None:
+    assert "C001" in codes(text)
+
+
+@pytest.mark.parametrize("number", [*range(32), 127])
+def test_control_characters_are_refused_in_text_for_people(number: int) -> None:
+    """No generated module or page can hold all of them. Tabs and line ends are good."""
+    good = chr(number) in "\t\n\r"
+    for text in (
+        "doc: {}",
+        "fields: {{a: {{type: u8, doc: {}}}}}",
+        "examples: [{{name: {}, hex: 00}}]",
+    ):
+        layout = "layout: a\n" + text.format(f'"x\\x{number:02x}"')
+        layout += "" if "fields" in text else "\nfields: {a: u8}"
+        assert ("C006" in codes(layout)) != good
+
+
 def test_a_file_that_is_too_large_is_not_parsed() -> None:
     with limit_cpu_time(1):
         assert codes("# " + "x" * yaml_tree.MAX_BYTES) == {"C026"}

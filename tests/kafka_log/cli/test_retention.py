@@ -263,8 +263,8 @@ def test_local_segments_of_a_tiered_log_may_be_in_the_tier(tmp_path: Path) -> No
     """Retention of local segments removes what the tier has: it was not looked for there."""
     root = tmp_path / "tiered"
     shutil.copytree(SAMPLES / "kafka-4.x" / PLAIN, root / "local" / PLAIN)
-    remote_name = f"{PLAIN.rpartition('-')[0]}-{PLAIN.rpartition('-')[2]}-AAAAAAAAAAAAAAAAAAAAAA"
-    tier = root / "tier" / remote_name
+    metadata = (root / "local" / PLAIN / "partition.metadata").read_text()
+    tier = root / "tier" / f"{PLAIN}-{metadata.rpartition('topic_id: ')[2].strip()}"
     tier.mkdir(parents=True)
     first = root / "local" / PLAIN / f"{FIRST}.log"
     shutil.copyfile(first, tier / f"{FIRST}-{'A' * 22}.log")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import warnings
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -123,10 +124,15 @@ def test_all_copies_of_a_partition_that_is_deleted(tier: Path, tmp_path: Path) -
     assert {s.state for s in survey([again, tier])[1]} == {"unfinished"}
 
 
-def test_damage_and_what_is_not_known_say_nothing(tier: Path, tmp_path: Path) -> None:
+def test_damage_of_the_states_is_told(
+    tier: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Copies count as complete while nothing is known of them, and a warning says so."""
     every = history()
     root = broker(tmp_path / "broker", *every, None, b"", b"\xff" * 9, b"\x01\x63\x00\x00")
-    assert len(values([root, tier], "remote")) == 2
+    told = "unfinished copies count as complete"
+    with pytest.warns(UserWarning, match=told):
+        assert len(values([root, tier], "remote")) == 2
     (path,) = root.glob("*/*.log")
     data = bytearray(path.read_bytes())
     data[-len(data) // 2] ^= 1
@@ -134,5 +140,19 @@ def test_damage_and_what_is_not_known_say_nothing(tier: Path, tmp_path: Path) ->
     found = LogDirectory([root, tier], include=["remote", "unfinished"])
     remote = [s for p in found.partitions if p.topic == "t" for s in p.segments]
     assert len(remote) == len(LAST)
-    path.write_bytes(b"\x00" * 300)
-    assert len(values([root, tier], "remote")) == len(LAST)
+    path.write_bytes(bytes(300))
+    with warnings.catch_warnings():  # zeros at the end of an active segment are normal
+        warnings.simplefilter("error")
+        assert len(values([root, tier], "remote")) == len(LAST)
+    path.write_bytes(b"\x01" * 300)
+    with pytest.warns(UserWarning, match=told):
+        assert len(values([root, tier], "remote")) == len(LAST)
+    command = [str(root), str(tier), "--topic", "t"]
+    assert main(["ls", *command, "--include", "remote"]) == 0
+    assert f"{path} (a log with damage" in capsys.readouterr().err
+    assert main(["ls", str(root), str(tier)]) == 0
+    assert "damage" not in capsys.readouterr().err
+    path.unlink()
+    path.mkdir()
+    with pytest.warns(UserWarning, match=told):
+        assert len(values([root, tier], "remote")) == len(LAST)

@@ -137,6 +137,20 @@ def test_what_leaves_the_disk_before_its_task_is_read_from_the_tier(tmp_path: Pa
         list(offsets_of(gone[0]))
 
 
+def test_a_copy_that_a_later_leader_truncated_does_not_stand_for_a_segment(tmp_path: Path) -> None:
+    """It begins where the segment does, and is larger."""
+    local(tmp_path, 0, 40, epoch=2)
+    local(tmp_path, 40, 50, epoch=2)
+    options = parse({"path": str(tmp_path), "include": "remote"})
+    (task,) = plan(options)
+    remote(tmp_path, 0, 0, 60, epoch=1)
+    remote(tmp_path, 1, 0, 40, epoch=2)
+    (tmp_path / "t-0" / f"{0:020d}.log").unlink()
+    there = locate_splits(task, options, fails=True)
+    values = [v for b in read_splits(there, Scan(("value",))) for v in b.column(0).to_pylist()]
+    assert values == [b"%d of 2" % n for n in range(50)]
+
+
 @pytest.mark.parametrize("after", [0, 1])
 def test_what_leaves_the_disk_while_its_task_reads(tmp_path: Path, after: int) -> None:
     """Before the turn of its file, or between the look at it and the reading."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import Partition
-from kafka_log.logs.tiers import find_tiered_partitions, merge_tiered_segments
+from kafka_log.logs.tiers import find_repeated_offsets, merge_tiered_segments
 from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
 
@@ -16,8 +16,8 @@ MAX_LISTED = 5
 
 def warn_of_hidden_records(partitions: Sequence[Partition], selection: Selection) -> None:
     """Issue a Python warning if partitions have selected records below the log start offset, and
-    one if they have the same batches in tiered storage and in live segments. Each names up to
-    MAX_LISTED partitions.
+    one if they have the same offsets in several copies in tiered storage, or there and in live
+    segments. Each names up to MAX_LISTED partitions.
     """
     if places := list_before_log_start(partitions, selection):
         warnings.warn(
@@ -26,11 +26,11 @@ def warn_of_hidden_records(partitions: Sequence[Partition], selection: Selection
         )
     copied = (
         f"{utf8(p.topic)}-{p.partition} from {base}"
-        for p, base in find_tiered_partitions(partitions)
+        for p, base in find_repeated_offsets(partitions)
     )
     if places := _join_first(copied):
         warnings.warn(
-            "kafka-log: records that are in tiered storage and in live segments are counted twice;"
+            "kafka-log: records that are in several copies in tiered storage, or there and in live segments, are counted more than once;"
             f" without --include remote only local segments are counted: {places}",
             stacklevel=2,
         )
