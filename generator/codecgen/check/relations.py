@@ -273,7 +273,11 @@ def _check_array(f: Field) -> Iterator[Diagnostic]:
         yield Diagnostic("C011", message, place(f, repeated[0]), help=f'take out "{repeated[0]}"')
     elif len(given) > 1:
         message = f'"{given[0]}" and "{given[1]}" both say where "{f.name}" ends'
-        yield Diagnostic("C011", message, place(f, given[1]), help="keep one of them")
+        help = "keep one of them"
+        if f.type.compression is not None and "count" in given:
+            measured = f"put a field with its bytes before it: `measures: {{from: {f.name}, to: {f.name}}}`"
+            help = f'take out "{given[1]}", and {measured}'
+        yield Diagnostic("C011", message, place(f, given[1]), help=help)
     elif f.type.counted_by is None and not given:
         message = f'the number of elements of "{f.name}" is not given'
         help = f"add `count: TYPE`, `length: TYPE` or `until: end`, or write `counts: {f.name}` at a field before it"
