@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from codecgen.runtime.nouns import count_noun
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Lost
@@ -352,7 +351,7 @@ def _describe_untaken(
                 reason = MISPLACED
             else:
                 same = "the same" if what == "twice" else "other"
-                reason = f"{count_noun(same, 'batch with these offsets is', 'batches with these offsets are')} kept: {kept.describe(at)}"
+                reason = f"{same} batches with these offsets are kept: {kept.describe(at)}"
         run.append(i)
     if run:
         yield _sum_untaken(run)
