@@ -11,6 +11,7 @@ from pathlib import Path
 from codecgen.check import run as run_checks
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan.generated_names import SHIPPED
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema import loader, yaml_tree
 from codecgen.schema.model import Model, UsedDirectory
 from codecgen.schema.other_words import NAME
@@ -200,7 +201,7 @@ class _Loader:
             what = (
                 "a finding of its own"
                 if len(findings) == 1
-                else f"{len(findings)} findings of its own, the first"
+                else f"{count_noun(len(findings), 'finding')} of its own, the first"
             )
             message = f"{wanted} has {what}: {first.message} ({first.span})"
             raise CannotUse(message, f"run `codecgen check {shown}`")

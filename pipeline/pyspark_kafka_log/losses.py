@@ -7,8 +7,8 @@ import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.segment.model import Lost
-from kafka_log.segment.nouns import count_noun
 
 NAMED = 10
 """Maximum number of lost ranges of a task that the warning describes."""
@@ -100,7 +100,7 @@ class Losses:
         """
         if self.uncounted == self.places:
             return "an unknown number of records"
-        known = f"at most {self.record_count} records"
+        known = f"at most {count_noun(self.record_count, 'record')}"
         if not self.uncounted:
             return known
         return f"{known} in {self.places - self.uncounted} of them, and an unknown number in the others"

@@ -115,7 +115,7 @@ def test_a_length_that_cuts_the_header_short() -> None:
     [
         (-1, LengthError, "cannot be negative"),
         (2, TrailingError, "bytes follow the last of 2 elements"),
-        (4, TruncatedError, "1 bytes are needed"),
+        (4, TruncatedError, "1 byte is needed"),
         (0, TrailingError, "follow a count of 0"),
         (2**31 - 1, LimitError, "more than the limit"),
     ],

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.as_of import exists_at
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.lookup import all_versions, enum_values, exists_in
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.scalars import SCALARS
@@ -70,7 +71,7 @@ def _check_enum_fits(m: BitMember, model: Model) -> Iterator[Diagnostic]:
         return
     for name, value in enum_values(enum, m.only):
         if not 0 <= value < 1 << m.width:
-            bits = "1 bit" if m.width == 1 else f"{m.width} bits"
+            bits = count_noun(m.width, "bit")
             message = f'"{name}" is {value}, which does not fit {bits}'
             yield Diagnostic(
                 "C015",

@@ -12,6 +12,7 @@ from typing import Any
 from codecgen.diagnostics import Diagnostic, format_value
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.cases import find_held_plan
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import choice_of, enum_values, field_spans, integer_range, is_signed
 from codecgen.schema.model import Example, Fill, Layout, Model
@@ -320,7 +321,7 @@ class _Example:
                     self.report_wrong(part, "true or false", f"{path}.{key}")
             else:
                 self.check_integer(
-                    part, (0, (1 << m.width) - 1), f"{m.width} bits", f"{path}.{key}"
+                    part, (0, (1 << m.width) - 1), count_noun(m.width, "bit"), f"{path}.{key}"
                 )
 
     def check_data(self, value: object, type_: BytesType, path: str) -> None:
@@ -338,7 +339,9 @@ class _Example:
         elif isinstance(type_.length, int):
             size = len(value.encode() if isinstance(value, str) else value)
             if size > type_.length or (size < type_.length and not type_.padded):
-                self.report("C017", f"{path} has {type_.length} bytes, not {size}", path)
+                self.report(
+                    "C017", f"{path} has {count_noun(type_.length, 'byte')}, not {size}", path
+                )
 
     # ------------------------------------------------------------ bytes
 
@@ -350,7 +353,7 @@ class _Example:
         if plan.size is not None and plan.size != len(data) and not self.layout.accepts:
             self.report(
                 "C024",
-                f'"{self.layout.name}" has {plan.size} bytes, but the example has {len(data)}',
+                f'"{self.layout.name}" has {count_noun(plan.size, "byte")}, but the example has {len(data)}',
             )
             return
         for fp in plan.fields:
@@ -358,7 +361,10 @@ class _Example:
                 continue
             number = self.number(fp, data)
             if number is None and fp.offset + fp.size > len(data):
-                message = f'the example has {len(data)} bytes, but "{fp.name}" ends after {fp.offset + fp.size}'
+                size = count_noun(len(data), "byte")
+                message = (
+                    f'the example has {size}, but "{fp.name}" ends after {fp.offset + fp.size}'
+                )
                 self.report("C024", message)
                 return
             if number is not None:

@@ -66,6 +66,8 @@ def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic
         return
     element = array.type.element
     inner = model.layouts.get(element.layout) if isinstance(element, Reference) else None
+    if isinstance(element, Reference) and inner is None and model.is_broken(element.layout):
+        return
     if inner is None:
         message = f'the elements of "{fill.array}" are not layouts: they have no "{fill.target}"'
         help = "take it out of `build`, or name an array of layouts"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic, unique
 from codecgen.runtime.checksums import CHECKSUMS, Mask
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.lookup import (
     all_versions,
     covered_parts,
@@ -85,9 +86,7 @@ def _check_roles(f: Field) -> Iterator[Diagnostic]:
         width = CHECKSUMS[f.checksum].width
         names = [t.name for t in f.all_types() if isinstance(t, ScalarType)]
         for name in [name for name in names if name != f"u{width}"][:1]:
-            message = (
-                f"{f.checksum} is an unsigned number of {width // 8} bytes, which {name} is not"
-            )
+            message = f"{f.checksum} is an unsigned number of {count_noun(width // 8, 'byte')}, which {name} is not"
             help = f"write `type: u{width}`"
             yield Diagnostic("C017", message, place(f, "type"), help=help)
 
@@ -276,7 +275,11 @@ def _check_array(f: Field) -> Iterator[Diagnostic]:
         yield Diagnostic("C011", message, place(f, repeated[0]), help=f'take out "{repeated[0]}"')
     elif len(given) > 1:
         message = f'"{given[0]}" and "{given[1]}" both say where "{f.name}" ends'
-        yield Diagnostic("C011", message, place(f, given[1]), help="keep one of them")
+        help = "keep one of them"
+        if f.type.compression is not None and "count" in given:
+            measured = f"put a field with its bytes before it: `measures: {{from: {f.name}, to: {f.name}}}`"
+            help = f'take out "{given[1]}", and {measured}'
+        yield Diagnostic("C011", message, place(f, given[1]), help=help)
     elif f.type.counted_by is None and not given:
         message = f'the number of elements of "{f.name}" is not given'
         help = f"add `count: TYPE`, `length: TYPE` or `until: end`, or write `counts: {f.name}` at a field before it"
@@ -477,11 +480,13 @@ def _check_fixed_count(f: Field, number: int) -> Iterator[Diagnostic]:
     ``at_least`` is given although the number is fixed in all versions.
     """
     if not 1 <= number <= MOST_ELEMENTS:
-        message = f'"{f.name}" cannot always have {number} elements'
+        elements = count_noun(number, "element")
+        message = f'"{f.name}" cannot always have {elements}'
         help = f"write 1 to {MOST_ELEMENTS}, or the type of a count before them"
         yield Diagnostic("C062", message, place(f, "count"), help=help)
     elif "at_least" in f.places and not f.types:
-        message = f'"{f.name}" always has {number} elements'
+        elements = count_noun(number, "element")
+        message = f'"{f.name}" always has {elements}'
         yield Diagnostic("C011", message, place(f, "at_least"), help='take out "at_least"')
 
 

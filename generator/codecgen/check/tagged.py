@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.diagnostics import Diagnostic, unique
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.expression import Data, Null, Number, Path, Truth
 from codecgen.schema.flexible import UNKNOWN_TAGS
 from codecgen.schema.lookup import (
@@ -187,7 +188,8 @@ def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diag
         help = "put it into a layout that can be null, or into an array"
         yield Diagnostic("C052", message, place(f, "choice"), help=help)
     if isinstance(f.type, ArrayType) and f.type.fixed is not None:
-        message = f'"{f.name}" always has {f.type.fixed} elements, but a tagged field that is left out has none'
+        elements = count_noun(f.type.fixed, "element")
+        message = f'"{f.name}" always has {elements}, but a tagged field that is left out has none'
         yield Diagnostic(
             "C052",
             message,

@@ -8,6 +8,7 @@ from codecgen.check.nulls import check_container_default, check_reach
 from codecgen.check.references import check_value_known
 from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan.type_text import constant_words
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.expression import Data, Expression, Null, Number
 from codecgen.schema.lookup import (
     bytes_of,
@@ -227,17 +228,17 @@ def _check_data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[D
         return
     if isinstance(length, int):
         if size != length:
-            there = "1 byte" if size == 1 else f"{size} bytes"
+            there = count_noun(size, "byte")
             message = f"{words} has {there}, the field {length}"
-            yield Diagnostic("C017", message, where, help=f"write {length} bytes")
+            yield Diagnostic("C017", message, where, help=f"write {count_noun(length, 'byte')}")
         return
     reach = integer_range(length) or (0, MAX_BYTES)
     if size > reach[1]:
-        message = f"{words} has {size} bytes, more than {length} can say ({reach[1]})"
+        message = f"{words} has {count_noun(size, 'byte')}, more than {length} can say ({reach[1]})"
         help = "write a shorter value, or a wider type of the length"
         yield Diagnostic("C017", message, where, help=help)
     elif size == type_.null and length != "compact":
-        message = f"{words} has {size} bytes, which is the length that means null"
+        message = f"{words} has {count_noun(size, 'byte')}, which is the length that means null"
         help = "write a value of another length, or another number under `none`"
         yield Diagnostic("C017", message, where, help=help)
 
@@ -252,10 +253,8 @@ def _check_zeros(type_: BytesType, value: str | bytes, where: Span) -> Iterator[
             message = f"{_short_text(value)} has a zero byte, which would end it"
             yield Diagnostic("C017", message, where, help="write a value without zero bytes")
     elif len(data) > type_.length:
-        message = (
-            f"{_short_text(value)} has {len(data)} bytes, more than the field ({type_.length})"
-        )
-        help = f"write at most {type_.length} bytes"
+        message = f"{_short_text(value)} has {count_noun(len(data), 'byte')}, more than the field ({type_.length})"
+        help = f"write at most {count_noun(type_.length, 'byte')}"
         yield Diagnostic("C017", message, where, help=help)
     elif data[-1:] == b"\0":
         message = f"{_short_text(value)} ends with a zero byte, which readers take for the zeros that fill the field up"
@@ -305,7 +304,7 @@ def _check_bit_defaults(f: Field, model: Model) -> Iterator[Diagnostic]:
             message = f'{number} is not a value of the enum "{enum.name}" that may stand here'
             yield Diagnostic("C017", message, where, help=f"it is declared at {enum.span}")
         elif not 0 <= number < 1 << m.width:
-            bits = "1 bit" if m.width == 1 else f"{m.width} bits"
+            bits = count_noun(m.width, "bit")
             yield Diagnostic("C017", f"{number} does not fit {bits}", where)
 
 

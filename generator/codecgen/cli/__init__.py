@@ -371,7 +371,7 @@ def _add_named(parser: argparse.ArgumentParser) -> None:
         "--given",
         metavar="VALUE",
         help="value that selects the layout of a choice, if the bytes themselves do not tell it; or the values that a layout "
-        "gets from outside, as name=value,name=value",
+        'gets from outside, as name=value,name=value; an array is a JSON list, and bytes in it are {"hex": "00ff"}',
     )
     _add_schemas(parser)
 

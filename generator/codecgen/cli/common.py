@@ -12,6 +12,7 @@ from codecgen import directories, output
 from codecgen.check.releases import is_known_release
 from codecgen.diagnostics import Diagnostic, did_you_mean, render
 from codecgen.plan.as_of import release_key
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema import loader
 from codecgen.schema.model import Model
 from codecgen.template_files import TemplateFilesError
@@ -85,12 +86,7 @@ def sound(directory: Path) -> Model | None:
 def report(diagnostics: list[Diagnostic], files: Mapping[str, str]) -> None:
     """Print diagnostics and their number to stderr."""
     say(render(diagnostics, files))
-    say(f"codecgen: {count(len(diagnostics), 'finding')}")
-
-
-def count(n: int, what: str) -> str:
-    """Return a number with its noun: ``1 file``, ``2 files``."""
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+    say(f"codecgen: {count_noun(len(diagnostics), 'finding')}")
 
 
 def release_of(wanted: str | None, model: Model) -> str | None:

@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from codecgen import directories
-from codecgen.cli.common import FINDINGS, GOOD, UsageError, count, load, say, sound
+from codecgen.cli.common import FINDINGS, GOOD, UsageError, load, say, sound
 from codecgen.diagnostics import Diagnostic, printable, render
 from codecgen.evolution import Change, compare_models
 from codecgen.evolution.changes import GROUPS
 from codecgen.evolution.git_source import GitError, checkout_schemas
 from codecgen.evolution.rules import RULES
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.model import Model
 from codecgen.schema.types import Span
 
@@ -68,7 +69,7 @@ def breaking(arguments: argparse.Namespace) -> int:
     breaks = [change for change in breaks if (change.rule, change.path) not in accepted]
     if not breaks:
         what = "only accepted ones are breaking" if met else "none is breaking"
-        print(f"{arguments.schemas}: {count(len(changes), 'change')}, {what}")
+        print(f"{arguments.schemas}: {count_noun(len(changes), 'change')}, {what}")
         return GOOD
     before = f"{arguments.against}:"
     texts = {
@@ -76,7 +77,7 @@ def breaking(arguments: argparse.Namespace) -> int:
         **{before + name: text for name, text in directories.texts_of(old).items()},
     }
     say(render((_diagnostic(change, before) for change in breaks), texts))
-    say(f"codecgen: {count(len(breaks), 'breaking change')} since {arguments.against}")
+    say(f"codecgen: {count_noun(len(breaks), 'breaking change')} since {arguments.against}")
     return FINDINGS
 
 
@@ -117,7 +118,7 @@ def _usable(directory: Path, against: str) -> Model:
     if diagnostics or model is None:
         first = diagnostics[0]
         raise UsageError(
-            f"the schemas of {against} have {count(len(diagnostics), 'finding')} in this release of codecgen, the first"
+            f"the schemas of {against} have {count_noun(len(diagnostics), 'finding')} in this release of codecgen, the first"
             f" in {first.span}: {first.message}; name a later state, or a directory with corrected schemas"
         )
     return model

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from codecgen import output
-from codecgen.cli.common import FINDINGS, GOOD, UsageError, count, load, report, say
+from codecgen.cli.common import FINDINGS, GOOD, UsageError, load, report, say
 from codecgen.formatting.canonical_text import FormatError, format_text
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.loader import MANIFEST
 
 
@@ -51,7 +52,7 @@ def fmt(arguments: argparse.Namespace) -> int:
             _write(directory / name, text)
     what = "would change" if is_dry else "changed"
     (say if arguments.diff else print)(
-        f"{arguments.path}: {count(len(changed), 'file')} {what},"
+        f"{arguments.path}: {count_noun(len(changed), 'file')} {what},"
         f" {len(wanted) - len(changed) - len(broken & set(wanted)) - refused} already formatted"
     )
     return FINDINGS if found or refused or (is_dry and changed) else GOOD

@@ -13,7 +13,6 @@ from codecgen.cli.common import (
     FINDINGS,
     GOOD,
     UsageError,
-    count,
     load,
     paused_garbage_collection,
     release_of,
@@ -24,6 +23,7 @@ from codecgen.cli.common import (
 from codecgen.cli.watching import watch
 from codecgen.diagnostics import did_you_mean, render
 from codecgen.plan import Plan, as_of, make_plan
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema import loader
 from codecgen.schema.loader import MANIFEST
 from codecgen.schema.model import Model
@@ -47,7 +47,7 @@ def check(arguments: argparse.Namespace) -> int:
     if _emit(make_plan(model), list(TARGETS), {}) is None:
         return FINDINGS
     things = ", ".join(
-        count(len(items), what)
+        count_noun(len(items), what)
         for items, what in (
             (model.layouts, "layout"),
             (model.texts, "text"),
@@ -56,7 +56,7 @@ def check(arguments: argparse.Namespace) -> int:
         )
     )
     seconds = time.perf_counter() - begin
-    print(f"{count(len(files), 'file')}, {things}: good ({seconds:.1f} s)")
+    print(f"{count_noun(len(files), 'file')}, {things}: good ({seconds:.1f} s)")
     return GOOD
 
 
@@ -203,7 +203,7 @@ def _would_change(summary: output.Summary, out: Path) -> int:
     if summary.changed:
         say(f"codecgen: {out} is not what the schemas give; run codecgen generate without --check")
         return FINDINGS
-    print(f"{out}: {len(summary.unchanged)} files as the schemas give them")
+    print(f"{out}: {count_noun(len(summary.unchanged), 'file')} as the schemas give them")
     return GOOD
 
 
@@ -265,11 +265,11 @@ def import_kafka_json(arguments: argparse.Namespace) -> int:
         output.write_whole(path, text.encode("utf-8"))
     for line in kafka.lines_about(imported):
         say(f"codecgen: {line}")
-    messages = count(len(found.messages) - len(imported.retired), "message")
+    messages = count_noun(len(found.messages) - len(imported.retired), "message")
     unchanged = len(made) + len(imported.files) - len(files)
     seconds = time.perf_counter() - begin
     print(
-        f"{out}: {messages}, {count(len(files), 'file')} written, {unchanged} unchanged"
+        f"{out}: {messages}, {count_noun(len(files), 'file')} written, {unchanged} unchanged"
         f" ({seconds:.1f} s)"
     )
     return GOOD

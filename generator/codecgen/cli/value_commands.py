@@ -14,6 +14,7 @@ from codecgen.cli.common import FINDINGS, GOOD, UsageError, report, say, sound
 from codecgen.diagnostics import printable, render
 from codecgen.examples import live
 from codecgen.plan import make_plan
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.uses import within
 from codecgen.values import documents, dump, named_codec, reading
 
@@ -75,7 +76,7 @@ def _window(arguments: argparse.Namespace, given: reading.Input) -> tuple[int, i
         if arguments.length is not None:
             length = f"--at {start} with --length {arguments.length}"
             which = f"{length} ends at byte {end}; reduce --at or --length"
-        raise UsageError(f"{given.name} has {size} bytes, but {which}")
+        raise UsageError(f"{given.name} has {count_noun(size, 'byte')}, but {which}")
     return start, end
 
 
@@ -167,7 +168,7 @@ def build(arguments: argparse.Namespace) -> int:
         return FINDINGS
     if out is not None:
         output.write_whole(out, data)
-        print(f"{out}: {len(data)} bytes")
+        print(f"{out}: {count_noun(len(data), 'byte')}")
     elif arguments.hex:
         print(data.hex())
     else:

@@ -12,6 +12,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.tag_defaults import default_data, default_number
 from codecgen.plan.type_text import amount_words, constant_words, scalar_name, type_words
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.lookup import has_byte_order
 from codecgen.schema.model import Model
 from codecgen.schema.types import (
@@ -482,7 +483,7 @@ class FieldComparison:
                 message = f"codec {number} is {codec}; becomes {name}"
                 yield self.change(message, "B021", "compressed")
         if new.limit != old.limit:
-            message = f"the limit of {old.limit} bytes becomes {new.limit}"
+            message = f"the limit of {count_noun(old.limit, 'byte')} becomes {new.limit}"
             yield self.change(message, "B021" if new.limit < old.limit else "", "compressed.limit")
 
 
@@ -620,7 +621,7 @@ def _count_words(type_: ArrayType) -> str:
     range``.
     """
     if type_.fixed is not None:
-        return f"{type_.fixed} elements"
+        return count_noun(type_.fixed, "element")
     if type_.count is not None:
         return f"a count ({scalar_name(type_.count)}) in front"
     if type_.counted_by is not None:

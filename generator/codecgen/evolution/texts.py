@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.evolution.changes import Change
 from codecgen.plan import Plan
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.texts import EachLine, Text, TextValue
 
 
@@ -88,7 +89,7 @@ def _compare_lines(old: Text, new: Text) -> Iterator[Change]:
                     message = "the separator or the count of repeated lines differs"
                     yield Change("bytes", path, message, "B025", span=other.span)
                 if len(line.values) != len(other.values):
-                    message = f"{len(line.values)} values in a line become {len(other.values)}"
+                    message = f"{count_noun(len(line.values), 'value in a line becomes', 'values in a line become')} {len(other.values)}"
                     yield Change("bytes", path, message, "B025", span=other.span)
                     continue
                 for one, two in zip(line.values, other.values, strict=True):

@@ -11,6 +11,7 @@ from codecgen.diagnostics import Diagnostic, format_value
 from codecgen.examples.live import Codecs
 from codecgen.plan import Plan
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.texts import EachLine, Text, TextExample, TextValue
 from codecgen.schema.types import Span
 
@@ -159,7 +160,9 @@ def _compare(given: Any, parsed: Any, path: str) -> None:
             _compare(value, parsed[name], here)
     elif isinstance(given, list) and isinstance(parsed, list):
         if len(given) != len(parsed):
-            raise _Mismatch(f"{path} has {len(parsed)} elements, not {len(given)}", path)
+            raise _Mismatch(
+                f"{path} has {count_noun(len(parsed), 'element')}, not {len(given)}", path
+            )
         for i, (one, other) in enumerate(zip(given, parsed, strict=True)):
             _compare(one, other, f"{path}[{i}]")
     elif given != parsed or type(given) is not type(parsed):

@@ -13,6 +13,7 @@ from codecgen.examples.text_trial import text_findings
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.cases import find_held_plan
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.parsed import arrays_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import choice_of
@@ -419,7 +420,9 @@ def _compare_value(
                 compare_choice(one, other, f"{path}[{i}]")
         case ArrayType(Reference() as ref) if isinstance(given, list) and isinstance(parsed, list):
             if len(given) != len(parsed):
-                raise Mismatch(f"{path} has {len(parsed)} elements, not {len(given)}", path)
+                raise Mismatch(
+                    f"{path} has {count_noun(len(parsed), 'element')}, not {len(given)}", path
+                )
             for i, (one, other) in enumerate(zip(given, parsed, strict=True)):
                 inner = meant.find_version(ref, plan, other)
                 filled = {

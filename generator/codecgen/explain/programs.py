@@ -17,6 +17,7 @@ from codecgen.plan.type_text import amount_words
 from codecgen.plan.writable import WriteError
 from codecgen.plan.write_ops import Limits
 from codecgen.plan.write_program import WriteProgram, is_written, write_program
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.expression import data_text
 from codecgen.schema.model import Model, View
 from codecgen.schema.types import (
@@ -144,7 +145,11 @@ def _read_lines(op: read_ops.ReadOp, layout: LayoutPlan, depth: int) -> Iterator
         case read_ops.Number(fp, type_):
             yield _format_operation(depth, "number", fp.name, type_)
         case read_ops.Bytes(fp, type_, after):
-            follows = f"{after} bytes follow" if type_.length == "rest" and after else ""
+            follows = (
+                f"{count_noun(after, 'byte follows', 'bytes follow')}"
+                if type_.length == "rest" and after
+                else ""
+            )
             yield _format_operation(
                 depth, "text" if type_.text else "bytes", fp.name, _length_words(type_), follows
             )

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from codecgen.plan import FieldPlan, LayoutPlan
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.lookup import choice_of
 from codecgen.schema.model import Choice, Field
 from codecgen.schema.types import ArrayType, BitMember, FieldRange, Misprint, Span
@@ -157,12 +158,13 @@ def array_rows(type_: ArrayType) -> Iterator[str]:
     if type_.nesting is not None:
         yield from row("nesting", f"at most {type_.nesting} deep in itself")
     if type_.at_least:
-        yield from row("at least", f"{type_.at_least} elements")
+        yield from row("at least", count_noun(type_.at_least, "element"))
     c = type_.compression
     if c is None:
         return
     yield from row(
-        "compressed", f"by the codec that {c.by} names; at most {c.limit} bytes decompressed"
+        "compressed",
+        f"by the codec that {c.by} names; at most {count_noun(c.limit, 'byte')} decompressed",
     )
     yield from row("except", ", ".join(c.excluded))
     for codec, versions, write, read in c.variants:

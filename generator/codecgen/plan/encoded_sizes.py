@@ -12,6 +12,7 @@ from codecgen.plan.narrowing import compare
 from codecgen.plan.nodes import Value
 from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.plan.tag_defaults import encode_number, holds_default
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import Overhead, OverheadOf
 from codecgen.schema.scalars import SCALARS, is_varint
@@ -242,7 +243,9 @@ class _Sizer:
         else:
             size = scalar_bounds(element.name)[0] * len(items)
         if array.fixed is not None and len(items) != array.fixed:
-            wanted = f"{array.fixed} elements are needed, not {len(items)}"
+            wanted = (
+                f"{count_noun(array.fixed, 'element is', 'elements are')} needed, not {len(items)}"
+            )
             raise SizeError(f"{self.layout.name}: {wanted}")
         if fp.codec is not None and (items or not array.counted_by):
             self.require_uncompressed(fp.codec)

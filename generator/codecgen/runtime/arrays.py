@@ -21,6 +21,7 @@ from codecgen.runtime.errors import (
     ValueRefused,
 )
 from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.primitives import Codec
 
 if TYPE_CHECKING:
@@ -168,7 +169,10 @@ class Array(Codec):
         """
         if not source.left:
             return
-        error = TrailingError(f"{source.left} bytes follow a count of {what}", source.where())
+        error = TrailingError(
+            f"{count_noun(source.left, 'byte follows', 'bytes follow')} a count of {what}",
+            source.where(),
+        )
         if "bytes_after_none" not in self.accepts:
             raise error
         source.session.tolerate(error)
@@ -227,7 +231,8 @@ class Array(Codec):
         )  # compressed elements may take less
         if plain and number * min_size > source.left:
             raise source.missing_bytes_error(
-                f"count is {number}, but {source.left} bytes are left", start
+                f"count is {number}, but {count_noun(source.left, 'byte is', 'bytes are')} left",
+                start,
             )
         limit = source.session.limits.elements
         if number > limit and (source.session.strict or not self.closes):
@@ -256,7 +261,9 @@ class Array(Codec):
                     source.where(start),
                 )
             if n > source.left and source.session.torn:
-                reason = f"length is {n}, but {source.left} bytes are left"
+                reason = (
+                    f"length is {n}, but {count_noun(source.left, 'byte is', 'bytes are')} left"
+                )
                 source.session.tolerate(LengthError(reason, source.where(start)))
                 n = source.left
             source = source.window(n, "length")
@@ -311,18 +318,19 @@ class Array(Codec):
             i += 1
             if i > session.limits.elements:
                 raise LimitError(
-                    f"more than {session.limits.elements} elements, the limit (Limits.elements)",
+                    f"more than {count_noun(session.limits.elements, 'element')}, the limit (Limits.elements)",
                     section.where(),
                 )
             if i != number and not ended:
                 yield item
         if i < self.at_least:
             raise LengthError(
-                f"{i} elements, where at least {self.at_least} must be", section.where()
+                f"{count_noun(i, 'element')}, where at least {self.at_least} must be",
+                section.where(),
             )
         if self.closes and section.pos not in section.pauses:
             if section.left:
-                reason = f"{section.left} bytes follow the last of {i} elements"
+                reason = f"{count_noun(section.left, 'byte follows', 'bytes follow')} the last of {count_noun(i, 'element')}"
                 raise TrailingError(reason, section.where())
             if section.pending is not None:
                 raise section.pending
@@ -346,7 +354,8 @@ class Array(Codec):
             )
             if size is None or size > section.left:
                 error = TrailingError(
-                    f"the last element is cut off after {section.left} bytes", section.where()
+                    f"the last element is cut off after {count_noun(section.left, 'byte')}",
+                    section.where(),
                 )
                 section.session.tolerate(error)
                 section.pos = section.end
@@ -372,9 +381,7 @@ class Array(Codec):
         body = end - item[fields[0].name] if is_framed else end
         for pause in (pauses[first], pauses[after - 1]):
             if pause < body or end - pause < PASSES_PAUSE:
-                reason = (
-                    f"the stream holds an empty block {end - pause} bytes before the end of this"
-                )
+                reason = f"the stream holds an empty block {count_noun(end - pause, 'byte')} before the end of this"
                 raise TruncatedError(reason, section.where(pause))
 
     def check_parsed_version(self, item: Any, i: int, section: Source) -> None:
@@ -419,12 +426,16 @@ class Array(Codec):
         if not isinstance(value, list | tuple):
             raise BuildError(f"a list is needed, not {value!r}")
         if self.fixed is not None and len(value) != self.fixed:
-            raise BuildError(f"{self.fixed} elements are needed, not {len(value)}")
+            raise BuildError(
+                f"{count_noun(self.fixed, 'element is', 'elements are')} needed, not {len(value)}"
+            )
         if len(value) < self.at_least:
-            raise BuildError(f"at least {self.at_least} elements are needed")
+            raise BuildError(
+                f"at least {count_noun(self.at_least, 'element is', 'elements are')} needed"
+            )
         if self.counted_by and len(value) + self.plus != this[self.counted_by]:
             given = this[self.counted_by]
-            reason = f"{given - self.plus} elements are needed, not {len(value)}: {self.counted_by} is {given}"
+            reason = f"{count_noun(given - self.plus, 'element is', 'elements are')} needed, not {len(value)}: {self.counted_by} is {given}"
             if given < self.plus:
                 reason = f"no number of elements fits: {self.counted_by} is {given}"
             raise BuildError(reason)

@@ -9,6 +9,7 @@ import construct
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.errors import BuildError, ValueRefused
 from codecgen.runtime.located_bytes import Condition, Session, Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.parsed import Parsed
 from codecgen.runtime.primitives import Codec, EnumField, Integer, Varint, whole_number
 
@@ -48,12 +49,14 @@ class Bit:
         not fit.
         """
         if self.enum is not None:
-            return whole_number(self.enum.number(value), 0, self.mask, f"{self.width} bits")
+            return whole_number(
+                self.enum.number(value), 0, self.mask, count_noun(self.width, "bit")
+            )
         if self.flag:
             if not isinstance(value, bool):
                 raise BuildError(f"true or false is needed, not {value!r}")
             return int(value)
-        return whole_number(value, 0, self.mask, f"{self.width} bits")
+        return whole_number(value, 0, self.mask, count_noun(self.width, "bit"))
 
 
 class Bits(Codec):

@@ -7,6 +7,7 @@ from typing import Any
 
 from codecgen.runtime.errors import BuildError, LengthError, ValueRefused
 from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.primitives import Codec
 
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
@@ -61,7 +62,7 @@ class Bytes(Codec):
             return None
         if n > source.end - source.pos:
             raise source.missing_bytes_error(
-                f"length is {n}, but {source.left} bytes are left", start
+                f"length is {n}, but {count_noun(source.left, 'byte is', 'bytes are')} left", start
             )
         return self.value(source.take(n), source, source.pos - n)
 
@@ -90,10 +91,14 @@ class Bytes(Codec):
         data = self.data(value)
         if isinstance(length, Codec):
             if len(data) + self.plus == self.null:
-                raise BuildError(f"{len(data)} bytes cannot be written: that length means null")
+                raise BuildError(
+                    f"{count_noun(len(data), 'byte')} cannot be written: that length means null"
+                )
             return length.write(len(data) + self.plus, this, session) + data
         if length is not None and len(data) != length:
-            raise BuildError(f"{length} bytes are needed, not {len(data)}")
+            raise BuildError(
+                f"{count_noun(length, 'byte is', 'bytes are')} needed, not {len(data)}"
+            )
         return data
 
 

@@ -16,6 +16,7 @@ from codecgen.runtime.errors import (
 from codecgen.runtime.given import values_from
 from codecgen.runtime.layout import Choice, Layout
 from codecgen.runtime.located_bytes import Condition, Session, Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.primitives import Codec
 
 Versioned = Layout | Choice | Mapping[int, Layout]
@@ -147,7 +148,7 @@ class Chosen(Codec):
             return None
         if n > source.left:
             raise source.missing_bytes_error(
-                f"length is {n}, but {source.left} bytes are left", start
+                f"length is {n}, but {count_noun(source.left, 'byte is', 'bytes are')} left", start
             )
         return self.read_case(source.window(n, "length"), this, whole=True)
 
@@ -167,7 +168,7 @@ class Chosen(Codec):
         if whole and source.left:
             layout = case.case_of(value.get(case.by)) if isinstance(case, Choice) else case
             error = TrailingError(
-                f"{source.left} bytes follow the last field of what the length is about",
+                f"{count_noun(source.left, 'byte follows', 'bytes follow')} the last field of what the length is about",
                 source.where(),
             )
             if not getattr(layout, "trailing", False):
@@ -191,7 +192,9 @@ class Chosen(Codec):
         if self.length is None:
             return data
         if len(data) == self.null:
-            raise BuildError(f"{len(data)} bytes cannot be written: that length means null")
+            raise BuildError(
+                f"{count_noun(len(data), 'byte')} cannot be written: that length means null"
+            )
         return self.length.write(len(data), this, session) + data
 
     def case_bytes(self, value: Any, this: Any, session: Session) -> bytes:

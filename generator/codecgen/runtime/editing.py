@@ -17,6 +17,7 @@ from codecgen.runtime.errors import (
 from codecgen.runtime.fields import Field
 from codecgen.runtime.layout import Layout
 from codecgen.runtime.located_bytes import Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.parsing import Parse
 
 
@@ -47,7 +48,7 @@ def edit(
     parse.open_windows(last)
     body = parse.source
     if body.end != source.end:
-        reason = f"{source.end - body.end} bytes follow the {layout.layout_name}"
+        reason = f"{count_noun(source.end - body.end, 'byte follows', 'bytes follow')} the {layout.layout_name}"
         raise TrailingError(reason, source.where(body.end))
     start = body.pos
     build = Build(layout.layout_name, layout.related, parse.obj, session, {})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codecgen.runtime.arrays import Array
+from codecgen.runtime.arrays import Array, prefix_path
 from codecgen.runtime.errors import BuildError, describe_value
 from codecgen.runtime.located_bytes import Condition, Session, Source
 from codecgen.runtime.parsed import arrays_of
@@ -36,7 +36,7 @@ class Given:
                 )
             data = self.codec.write(value, None, Session())
         except BuildError as error:
-            raise error.located(path=self.name) from None
+            raise prefix_path(error, self.name) from None
         return self.codec.read(Source(data, Session()), None)
 
 

@@ -28,6 +28,7 @@ from codecgen.runtime.fields import Field, Fields, GivenFields
 from codecgen.runtime.given import Given, built_values, given_values
 from codecgen.runtime.heads import Frames, Head, frames
 from codecgen.runtime.located_bytes import DEFAULT_LIMITS, Session, Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsed import Derived, Parsed, make_class
 from codecgen.runtime.parsing import Opened, Parse
@@ -250,7 +251,8 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
                 obj = self._read_fields(source, {})
         if source.left:
             error = TrailingError(
-                f"{source.left} bytes follow the {self.layout_name}", source.where()
+                f"{count_noun(source.left, 'byte follows', 'bytes follow')} the {self.layout_name}",
+                source.where(),
             )
             if not self.trailing:
                 raise error

@@ -21,6 +21,7 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.fields import Rule, contain
 from codecgen.runtime.located_bytes import Condition
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.parsed import Parsed
 from codecgen.runtime.text_source import Line, Span, TextFile, TextSource, judge, write_text
 from codecgen.runtime.text_values import BLANKS, RestOfLine, TextValue
@@ -278,7 +279,7 @@ class _Reading:
         reason = (
             f"{f.label + f.separator!r} and a value are expected"
             if isinstance(f, TextLine) and f.label is not None
-            else f"{count} values with {f.separator!r} between them are expected, not {len(exact)}"
+            else f"{count_noun(count, 'value is', 'values are')} expected, with {f.separator!r} between them, not {len(exact)}"
         )
         if len(exact) == count:
             reason = f"a blank stands in a value, where {f.separator!r} lies between values"

@@ -15,6 +15,7 @@ from codecgen.runtime.errors import (
     TruncatedError,
     Where,
 )
+from codecgen.runtime.nouns import count_noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class Session:
             raise error
         if len(self.findings) >= self.limits.findings:
             raise LimitError(
-                f"more than {self.limits.findings} findings in one parse, the limit (Limits.findings): {error.reason}",
+                f"more than {count_noun(self.limits.findings, 'finding')} in one parse, the limit (Limits.findings): {error.reason}",
                 error.where,
             )
         self.findings.append(error)
@@ -190,7 +191,10 @@ class Source:
         """Return the error for ``n`` bytes of which some are missing: the pending error, or a TruncatedError."""
         if self.pending is not None:
             return self.pending
-        return TruncatedError(f"{n} bytes are needed, {self.left} are left", self.where())
+        return TruncatedError(
+            f"{count_noun(n, 'byte is', 'bytes are')} needed, {count_noun(self.left, 'is', 'are')} left",
+            self.where(),
+        )
 
     def missing_bytes_error(self, reason: str, pos: int) -> CodecError:
         """Return the error for a length or count at ``pos`` that promises more than is left: the pending error, or a
@@ -207,7 +211,7 @@ class Source:
             raise LengthError(f"{what} is {n}: a length cannot be negative", self.where())
         if n > self.left:
             raise self.missing_bytes_error(
-                f"{what} is {n}, but {self.left} bytes are left", self.pos
+                f"{what} is {n}, but {count_noun(self.left, 'byte is', 'bytes are')} left", self.pos
             )
         inside = Source(
             self.data,

@@ -21,6 +21,7 @@ from codecgen.runtime.errors import (
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.parsed import Parsed, link_elements
 from codecgen.runtime.tags import SectionReader, Tags
 from codecgen.runtime.zero_bytes import Padding
@@ -310,7 +311,7 @@ class Parse:
             around = self.source
             try:
                 if 0 <= n < measure.own_bytes:
-                    reason = f"{measure.name} is {n}, less than its own {measure.own_bytes} bytes"
+                    reason = f"{measure.name} is {n}, less than its own {count_noun(measure.own_bytes, 'byte')}"
                     raise LengthError(reason)
                 if measure.excess and n < measure.excess:
                     raise LengthError(f"{measure.name} is {n}, less than {measure.excess}")
@@ -342,7 +343,7 @@ class Parse:
         around, last = self.windows.pop()
         if window.left:
             error = TrailingError(
-                f"{window.left} bytes are left of the range that {self.name} measures",
+                f"{count_noun(window.left, 'byte is', 'bytes are')} left of the range that {self.name} measures",
                 window.where(),
             )
             if not (self.trailing and last is None):
@@ -397,7 +398,7 @@ class Parse:
         data = self.covered(f, ranges)
         computed = f.checksum(data)
         if computed != stored:
-            reason = f"stored checksum {stored}, computed {computed} over {len(data)} bytes"
+            reason = f"stored checksum {stored}, computed {computed} over {count_noun(len(data), 'byte')}"
             error = ChecksumError(reason, source.where(self.starts[f.name][0]))
             source.session.tolerate(self.fields.locate(error, f))
 

@@ -12,6 +12,7 @@ import construct
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.errors import BuildError, LengthError, ParseError, ValueRefused
 from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.nouns import count_noun
 
 Endian = Literal["big", "little"]
 
@@ -225,7 +226,7 @@ class Vlq(Varint):
         source.pos = pos
         reason = None
         if raw > self.mask:
-            reason = f"{self.label} does not fit {self.bits} bits"
+            reason = f"{self.label} does not fit {count_noun(self.bits, 'bit')}"
         elif not self.step and data[start] == 0x80:
             reason = f"{self.label} is not in its shortest form ({pos - start} bytes)"
         if reason is not None:
@@ -274,7 +275,9 @@ class Float64(Codec):
         try:
             return self._struct.pack(value)
         except OverflowError:
-            raise BuildError(f"{value!r} is too large for {self.size} bytes") from None
+            raise BuildError(
+                f"{value!r} is too large for {count_noun(self.size, 'byte')}"
+            ) from None
 
 
 class Float32(Float64):

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, runtime_checkable
 
 from codecgen.runtime.enums import Enumeration
+from codecgen.runtime.nouns import count_noun
 
 BYTES, CHARACTERS, ELEMENTS, LINES = 32, 64, 5, 200
 """The most that is shown of bytes, of a text, of a list, and of the whole."""
@@ -56,7 +57,9 @@ def word(value: Any) -> str:
         return f"{int(value)} ms" + ("" if time is None else f" ({_iso(time)})")
     if isinstance(value, bytes | bytearray | memoryview):
         some = bytes(value[:BYTES])
-        return repr(some) if len(value) <= BYTES else f"{some!r}... ({len(value)} bytes)"
+        return (
+            repr(some) if len(value) <= BYTES else f"{some!r}... ({count_noun(len(value), 'byte')})"
+        )
     if isinstance(value, str):
         some_text = value[:CHARACTERS]
         if len(value) <= CHARACTERS:

@@ -18,6 +18,7 @@ from codecgen.runtime.fields import Field
 from codecgen.runtime.heads import Head, PlainBits
 from codecgen.runtime.layout import Choice, Layout
 from codecgen.runtime.located_bytes import Condition, Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.parsing import Opened
 
 __all__ = ["Case", "Column", "Header", "Place", "RowView", "bits_of", "case_of"]
@@ -265,7 +266,7 @@ def _items_side_by_side(case: Case, opened: Opened, columns: Sequence[str]) -> I
             if item is not missing and (name == case.each or name in needed)
         ]
         if longer:
-            reason = f"{short[0]} has {number} elements, and {longer[0]} has more"
+            reason = f"{short[0]} has {count_noun(number, 'element')}, and {longer[0]} has more"
             raise LengthError(reason).located(path=short[0])
         return
 

@@ -16,6 +16,7 @@ from codecgen.runtime.byte_strings import Bytes, Text
 from codecgen.runtime.errors import BuildError, CodecError, LengthError, LimitError, ValueRefused
 from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.nullable import Nullable
 from codecgen.runtime.parsed import TaggedField
 from codecgen.runtime.primitives import Boolean, Codec, Float64, Uuid, Varint
@@ -57,7 +58,7 @@ class Tags(Codec):
             reason = f"the number of tagged fields is {count - (1 << 32)}: it cannot be negative"
             raise LengthError(reason, source.where(start))
         if count * _LEAST > source.left:
-            reason = f"the number of tagged fields is {count}, but {source.left} bytes are left"
+            reason = f"the number of tagged fields is {count}, but {count_noun(source.left, 'byte is', 'bytes are')} left"
             raise source.missing_bytes_error(reason, start)
         limit = min(MAX_COUNT, source.session.limits.elements)
         if count > limit:
@@ -101,13 +102,15 @@ class Tags(Codec):
         if self.loose and not source.session.strict:  # the field says itself where it ends
             value = f.codec.read(source, this)
             if source.pos - start != size:
-                reason = f"size is {size}, but the field has {source.pos - start} bytes"
+                reason = (
+                    f"size is {size}, but the field has {count_noun(source.pos - start, 'byte')}"
+                )
                 source.session.tolerate(LengthError(reason, source.where(start)))
         else:
             window = source.window(size, "size")
             value = f.codec.read(window, this)
             if window.left:
-                reason = f"{window.left} bytes are left of the {size} that are its size"
+                reason = f"{count_noun(window.left, 'byte is', 'bytes are')} left of the {size} that are its size"
                 raise LengthError(reason, window.where())
         if source.data[start : source.pos] == default_of(f):
             reason = "a field that holds its default is not written"
@@ -122,7 +125,7 @@ class Tags(Codec):
         start = source.pos
         size = self.number.read(source, None)
         if size > source.left:
-            reason = f"tag {tag}: size is {size}, but {source.left} bytes are left"
+            reason = f"tag {tag}: size is {size}, but {count_noun(source.left, 'byte is', 'bytes are')} left"
             raise source.missing_bytes_error(reason, start)
         return TaggedField(tag=tag, data=source.take(size))
 

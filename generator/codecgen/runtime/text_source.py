@@ -11,6 +11,7 @@ from codecgen.runtime.entry_points import EntryPoint, P
 from codecgen.runtime.errors import BuildError, LimitError, ParseError, ValueRefused, Where
 from codecgen.runtime.fields import Rule
 from codecgen.runtime.located_bytes import Limits, Session
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.parsed import Parsed, make_class
 from codecgen.runtime.text_values import TextValue, Unreadable
 
@@ -59,7 +60,7 @@ class TextSource:
     ) -> None:
         limit = session.limits.text
         if len(data) > limit:
-            reason = f"a text of {len(data)} bytes: at most {limit} are read"
+            reason = f"a text of {count_noun(len(data), 'byte')}: at most {limit} are read"
             raise LimitError(reason, Where(position=origin, file=session.file, line=1))
         self.data = bytes(data)
         self.session = session
@@ -117,7 +118,7 @@ class TextSource:
         while start < self.end:
             number += 1
             if number > limits.elements:
-                reason = f"more than {limits.elements} lines"
+                reason = f"more than {count_noun(limits.elements, 'line')}"
                 raise LimitError(reason, self.where(start, number))
             ends = [at for at in (feed, carriage) if at >= 0]
             stop = min(ends, default=self.end)
@@ -125,7 +126,9 @@ class TextSource:
             if newline == "\r" and feed == stop + 1:
                 newline = "\r\n"
             if stop - start > limits.line:
-                reason = f"a line of {stop - start} bytes: at most {limits.line} are read"
+                reason = (
+                    f"a line of {count_noun(stop - start, 'byte')}: at most {limits.line} are read"
+                )
                 raise LimitError(reason, self.where(start, number))
             line = Line(number, start, self.decoded(start, stop, number), newline)
             if newline not in ("", "\n"):

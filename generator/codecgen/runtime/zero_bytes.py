@@ -7,6 +7,7 @@ from typing import Any
 from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.errors import BuildError, TruncatedError, ValueRefused
 from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.primitives import Codec
 
 _FIRST, _MOST = 64, 1 << 16
@@ -84,7 +85,9 @@ class ZeroFilled(Codec):
         """
         data = self.content.write(value, this, session)
         if len(data) > self.size:
-            raise BuildError(f"{len(data)} bytes do not fit {self.size}")
+            raise BuildError(
+                f"{count_noun(len(data), 'byte does', 'bytes do')} not fit {self.size}"
+            )
         if data[-1:] == b"\0":
             raise BuildError(
                 "the value ends with a zero byte, which readers would take for padding: remove it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -56,6 +57,8 @@ from codecgen.schema.types import (
 )
 from codecgen.schema.uses import Used
 
+_WORD = re.compile(r"\w+")
+
 
 class ModelBuilder:
     """Builds a model from YAML documents, one by one. ``reader`` collects the diagnostics."""
@@ -80,7 +83,7 @@ class ModelBuilder:
     def build(self, files: Mapping[str, str], used: Used) -> Model:
         """Return the model of all documents added so far, with cases, versions and enum numbers
         inferred. ``used`` has the declarations of used directories. Names of documents that were
-        invalid and are not declared elsewhere are in ``broken``.
+        invalid, and words of files that were left out, are in ``broken``, unless they are declared elsewhere.
         """
         found = drop_needless_versions(self.layouts, self.local_names)
         every = Declarations(found, used.layouts)
@@ -112,6 +115,10 @@ class ModelBuilder:
         )
 
     # ------------------------------------------------------------ documents
+
+    def skip_file(self, text: str) -> None:
+        """Leave out a file that cannot be read. Each word of its text may be a name that it declares: these become broken."""
+        self.broken |= set(_WORD.findall(text))
 
     def add_document(self, node: yaml_tree.Mapping) -> None:
         """Add the layout, text, choice, view or enums of one document. If it has not exactly one of

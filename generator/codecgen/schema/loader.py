@@ -51,7 +51,7 @@ def load(
 ) -> tuple[Model | None, list[Diagnostic]]:
     """Return the model of schema files, by name, and all diagnostics. The model is None if the
     manifest is missing, invalid or in another language version. Declarations that do not match
-    their form and files named ``.yml`` are reported and left out. ``find`` locates used
+    their form, files that are no YAML and files named ``.yml`` are reported and left out. ``find`` locates used
     directories.
     """
     if MANIFEST not in files:
@@ -84,9 +84,12 @@ def load(
             help = f'name it "{file.removesuffix(".yml")}.yaml"'
             place = Span(file, 1, 1, 1)
             diagnostics.append(Diagnostic("C025", "schema files end in .yaml", place, help=help))
+            builder.skip_file(text)
         elif file != MANIFEST:
             documents, found = yaml_tree.load(file, text)
             diagnostics += found
+            if found and not documents:
+                builder.skip_file(text)
             for document in documents:
                 builder.add_document(document)
     return builder.build(files, used), diagnostics + builder.reader.diagnostics

@@ -480,9 +480,9 @@ Declared = Enum | Layout | Text | Choice
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Everything in a schema directory. ``broken`` has the names that are declared but do not fit their form, and so
-    are left out. ``uses`` has the directories whose declarations it uses, by the names before the dots; the
-    declarations are then :class:`~codecgen.schema.declarations.Declarations`.
+    """Everything in a schema directory. ``broken`` has the names that are left out: those whose declaration does not fit its
+    form, and those that a file may declare which cannot be read. ``uses`` has the directories whose declarations it uses, by
+    the names before the dots; the declarations are then :class:`~codecgen.schema.declarations.Declarations`.
     """
 
     manifest: Manifest

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from codecgen.plan import Plan
+from codecgen.runtime.nouns import count_noun
 from codecgen.targets.docs.hexdump import MAX_FIELD_BYTES, Bytes, Piece, Stream, streams
 from codecgen.values.named_codec import format_layout
 from codecgen.values.reading import Input, Reading
@@ -27,7 +28,7 @@ def dump(plan: Plan, reading: Reading, given: Input, end: int, width: int | None
     """
     for stream, _, _ in list_streams(plan, reading, given, end):
         if stream.codec:
-            heading = f"{stream.path}, decompressed with {stream.codec}, {len(stream.data)} bytes"
+            heading = f"{stream.path}, decompressed with {stream.codec}, {count_noun(len(stream.data), 'byte')}"
             yield from ("", *_wrap(heading, width))
         yield from _dump_stream(stream, width)
 
@@ -55,7 +56,9 @@ def format_heading(reading: Reading, index: int | None, width: int | None) -> li
     wrapped to ``width`` unless it is None.
     """
     what = "nothing that is known" if reading.plan is None else format_layout(reading.plan)
-    size = "" if reading.error is not None else f", {reading.end - reading.start} bytes"
+    size = (
+        "" if reading.error is not None else f", {count_noun(reading.end - reading.start, 'byte')}"
+    )
     number = "" if index is None else f"{index}: "
     return _wrap(f"{number}{what} at byte {reading.start}{size}", width)
 
@@ -114,7 +117,7 @@ def _dump_piece(
         yield f"{offset:>{digits}}  {part:{per_line * 3 - 1}}  {note}".rstrip()
         path = ""
     if last < piece.end:
-        yield f"{'':>{digits}}  .. {piece.end - last} bytes more"
+        yield f"{'':>{digits}}  .. {count_noun(piece.end - last, 'byte')} more"
 
 
 def _wrap(text: str, width: int | None) -> list[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from codecgen.diagnostics import suggest
 from codecgen.examples.live import Codecs
@@ -15,7 +17,7 @@ from codecgen.runtime.layout import Layout as LayoutCodec
 from codecgen.runtime.located_bytes import Source
 from codecgen.schema.declarations import used_of
 from codecgen.schema.model import Choice, Layout
-from codecgen.schema.reader import parse_integer
+from codecgen.schema.reader import parse_hex, parse_integer
 from codecgen.targets.construct.homes import symbol
 
 
@@ -89,7 +91,7 @@ def find_codec(plan: Plan, codecs: Codecs, text: str, given: str | None) -> Name
     """Return the codec for ``layout``, ``layout@version`` or a choice. Raise UnknownCodecError if
         there is none, a version is unknown or needed, ``given`` is unknown or needed, or either stands
     where it has no meaning. ``given`` is the discriminator of a choice that the bytes lack, or of a
-    layout the values that it gets from outside: ``has_key=true,base=7``.
+    layout the values that it gets from outside: ``has_key=true,names=["a","b"]``.
     """
     name, at, version = text.partition("@")
     model = plan.model
@@ -109,18 +111,44 @@ def find_codec(plan: Plan, codecs: Codecs, text: str, given: str | None) -> Name
 
 
 def _read_given(text: str) -> dict[str, object]:
-    """Return the values of ``name=value,name=value``: truth values, numbers, and names of enum values. Raise
-    UnknownCodecError if an item has another form.
+    """Return the values of ``name=value,name=value``: truth values, numbers, names of enum values, and arrays as JSON lists.
+    Raise UnknownCodecError if an item has another form.
     """
     out: dict[str, object] = {}
-    for item in text.split(","):
-        name, equals, value = item.partition("=")
-        if not equals:
+    rest = text
+    while rest or not out:
+        name, equals, value = rest.partition("=")
+        if not equals or "," in name:
+            item = rest.partition(",")[0]
             raise UnknownCodecError(f"--given {text}: write name=value, not {item!r}")
-        number = parse_integer(value)
-        words = {"true": True, "false": False}
-        out[name.strip()] = words.get(value, value) if number is None else number
+        if value.startswith("["):
+            out[name.strip()], rest = _read_list(text, value)
+        else:
+            word, _, rest = value.partition(",")
+            number = parse_integer(word)
+            words = {"true": True, "false": False}
+            out[name.strip()] = words.get(word, word) if number is None else number
     return out
+
+
+def _read_list(text: str, rest: str) -> tuple[object, str]:
+    """Return the JSON list at the head of ``rest``, and what follows its comma. ``text`` is the whole option, for errors. Raise
+    UnknownCodecError if there is no such list, or something else follows it.
+    """
+    try:
+        found, end = json.JSONDecoder(object_hook=_read_bytes).raw_decode(rest)
+    except ValueError as error:
+        raise UnknownCodecError(f"--given {text}: {rest!r} is not a JSON list: {error}") from None
+    if rest[end : end + 1] not in ("", ","):
+        raise UnknownCodecError(f"--given {text}: write a comma after a list, not {rest[end:]!r}")
+    return found, rest[end + 1 :]
+
+
+def _read_bytes(value: dict[str, Any]) -> object:
+    """Return the bytes of ``{"hex": ".."}``; other objects as they are."""
+    digits = value.get("hex")
+    data = parse_hex(digits) if list(value) == ["hex"] and isinstance(digits, str) else None
+    return value if data is None else data
 
 
 def _find_layout(plan: Plan, codecs: Codecs, layout: Layout, version: str | None) -> NamedCodec:

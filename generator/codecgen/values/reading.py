@@ -16,6 +16,7 @@ import construct
 from codecgen.plan import LayoutPlan
 from codecgen.runtime.errors import CodecError, LimitError, ParseError, TrailingError
 from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.values.named_codec import NamedCodec
 
 
@@ -63,7 +64,10 @@ def check_all_read(reading: Reading, given: Input, end: int, *, strict: bool) ->
     if reading.plan is None or reading.error is not None or reading.end == end:
         return reading
     where = Source(given.data, Session(file=given.name), end=end).where(reading.end)
-    error = TrailingError(f"{end - reading.end} bytes follow the {reading.plan.name}", where)
+    error = TrailingError(
+        f"{count_noun(end - reading.end, 'byte follows', 'bytes follow')} the {reading.plan.name}",
+        where,
+    )
     tolerated = not strict and "trailing_bytes" in reading.plan.layout.accepts
     if tolerated:
         return replace(reading, findings=(*reading.findings, error))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from kafka_log.cli.common import GOOD, PROBLEMS
 from kafka_log.cli.messages import print_message
 from kafka_log.logs.partitions import Segment
@@ -79,7 +80,7 @@ def end_lines(end: End, path: Path) -> Iterator[str]:
     elif end.note is not None:
         yield f"-- {end.note} (from byte {end.iterated_bytes} of {path})"
     elif end.trailing_bytes:
-        yield f"!! {end.trailing_bytes} bytes at the end are not a complete batch (from byte {end.iterated_bytes} of {path})"
+        yield f"!! {count_noun(end.trailing_bytes, 'byte at the end is', 'bytes at the end are')} not a complete batch (from byte {end.iterated_bytes} of {path})"
 
 
 def error_line(error: CodecError) -> str:

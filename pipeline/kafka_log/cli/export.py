@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
     GOOD,
@@ -31,7 +32,6 @@ from kafka_log.logs.partitions import Partition
 from kafka_log.read.internal_topics import VIEWS
 from kafka_log.read.parquet import Compression
 from kafka_log.read.selection import Selection
-from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.places import is_url, local_path, place_of
 
 if TYPE_CHECKING:
@@ -203,14 +203,15 @@ def _export_files(options: argparse.Namespace) -> int:
 
         def describe_progress() -> str:
             """Describe how many files are complete, for the message after an interruption."""
-            return f"{done} of {len(partitions)} files are complete, with {rows:,} rows; run the same command again to continue"
+            return f"{done} of {len(partitions)} files are complete, with {count_noun(rows, 'row', spec=',')}; run the same command again to continue"
 
         def show_rows(partition: Partition, count: int) -> None:
             """Show the number of rows written so far, and record when the export began."""
             request.record_begin()
             name = escape_unprintable(f"{partition.topic}-{partition.partition}")
             progress.update(
-                task, description=f"{done + 1} of {len(partitions)}: {name}, {count:,} rows"
+                task,
+                description=f"{done + 1} of {len(partitions)}: {name}, {count_noun(count, 'row', spec=',')}",
             )
 
         try:
@@ -242,7 +243,7 @@ def _export_files(options: argparse.Namespace) -> int:
                     else ""
                 )
                 progress.console.print(
-                    f"{escape_unprintable(str(file.path))}: {file.rows:,} rows{hurt}{kept}",
+                    f"{escape_unprintable(str(file.path))}: {count_noun(file.rows, 'row', spec=',')}{hurt}{kept}",
                     highlight=False,
                     soft_wrap=True,
                     markup=False,

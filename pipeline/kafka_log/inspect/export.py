@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Unpack
 
 import pyarrow as pa
 
+from codecgen.runtime.nouns import count_noun
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Partition
@@ -257,7 +258,7 @@ def _describe_existing(
     size = path.stat().st_size
     written = before.get("size", size)
     if size != written:
-        return f"the file was changed after it was exported: it has {size} bytes, but {written} were written"
+        return f"the file was changed after it was exported: it has {count_noun(size, 'byte')}, but {count_noun(written, 'was', 'were')} written"
     return None
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from codecgen.runtime.construct import Array, Choice, Field, Layout, Nullable
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.sensitive import REDACTED
 from codecgen.runtime.tags import default_of
 from kafka_codecs.columns import PAYLOAD_VIEWS
@@ -22,7 +23,6 @@ from kafka_log.logs.names import (
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
 )
-from kafka_log.segment.nouns import count_noun
 
 Json = dict[str, Any]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError, TrailingError, Where
+from codecgen.runtime.nouns import count_noun
 from kafka_log.segment import framing, tails
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import Tail
@@ -67,7 +68,7 @@ def _check_rest(
 
     ``before`` is the last complete entry.
     """
-    reason = f"{size - position} bytes at the end are not a complete batch"
+    reason = f"{count_noun(size - position, 'byte at the end is', 'bytes at the end are')} not a complete batch"
     if tail is Tail.ACTIVE:
         after = (
             None if before is None else int(HeaderColumns(("last_offset",), file).read(before)[0])

@@ -9,9 +9,9 @@ from typing import Any
 from codecgen.runtime.construct import Enumeration, Layout
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.nouns import count_noun
 from kafka_codecs import CONTROL_RECORD_KEY, CONTROL_RECORD_VALUE, ControlRecordType
 from kafka_log.segment.model import Control
-from kafka_log.segment.nouns import count_noun
 
 UNKNOWN = "UNKNOWN"
 

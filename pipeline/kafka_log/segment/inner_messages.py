@@ -28,6 +28,7 @@ from codecgen.runtime.errors import (
     ValueRefused,
 )
 from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.parsing import Opened
 from codecgen.runtime.rows import Case
 from kafka_codecs.rows.records import RECORDS
@@ -74,7 +75,7 @@ def find_messages(
             for source in _sources(case.layout, section, session):
                 found.append(_find_message(_array(case), source))
                 if len(found) > session.limits.elements:
-                    more = f"more than {session.limits.elements} elements"
+                    more = f"more than {count_noun(session.limits.elements, 'element')}"
                     raise LimitError(more, source.where())
         except CodecError as error:
             if not session.torn or not found:
@@ -163,7 +164,7 @@ def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Sour
         size = layout.frame(section)
         if size is not None and size - head > LARGEST:
             raise LengthError(
-                f"a message inside the wrapper message has {size} bytes, more than Kafka reads",
+                f"a message inside the wrapper message has {count_noun(size, 'byte')}, more than Kafka reads",
                 section.where(),
             )
         while size is not None and pauses and pauses[0] < start + size:
@@ -172,7 +173,7 @@ def _sources(layout: Layout, section: Source, session: Session) -> Iterator[Sour
         if size is None or size > section.left:
             if section.pending is not None:
                 raise section.pending
-            reason = f"the last element is cut off after {section.left} bytes"
+            reason = f"the last element is cut off after {count_noun(section.left, 'byte')}"
             session.tolerate(TrailingError(reason, section.where()))
             return
         yield section.window(size, "message")

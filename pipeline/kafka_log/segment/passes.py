@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from codecgen.runtime.errors import CodecError, ParseError, TrailingError, Where
 from codecgen.runtime.located_bytes import Limits
+from codecgen.runtime.nouns import count_noun
 from kafka_log.segment import tails
 from kafka_log.segment.entry_search import EntrySearch, KnownOffsets
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
@@ -516,7 +517,7 @@ class SegmentPass:
             if batch.problems
             else "the other records are missing"
         )
-        reason = f"{len(batch.records)} records could be read: {why}"
+        reason = f"{count_noun(len(batch.records), 'record')} could be read: {why}"
         end = batch.position + batch.size
         lost = Lost(batch.position, end, reason, after, following)
         if not batch.is_valid:
@@ -555,7 +556,10 @@ class SegmentPass:
         """Return the error that the file ends before the entry at this position does. ``more`` is appended to the message."""
         left = self.size - self.position
         where = Where(position=self.position, file=self.name)
-        return TrailingError(f"{left} bytes at the end are not a complete batch{more}", where)
+        return TrailingError(
+            f"{count_noun(left, 'byte at the end is', 'bytes at the end are')} not a complete batch{more}",
+            where,
+        )
 
     def finish(self, stop: str, error: CodecError | None) -> None:
         """Set ``end``: how the file ended (``stop``, ``error``), the counts, the ends of the valid

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.segment.remote_errors import as_os_error
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ class RemoteFile(io.RawIOBase):
         """
         if len(data) != end - start:  # more of them are an error's text that was taken for bytes
             raise OSError(
-                f"the store returned {len(data)} bytes instead of the {end - start} bytes from byte {start} on"
+                f"the store returned {count_noun(len(data), 'byte')} instead of the {count_noun(end - start, 'byte')} from byte {start} on"
             )
         self._failures = 0
         return Block(start, data)

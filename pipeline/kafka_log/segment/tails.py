@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 
 CHUNK = 1 << 20
 FIRST = 1 << 10
@@ -68,9 +69,9 @@ def is_unwritten(read: Read, position: int, size: int) -> bool:
 
 def zeros_note(count: int) -> str:
     """Return the note on ``count`` zeros at the end of a file."""
-    return f"{count} bytes at the end are {ZEROS}"
+    return f"{count_noun(count, 'byte at the end is', 'bytes at the end are')} {ZEROS}"
 
 
 def torn_note(count: int) -> str:
     """Return the note on an incomplete batch of ``count`` bytes at the end of a file."""
-    return f"{count} bytes at the end are {TORN}"
+    return f"{count_noun(count, 'byte at the end is', 'bytes at the end are')} {TORN}"

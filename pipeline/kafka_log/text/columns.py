@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.text.json_values import format_json, is_json, is_text, json_converter, to_objects
 from kafka_log.text.values import escape_unprintable
 
@@ -126,7 +127,7 @@ def format_bytes(data: bytes, max_bytes: int) -> str:
             end -= 1
     start = data[:end]
     text = format_json(start.decode("utf-8")) if is_text(start) else f"0x{start.hex()}"
-    return text if end == len(data) else f"{text}...({len(data) - end} bytes more)"
+    return text if end == len(data) else f"{text}...({count_noun(len(data) - end, 'byte')} more)"
 
 
 def fill_null(texts: Any, text: str = "null") -> Any:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from codecgen.runtime.editing import edit
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Source
+from codecgen.runtime.nouns import count_noun
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.columns.records import RECORDS
 from kafka_codecs.rows.batches import BATCHES
@@ -385,7 +386,7 @@ def write_batches(
                 encoded.append((run, Written(log.segments[-1][0], start, log.size)))
     if log.size > MAX_SEGMENT:
         raise OSError(
-            f"{found.segment.path}: its batches as they are written take {log.size} bytes, more than the {MAX_SEGMENT}"
+            f"{found.segment.path}: its batches as they are written take {count_noun(log.size, 'byte')}, more than the {MAX_SEGMENT}"
             " that a segment can have; the partition is not committed. If --keep-damaged was given, leave it out; otherwise"
             " report this as a defect of kafka-log"
         )

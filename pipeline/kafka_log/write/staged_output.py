@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from codecgen.runtime.nouns import count_noun
 from kafka_codecs import OFFSET_CHECKPOINT
 from kafka_log.logs.discovery import discover
 from kafka_log.logs.log_identity import identify_log, identify_segment, resolve_directory
@@ -307,7 +308,7 @@ def _describe_identity_difference(before: Mapping[str, Any], now: Mapping[str, A
 def _segments(found: Any) -> str:
     """Return the number of segments and their bytes in words."""
     sizes = [one[1] for one in found]
-    return f"{len(sizes)} with {sum(sizes)} bytes"
+    return f"{len(sizes)} with {count_noun(sum(sizes), 'byte')}"
 
 
 def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:

@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS
 from kafka_log.cli.messages import print_message
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.selection import Selection
-from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.ranges import checked_plain_offsets
 from kafka_log.text.values import escape_unprintable
 from pyspark_kafka_log.export import DataLossError, Exported, ExportError, TaskError, target_of

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.logs.tiers import Ends, drop_tiered_segments
@@ -550,7 +551,9 @@ class PassedSegments:
             if before is None and base > min(known)[0] and following in ends and base not in ends:
                 found.append(f"{segment.path} came")
             elif before is not None and segment.size > before:
-                found.append(f"{segment.path} grew from {before} to {segment.size} bytes")
+                found.append(
+                    f"{segment.path} grew from {before} to {count_noun(segment.size, 'byte')}"
+                )
         return found
 
 

@@ -13,7 +13,7 @@ import pytest
 from codecgen.cli import main
 from codecgen.values import reading
 from tests.paths import ROOT, SCHEMAS
-from tests.support.codecgen_tool import GOOD, Tool
+from tests.support.codecgen_tool import GOOD, Ran, Tool
 from tests.support.codecgen_tool import tool as tool
 
 SAMPLE = ROOT / "samples/kafka-2.8/mixed-0/00000000000000000000.log"
@@ -77,7 +77,7 @@ def test_every_cut(tool: Tool, cut: int) -> None:
     ran = tool.parse("packet", bytes([cut - 1]) + GOOD[1:cut] if cut else b"")
     assert ran.code == 1
     assert len(shown_bytes(ran.out)) == cut
-    assert f"byte {cut} of x.bin" in ran.err or "are left (" in ran.err
+    assert f"byte {cut} of x.bin" in ran.err or " left (" in ran.err
     assert "packet.yaml:" in ran.err
 
 
@@ -173,7 +173,7 @@ def test_what_a_name_does_not_say(tool: Tool, layout: str, options: list[str], r
 def test_versions(tool: Tool) -> None:
     assert "dated@1 at byte 0, 2 bytes" in tool.parse("dated@1", b"\1\2").out
     assert "told@1 at byte 0, 2 bytes" in tool.parse("told", b"\1\2").out
-    assert "told@0 at byte 0, 1 bytes" in tool.parse("told", b"\0").out
+    assert "told@0 at byte 0, 1 byte" in tool.parse("told", b"\0").out
     assert "dated@1 at byte" in tool.parse("of_colour", b"\1\2", "--given", "dark_blue").out
     ran = tool.parse("told", b"\7rest")
     assert ran.code == 1
@@ -322,3 +322,35 @@ def test_values_are_utf_8(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     (tool.root / "x.bin").write_bytes("Østersjøen 🌊".encode())
     assert main(["parse", "nothing", "x.bin", "--schemas", "schemas", "--json"]) == 0
     assert json.loads(out.getvalue().decode("utf-8")) == {"all": "Østersjøen 🌊"}
+
+
+GIVEN = """\
+layout: named
+given: {names: {array: string}, marks: {array: bytes}, base: u8}
+fields: {index: {type: u8, valid: index < base}}
+derived:
+  name: {type: string, is: "names[index]"}
+  mark: {type: bytes, is: "marks[index]"}
+"""
+
+
+def test_values_that_a_layout_is_given(tool: Tool) -> None:
+    """Arrays are JSON lists: commas, brackets and quotes in them are theirs."""
+    (tool.root / "schemas" / "named.yaml").write_text(GIVEN, "utf-8")
+
+    def given(names: str, data: bytes = b"\1") -> Ran:
+        values = f'names={names},marks=[{{"hex": "0102"}}, {{"hex": "ff00"}}],base=2'
+        return tool.parse("named", data, "--given", values)
+
+    ran = given('["a", "b,c=[d]"]')
+    assert (ran.code, ran.err) == (0, "")
+    for names, said in (
+        ('["a,b"]', "index is 1, but names has only element 0"),  # index 1 looks a second one up
+        ('["a"', "is not a JSON list"),
+        ('["a", "b"]x', "write a comma after a list, not 'x,"),
+        ('["a", 1]', "text is needed, not int; parse(.., given={..}) (names[1],"),
+        ("a", "a list is needed, not 'a'; parse(.., given={..}) (names,"),
+    ):
+        ran = given(names)
+        assert ran.code in (1, 2) and said in ran.err
+    assert "not 'base'" in tool.parse("named", b"", "--given", "names=[],base").err

@@ -76,7 +76,7 @@ def test_every_operation_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixt
         "loop numbers i16 count=u8",
         "text name size=u8",
         "require name not has_more or more > 3 - 1 and held.n != 4 (valid)",
-        "bytes rest to the end 1 bytes follow",
+        "bytes rest to the end 1 byte follows",
         "number final u8",
     ]
 

@@ -168,13 +168,13 @@ def test_a_case_of_what_is_given_is_a_choice(made: ModuleType, value: Value, hex
         ("ENTRY", "05 04", "4 is not one of 0-3", "magic"),
         ("ENTRY", "05 01 03", "3 is not one of 0-2", "kind"),
         ("ENTRY", "05 01 02 01", "1 is not one of 0, 300", "sort"),
-        ("ENTRY", "05 01", "1 bytes are needed", "kind"),
+        ("ENTRY", "05 01", "1 byte is needed", "kind"),
         ("ENTRY", "05 01 02 80", "", "sort"),
-        ("ENTRY", "05", "1 bytes are needed", "magic"),
+        ("ENTRY", "05", "1 byte is needed", "magic"),
         ("HOLDER", "00 00 03 050103", "3 has no case: the cases are 0-2", "entry"),
         ("HOLDER", "00 00 04 05010201", "1 has no case: the cases are 0, 300", "entry"),
-        ("HOLDER", "00 00 02 0501", "1 bytes are needed", "entry.kind"),
-        ("HOLDER", "00 00 04 05010000", "1 bytes follow", "entry"),
+        ("HOLDER", "00 00 02 0501", "1 byte is needed", "entry.kind"),
+        ("HOLDER", "00 00 04 05010000", "1 byte follows", "entry"),
     ],
 )
 def test_bytes_without_a_case_are_refused(

@@ -150,20 +150,20 @@ REFUSED = [
      "tag 0 stands there twice", "unknown_tags"),
     ("", "02 05 00 04 00", "tag 4 stands after tag 5", "unknown_tags"),
     ("", "01 00 07 0000000000000005", "tag 0: 8 bytes are needed, 7 are left", "producer"),
-    ("", "01 00 09 000000000000000500", "tag 0: 1 bytes are left of the 9 that are its size", "producer"),
+    ("", "01 00 09 000000000000000500", "tag 0: 1 byte is left of the 9 that are its size", "producer"),
     ("", "01 00 08 ffffffffffffffff", "tag 0: a field that holds its default is not written", "producer"),
     ("", "01 00 88 00 0000000000000005", "tag 0: unsigned varint is not in its shortest form (2 bytes)", "producer"),
     ("", "81 00 05 00", "unsigned varint is not in its shortest form (2 bytes)", "unknown_tags"),
     ("", "01 03 01 01", "tag 3 is that of a field that this version does not have", "unknown_tags"),
-    ("", "01 05 02 00", "tag 5: size is 2, but 1 bytes are left", "unknown_tags"),
+    ("", "01 05 02 00", "tag 5: size is 2, but 1 byte is left", "unknown_tags"),
     ("", "01 01 05 02 0001 00", "tag 1: size is 5, but 4 bytes are left", "more"),
     ("", "01 01 05 03 0001 00 00", "tag 1: count is 2, but 4 bytes are left", "more"),
     ("", "01 01 06 02 0001 01 05 09", "tag 1: size is 9, but 0 bytes are left", "more[0].unknown_tags"),
     ("", "03 05 00", "the number of tagged fields is 3, but 2 bytes are left", "unknown_tags"),
     ("", "ffffffff0f", "the number of tagged fields is -1: it cannot be negative", "unknown_tags"),
     ("", "01 ffffffff0f 00", "tag 4294967295 is higher than any, 2147483647", "unknown_tags"),
-    ("", "01", "1 bytes are needed", "unknown_tags"),
-    ("", "", "1 bytes are needed", "unknown_tags"),
+    ("", "01", "1 byte is needed", "unknown_tags"),
+    ("", "", "1 byte is needed", "unknown_tags"),
 ]  # fmt: skip
 
 
@@ -175,7 +175,7 @@ def test_what_is_wrong_is_said_with_its_place(
     data = bytes.fromhex(head + section)
     with pytest.raises(ParseError) as caught:
         package.LOG.parse(data)
-    if "1 bytes are needed" not in reason and "more[0]" not in path and "count" not in reason:
+    if "1 byte is needed" not in reason and "more[0]" not in path and "count" not in reason:
         assert caught.value.reason == reason
     assert caught.value.where.path == path
     assert caught.value.where.schema is not None

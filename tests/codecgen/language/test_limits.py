@@ -44,6 +44,12 @@ WISHES = [
         "  same_length: {type: u32, default: length}",
     ),
     (
+        "numbers-of-names",
+        "C009",
+        "no meaning in an expression",
+        "  names: {array: {string: u8}, count: u8}\n  owner: {type: u8, default: 'names[\"Bob\"]'}",
+    ),
+    (
         "byte-order-by-a-value",
         "C006",
         "one of big, little",

@@ -139,7 +139,7 @@ def test_what_is_not_given(package: ModuleType, name: str, given: dict[str, Any]
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("COUNTED", {"xs": []}, "at least 1 elements are needed"),
+        ("COUNTED", {"xs": []}, "at least 1 element is needed"),
         ("UNSIGNED", {"xs": [1, 2]}, "2 elements cannot be written: that number means null"),
         ("UNSIGNED", {"xs": [], "s": b"abc"}, "3 bytes cannot be written"),
         (
@@ -201,7 +201,7 @@ def test_what_strict_readers_refuse(
             "PACKED",
             "03 01 ff 00",
             {"size": 3, "codec": 1, "xs": None},
-            "1 bytes follow a count of null",
+            "1 byte follows a count of null",
         ),
     ],
 )

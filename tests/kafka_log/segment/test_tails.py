@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from kafka_log import SegmentReader, discover, read_table, scan, scan_batches
 from kafka_log.cli import main
 from kafka_log.logs.transactions import read_transactions
@@ -123,7 +124,7 @@ def test_zeros_are_noted_and_nothing_is_lost(
         options = ["--policy", policy, "--engine", engine]
         code, text = printed(capsys, "dump", str(alone.parent), *options)
         assert code == 0 and "!!" not in text
-        assert f"-- {zeros} bytes at the end are zeros" in text
+        assert f"-- {count_noun(zeros, 'byte at the end is', 'bytes at the end are')} zeros" in text
         code, text = printed(capsys, "dump", str(alone), "--format", "vectors", *options)
         end = json.loads(text.splitlines()[-1])
         assert code == 0 and end["stop"] == "zeros" and end["trailingBytes"] == zeros

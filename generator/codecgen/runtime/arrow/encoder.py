@@ -20,6 +20,7 @@ from codecgen.runtime.arrow.writer import WriteKind, Writer
 from codecgen.runtime.compression import compress
 from codecgen.runtime.errors import BuildError
 from codecgen.runtime.located_bytes import Limits
+from codecgen.runtime.nouns import count_noun
 
 PIECE = 1 << 20
 """Bytes after which a piece is given out. It may have one entry more."""
@@ -254,9 +255,7 @@ class Encoder:
                 )
             at, size = int(row[_SECTION]) - start, int(row[_SIZE])
             if size > codec.limit:
-                reason = (
-                    f"{size} bytes, more than the {codec.limit} that may be compressed together"
-                )
+                reason = f"{count_noun(size, 'byte')}, more than the {codec.limit} that may be compressed together"
                 raise RowRefused(reason, self.rows + int(row[_FIRST]), None)
             section = compress(
                 codec.name, data[at : at + size], level=self.level, variant=codec.variant

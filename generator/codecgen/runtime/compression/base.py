@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from codecgen.runtime.errors import CompressionError, LimitError, UnsupportedCodec, Where
+from codecgen.runtime.nouns import count_noun
 
 _MAX_NOTES = 16
 
@@ -96,7 +97,7 @@ def over_limit(codec: str, limit: int, read: int, delivered: int) -> LimitError:
     bytes before the error.
     """
     return LimitError(
-        f"{codec}: the section decompresses to more than the limit of {limit} bytes "
+        f"{codec}: the section decompresses to more than the limit of {count_noun(limit, 'byte')} "
         f"({read} compressed bytes read)",
         Where(stream_position=delivered),
     )

@@ -22,6 +22,7 @@ from codecgen.runtime.compression.base import (
     over_limit,
 )
 from codecgen.runtime.errors import CompressionError, LimitError
+from codecgen.runtime.nouns import count_noun
 
 _NAME = "gzip"
 _MAGIC = b"\x1f\x8b"
@@ -126,7 +127,10 @@ def _more_members(
             return Decompressed(out.getvalue(), error, 0, tuple(notes))
     unused = len(data) - at
     if unused:
-        add_note(notes, f"gzip: {unused} bytes after the last member are ignored")
+        add_note(
+            notes,
+            f"gzip: {count_noun(unused, 'byte after the last member is', 'bytes after the last member are')} ignored",
+        )
     return Decompressed(out.getvalue(), None, unused, tuple(notes))
 
 
@@ -278,7 +282,7 @@ def _trailer(
         what = f"the data has the CRC {crc:#010x}, but the trailer says {stored_crc:#010x},"
         return damage_error(_NAME, what, at, delivered)
     if stored_size != size & 0xFFFFFFFF:
-        what = f"the data has {size} bytes, but the trailer says {stored_size},"
+        what = f"the data has {count_noun(size, 'byte')}, but the trailer says {stored_size},"
         return damage_error(_NAME, what, at + 4, delivered)
     return None
 

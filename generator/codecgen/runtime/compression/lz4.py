@@ -19,6 +19,7 @@ from codecgen.runtime.compression.base import (
     over_limit,
 )
 from codecgen.runtime.errors import CompressionError, LimitError
+from codecgen.runtime.nouns import count_noun
 
 _NAME = "lz4"
 _MAGIC = b"\x04\x22\x4d\x18"
@@ -69,7 +70,10 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
         at, error = _after_blocks(data, at, frame, out, notes)
     unused = 0 if error else len(data) - at
     if unused:
-        add_note(notes, f"lz4: {unused} bytes after the frame are ignored")
+        add_note(
+            notes,
+            f"lz4: {count_noun(unused, 'byte after the frame is', 'bytes after the frame are')} ignored",
+        )
     return Decompressed(out.getvalue(), error, unused, tuple(notes), frozenset(pauses))
 
 
@@ -194,7 +198,7 @@ def _after_blocks(
     if frame.content_size not in (None, out.tell()):
         add_note(
             notes,
-            f"lz4: the header declares {frame.content_size} bytes of content, "
+            f"lz4: the header declares {count_noun(frame.content_size, 'byte')} of content, "
             f"the frame has {out.tell()}",
         )
     return at, None

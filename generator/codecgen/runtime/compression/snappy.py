@@ -19,6 +19,7 @@ from codecgen.runtime.compression.base import (
     over_limit,
 )
 from codecgen.runtime.errors import CompressionError, LimitError
+from codecgen.runtime.nouns import count_noun
 
 _NAME = "snappy"
 _PACKAGE = "cramjam"
@@ -99,7 +100,10 @@ def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompres
         elif size > end - at - _CHUNK.size:
             rest = end - at - _CHUNK.size
             error = damage_error(
-                _NAME, f"a chunk of {size} bytes, but {rest} are left,", at, out.tell()
+                _NAME,
+                f"a chunk of {count_noun(size, 'byte')}, but {count_noun(rest, 'is', 'are')} left,",
+                at,
+                out.tell(),
             )
         else:
             at += _CHUNK.size
@@ -109,7 +113,10 @@ def _read_framed(library: ModuleType, data: memoryview, limit: int) -> Decompres
             break
     unused = 0 if error else end - at
     if unused:
-        add_note(notes, f"snappy: {unused} bytes after the last chunk are ignored")
+        add_note(
+            notes,
+            f"snappy: {count_noun(unused, 'byte after the last chunk is', 'bytes after the last chunk are')} ignored",
+        )
     return Decompressed(out.getvalue(), error, unused, tuple(notes))
 
 
@@ -165,7 +172,7 @@ def _block(
     if size > limit - done:
         return over_limit(_NAME, limit, after, done)
     if size > _MAX_PER_BYTE * (end - start):
-        what = f"a block of {end - start} bytes claims to hold {size}"
+        what = f"a block of {count_noun(end - start, 'byte')} claims to hold {size}"
         return damage_error(_NAME, what, start, done)
     block = data[start:end]
     try:

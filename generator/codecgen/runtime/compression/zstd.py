@@ -21,6 +21,7 @@ from codecgen.runtime.compression.base import (
     over_limit,
 )
 from codecgen.runtime.errors import CompressionError, LimitError
+from codecgen.runtime.nouns import count_noun
 
 _NAME = "zstd"
 _PACKAGE = "zstandard"
@@ -265,7 +266,7 @@ def _by_blocks(
         if stream.eof:
             # libzstd's stream reader does not compare if the last block is empty.
             if header.content_size not in (None, out.tell() - before):
-                what = f"the frame declares {header.content_size} bytes of content, it has "
+                what = f"the frame declares {count_noun(header.content_size, 'byte')} of content, it has "
                 what += f"{out.tell() - before}; it ends"
                 if one_step:
                     return to, damage_error(_NAME, what, to, out.tell())

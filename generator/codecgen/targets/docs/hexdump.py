@@ -12,6 +12,7 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.cases import find_held_plan
 from codecgen.runtime.compression import decompress
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.expression import Path
 from codecgen.schema.lookup import enum_of
 from codecgen.schema.model import Field
@@ -83,7 +84,7 @@ def _lines(data: Bytes, piece: Piece, digits: int, wide: int) -> Iterator[str]:
         note = f"{piece.path:{wide}}  {piece.value}" if start == piece.start else ""
         yield f"{start:>{digits}}  {part:{PER_LINE * 3 - 1}}  {note}".rstrip()
     if shown < piece.end:
-        yield f"{'':>{digits}}  .. {piece.end - shown} bytes more"
+        yield f"{'':>{digits}}  .. {count_noun(piece.end - shown, 'byte')} more"
 
 
 def streams(
@@ -259,7 +260,7 @@ class _Dumper:
             if self.spans[here][0] == after:
                 yield from self.field_pieces(plan, fp, obj, obj[fp.name], here, after, at, data)
             elif at > after:
-                yield Piece(after, at, here, f"{at - after} bytes")
+                yield Piece(after, at, here, count_noun(at - after, "byte"))
 
     def choice_pieces(
         self,
@@ -329,7 +330,9 @@ class _Dumper:
             start = after
         codec = None if array.compression is None else self.codec(plan, array.compression, obj)
         if array.compression is not None and codec is not None and end > start:
-            yield Piece(start, end, path, f"{end - start} bytes, compressed with {codec}")
+            yield Piece(
+                start, end, path, f"{count_noun(end - start, 'byte')}, compressed with {codec}"
+            )
             variant = next(
                 (
                     read
@@ -436,9 +439,9 @@ def value_text(value: Any) -> str:
         try:
             value = value.decode("utf-8")
         except UnicodeDecodeError:
-            return f"{len(value)} bytes"
+            return count_noun(len(value), "byte")
         if not value.isprintable():
-            return f"{len(value.encode('utf-8'))} bytes"
+            return count_noun(len(value.encode("utf-8")), "byte")
     if isinstance(value, str):
         return '"' + printable(value if len(value) <= 60 else value[:57] + "...") + '"'
     label = getattr(value, "label", None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from codecgen.plan import Plan
 from codecgen.plan.as_of import release_key
 from codecgen.plan.type_text import constant_words, format_byte_count, scalar_name
+from codecgen.runtime.nouns import count_noun
 from codecgen.schema.lookup import bytes_of, choice_of, exists_in, number_types
 from codecgen.schema.model import FREEDOMS, Choice, Declared, Enum, Field, Layout
 from codecgen.schema.scalars import COMPACT, LENGTHS, SCALARS, VARINTS, Scalar, find_scalar
@@ -429,7 +430,7 @@ def _about(name: str) -> str:
     """
     scalar = find_scalar(name)
     assert scalar is not None
-    size = f"{scalar.width} byte" + ("s" if scalar.width > 1 else "")
+    size = count_noun(scalar.width, "byte")
     match scalar.kind:
         case "integer":
             return f"{'A signed' if scalar.signed else 'An unsigned'} integer of {size}."

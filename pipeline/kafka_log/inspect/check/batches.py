@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from kafka_codecs import LOG_ENTRY
 from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.catalog import copy_or_skip, keep_or_skip
@@ -15,7 +16,6 @@ from kafka_log.inspect.check.segment_scan import RULES, RefusedBatch, ScannedSeg
 from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import Lost
-from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.versions import VERSIONS, are_known, checks_magic, have_field, version_of
 

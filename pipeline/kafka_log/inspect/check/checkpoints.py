@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.catalog import CATALOG
 from kafka_log.inspect.check.cluster import Cluster
 from kafka_log.inspect.check.finding import Finding, make_finding
@@ -27,7 +28,6 @@ from kafka_log.logs.names import (
     parse_partition_name,
 )
 from kafka_log.logs.partitions import Partition, Segment
-from kafka_log.segment.nouns import count_noun
 
 _BEYOND_END = {
     LOG_START: ("log_start_beyond_end", "The log start offset"),

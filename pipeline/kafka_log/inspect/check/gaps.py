@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.base import Check, Context
 from kafka_log.inspect.check.catalog import Severity
 from kafka_log.inspect.check.finding import Finding
@@ -25,7 +26,6 @@ from kafka_log.logs.partitions import Segment
 from kafka_log.read.internal_topics import COORDINATOR_TOPICS
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
-from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.versions import have_field
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from codecgen.runtime.arrow.structured_dtype import structured
+from codecgen.runtime.nouns import count_noun
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.catalog import CATALOG, REBUILD, Severity
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.missing_batches import Cut, find_cuts
 from kafka_log.inspect.check.segment_scan import ScannedSegment, is_zeros
-from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.placement import find_ascending
 from kafka_log.segment.ranges import MAX_OFFSET

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.batches import find_framed_batches
 from kafka_log.inspect.check.catalog import Severity
@@ -17,7 +18,6 @@ from kafka_log.inspect.check.segment_scan import ScannedSegment, ScanOptions, sc
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Lost, Policy
-from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
 

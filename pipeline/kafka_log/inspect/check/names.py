@@ -10,6 +10,7 @@ from typing import get_args
 
 from codecgen.runtime.entry_points import EntryPoint
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.properties_file import PropertiesFile
 from kafka_codecs import META_PROPERTIES, PARTITION_METADATA
 from kafka_log.inspect.check.base import Check
@@ -33,7 +34,6 @@ from kafka_log.logs.names import (
     parse_partition_name,
     prevents_broker_start,
 )
-from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.places import resolve_links
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.text.values import format_uuid

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.catalog import COPY
 from kafka_log.inspect.check.finding import Finding
@@ -16,7 +17,6 @@ from kafka_log.inspect.check.header_bytes import format_bytes, name_bytes
 from kafka_log.inspect.check.repairs import describe_header_repairs
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.segment.model import Policy
-from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.versions import has_field, version_of

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.logs.broker_files import TooLargeError, read_meta_properties, read_small_file
 from kafka_log.logs.names import CLUSTER_METADATA, META
-from kafka_log.segment.nouns import count_noun
 
 NAME = "quorum-state"
 MAX_BYTES = 1 << 20

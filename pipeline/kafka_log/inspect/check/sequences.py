@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.base import Check, Context
 from kafka_log.inspect.check.catalog import CATALOG
 from kafka_log.inspect.check.finding import Finding
@@ -21,7 +22,6 @@ from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.inspect.producers.table import SEQUENCES, sequence_distance
 from kafka_log.logs.names import LOG_START
 from kafka_log.read.internal_topics import COORDINATOR_TOPICS
-from kafka_log.segment.nouns import count_noun
 
 MAX_FINDINGS = 100
 """Maximum of findings for a partition."""

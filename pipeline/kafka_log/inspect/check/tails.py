@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.catalog import CATALOG, COPY_LOST, FOLLOW_FIRST, TRUNCATE_AT_START
 from kafka_log.inspect.check.finding import Finding
@@ -13,7 +14,6 @@ from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.names import CLEAN_SHUTDOWN, CLEANER, CLUSTER_METADATA, HIGH_WATERMARK
 from kafka_log.segment.model import Lost
-from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.positioned_reads import DELETED
 
 
@@ -119,7 +119,7 @@ class ShrunkCheck(Check):
         yield self.context.finding(
             "segment_shrunk",
             segment.path,
-            f"The file became shorter during the check: it had {segment.size} bytes when it was found, and has {scanned.size} now. Brokers do not write to a rolled segment.",
+            f"The file became shorter during the check: it had {count_noun(segment.size, 'byte')} when it was found, and has {scanned.size} now. Brokers do not write to a rolled segment.",
             byte=scanned.size,
             first_offset=first,
             last_offset=next_base - 1,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.catalog import SEVERITIES
-from kafka_log.segment.nouns import count_noun
 
 _INDENT = "  "
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from kafka_codecs import TRANSACTION_INDEX_ENTRY, ControlRecordType
 from kafka_log.inspect.check.base import Check, Context
 from kafka_log.inspect.check.finding import Finding
@@ -22,7 +23,6 @@ from kafka_log.logs.partitions import Segment
 from kafka_log.logs.transactions import get_open_transactions
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
-from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.regular_files import open_regular

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.diff.comparison import Comparison
 from kafka_log.inspect.diff.side import Side
-from kafka_log.segment.nouns import count_noun
 
 Row = Mapping[str, Any]
 Explanation = tuple[str, str]

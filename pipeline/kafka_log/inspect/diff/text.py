@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.diff.table import PROBLEMS, VERDICTS
-from kafka_log.segment.nouns import count_noun
 
 _INDENT = "  "
 

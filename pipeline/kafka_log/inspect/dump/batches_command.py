@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from kafka_log.cli.common import make_opener, progress_of, screen_width
 from kafka_log.cli.damage import DamageReporter, print_damage, write_damage
 from kafka_log.cli.output import binary_stdout
@@ -75,7 +76,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
 
     def describe_progress() -> str:
         """Describe what was printed before an interruption."""
-        return f"at least {count:,} batches are printed"
+        return f"at least {count_noun(count, 'batch is', 'batches are', spec=',')} printed"
 
     with progress_of(
         "dump", size, shown=not sys.stdout.isatty(), describe_done=describe_progress

@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.sensitive import REDACTED
 from kafka_log.logs.names import INTERNAL_TOPICS
 from kafka_log.read.internal_topics import InternalTopic, internal_topic
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.segment.control import read_control
-from kafka_log.segment.nouns import count_noun
 from kafka_log.text.json_values import convert_bytes, format_json
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def _reject_constant(constant: str) -> Any:
 def _decode_int(data: bytes) -> Any:
     """Decode a signed big-endian integer of 1, 2, 4 or 8 bytes. Raise ValueError for other lengths."""
     if len(data) not in _LENGTHS:
-        raise ValueError(f"{len(data)} bytes are not an integer, which has 1, 2, 4 or 8 bytes")
+        raise ValueError(
+            f"{count_noun(len(data), 'byte is', 'bytes are')} not an integer, which has 1, 2, 4 or 8 bytes"
+        )
     return int.from_bytes(data, "big", signed=True)
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.located_bytes import Limits
+from codecgen.runtime.nouns import count_noun
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.cli.common import (
     list_partitions,
@@ -92,7 +93,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
 
     def describe_progress() -> str:
         """Describe what was printed before an interruption."""
-        return f"at least {printer.count:,} records are printed"
+        return f"at least {count_noun(printer.count, 'record is', 'records are', spec=',')} printed"
 
     with progress_of(
         "dump", size, shown=not sys.stdout.isatty(), describe_done=describe_progress

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from kafka_log.logs.coordinators import DEFAULT_PARTITIONS, coordinator_partition
 from kafka_log.logs.names import (
     CLUSTER_METADATA,
@@ -154,5 +155,5 @@ def _check_partition_numbers(topic: str, count: int, found: Sequence[Partition])
     highest = max((p.partition for p in found if p.topic == topic), default=-1)
     if highest >= count:
         raise NotFoundError(
-            f"{topic}-{highest} exists, so the topic has more than {count} partitions: give their number (--partitions, partitions)"
+            f"{topic}-{highest} exists, so the topic has more than {count_noun(count, 'partition')}: give their number (--partitions, partitions)"
         )

@@ -14,6 +14,7 @@ from codecgen.runtime.compression import decompress
 from codecgen.runtime.construct import Bits, Bytes, Codec, Field, Layout
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
+from codecgen.runtime.nouns import count_noun
 from kafka_log.text.values import escape_unprintable, format_time
 
 Note = Callable[[str, Any, Any], str | None]
@@ -270,13 +271,13 @@ class _LayoutReader:
         if name is None or not data:
             return None
         variant = compressed.variants[name][1] if name in compressed.variants else None
-        says = f"{len(data)} bytes, compressed with {name}"
+        says = f"{count_noun(len(data), 'byte')}, compressed with {name}"
         self.outer.append(Piece(start, self.source.end, f.name, says, kind=type_name(codec)))
         limit = compressed.remaining_limit(
             self.session.limits, sum(len(section.data) for section in self.sections)
         )
         inner = bytes(decompress(name, data, limit=limit, variant=variant).data)
-        heading = f"{f.name}, decompressed with {name}, {len(inner)} bytes"
+        heading = f"{f.name}, decompressed with {name}, {count_noun(len(inner), 'byte')}"
         self.sections.append(_Section(heading, inner, []))
         return self.sections[-1]
 
@@ -448,7 +449,7 @@ def format_value(value: Any) -> str:
         except UnicodeDecodeError:
             text = "\0"
         if not text.isprintable():
-            return f"{len(value)} bytes"
+            return count_noun(len(value), "byte")
         value = text
     if isinstance(value, str):
         cut = value if len(value) <= MAX_TEXT else value[: MAX_TEXT - 3] + "..."

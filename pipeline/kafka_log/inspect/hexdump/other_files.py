@@ -10,6 +10,7 @@ from typing import Any
 import kafka_codecs
 from codecgen.runtime.errors import CodecError, TrailingError, Where
 from codecgen.runtime.located_bytes import Limits
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.hexdump.byte_fields import (
     Piece,
     Stream,
@@ -96,7 +97,7 @@ def _dump_index(path: Path, name: str, entry: Any, at: int, max_entries: int) ->
         size = file.seek(0, os.SEEK_END)
         if at and at >= size:
             raise NoSuchPlace(
-                f"{path} has {size} bytes, so that it has no byte {at}: positions count from 0"
+                f"{path} has {count_noun(size, 'byte')}, so that it has no byte {at}: positions count from 0"
             )
         first = at // step
         count = max(min(max_entries, size // step - first), 0)
@@ -119,10 +120,10 @@ def _dump_index(path: Path, name: str, entry: Any, at: int, max_entries: int) ->
         pieces.append(_omitted_piece(shown_end, whole_end, first * step, "entries", more))
     if size > whole_end:
         pieces.append(_omitted_piece(whole_end, size, first * step, "", "not read"))
-        reason = f"{size - whole_end} bytes at the end are not a complete entry"
+        reason = f"{count_noun(size - whole_end, 'byte at the end is', 'bytes at the end are')} not a complete entry"
         where = Where(position=whole_end, file=os.fspath(path))
         damage.append(str(TrailingError(reason, where)))
-    heading = f"{name}, {size} bytes, {size // step} entries"
+    heading = f"{name}, {count_noun(size, 'byte')}, {count_noun(size // step, 'entry', 'entries')}"
     return Part(heading, (Stream(data, first * step, tuple(pieces)),), damage=tuple(damage))
 
 
@@ -141,7 +142,7 @@ def _dump_snapshot(path: Path, data: bytes, max_entries: int, limits: Limits) ->
     notes, damage = _find_problems(kafka_codecs.PRODUCER_SNAPSHOT, path, data, limits)
     if error is not None and not damage:
         damage = (str(error),)
-    return Part(f"producer_snapshot, {len(data)} bytes", tuple(found), notes, damage)
+    return Part(f"producer_snapshot, {count_noun(len(data), 'byte')}", tuple(found), notes, damage)
 
 
 def _dump_text(path: Path, text: Any, data: bytes, limits: Limits) -> Part:
@@ -156,7 +157,7 @@ def _dump_text(path: Path, text: Any, data: bytes, limits: Limits) -> Part:
         for name, start, end, _ in sorted(trace, key=lambda span: span[1])
     ]
     found = Stream(data, 0, fill_gaps(pieces, 0, len(data), ""))
-    return Part(f"{text.text_name}, {len(data)} bytes", (found,), notes, damage)
+    return Part(f"{text.text_name}, {count_noun(len(data), 'byte')}", (found,), notes, damage)
 
 
 def _find_problems(

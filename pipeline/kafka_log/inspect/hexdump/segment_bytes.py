@@ -12,6 +12,7 @@ from typing import Any
 from codecgen.runtime.construct import Layout
 from codecgen.runtime.errors import CodecError, TrailingError, Where
 from codecgen.runtime.located_bytes import Limits, Session, Source
+from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.rows import Place as RowPlace
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.rows.records import RECORDS
@@ -20,7 +21,6 @@ from kafka_log.logs.partitions import NotFoundError
 from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import Batch, Policy
-from kafka_log.segment.nouns import count_noun
 from kafka_log.segment.positioned_reads import size_of
 from kafka_log.segment.reader import SegmentReader, damage
 from kafka_log.segment.regular_files import open_regular
@@ -95,7 +95,7 @@ def hexdump_batches(
         if at is not None:
             if not (0 <= at <= size and size):
                 raise NoSuchPlace(
-                    f"{path} has {size} bytes, so that it has no byte {at}: positions count from 0"
+                    f"{path} has {count_noun(size, 'byte')}, so that it has no byte {at}: positions count from 0"
                 )
             # A truncation error names the byte after the last one.
             places = _skip_to_byte(places, min(at, size - 1))
@@ -147,8 +147,8 @@ def _find_entries(read: Any, size: int, file: str) -> Iterator[EntryRange]:
 
 def _truncation_error(position: int, size: int, file: str, wanted: int | None = None) -> CodecError:
     """Return the error about an entry that ends after the file; ``wanted`` is the size that its header states."""
-    says = "" if wanted is None else f", whose header states {wanted} bytes"
-    reason = f"{size - position} bytes at the end are not a complete batch{says}"
+    says = "" if wanted is None else f", whose header states {count_noun(wanted, 'byte')}"
+    reason = f"{count_noun(size - position, 'byte at the end is', 'bytes at the end are')} not a complete batch{says}"
     return TrailingError(reason, Where(position=position, file=file))
 
 
@@ -225,7 +225,7 @@ def _dump_entry(
     found, error = read_streams(
         layout, data, place.start, limits, records, _delta_note(layout), begin
     )
-    heading = f"{_layout_title(layout)} at byte {place.start}, {size} bytes"
+    heading = f"{_layout_title(layout)} at byte {place.start}, {count_noun(size, 'byte')}"
     if batch is None:
         stopped = reader.end.error if reader.end is not None else None
         return Part(heading, tuple(found), damage=(str(stopped or error or "it cannot be read"),))
@@ -261,7 +261,7 @@ def _dump_damage(read: Any, place: EntryRange, records: int, limits: Limits) -> 
     MAX_DAMAGED_BYTES are read.
     """
     size = place.end - place.start
-    heading = f"no batch at byte {place.start}, {size} bytes"
+    heading = f"no batch at byte {place.start}, {count_noun(size, 'byte')}"
     data = read(place.start, min(size, MAX_DAMAGED_BYTES))
     found: list[Stream] = []
     if len(data) > framing.HEADER_START:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.hexdump.byte_fields import Piece, Stream
 from kafka_log.inspect.hexdump.segment_bytes import Part
 from kafka_log.text.folding import fold_cell
@@ -71,7 +72,7 @@ def _format_piece(
     """
     size = piece.end - piece.start
     end = piece.start if piece.omitted else min(piece.end, piece.start + MAX_SHOWN_BYTES)
-    value = f"{piece.value}, {size} bytes" if piece.omitted else piece.value
+    value = f"{piece.value}, {count_noun(size, 'byte')}" if piece.omitted else piece.value
     values = [value] if room is None else _fold_lines(value, room)
     path = piece.path if len(piece.path) <= paths else ".." + piece.path[2 - paths :]
     starts = range(piece.start, end, per_line) or [piece.start]
@@ -84,4 +85,4 @@ def _format_piece(
         yield f"{offset:>{digits}}  {part:{per_line * 3 - 1}}  {note}".rstrip()
         path = ""
     if end < piece.end and not piece.omitted:
-        yield f"{stream.origin + end:>{digits}}  .. {piece.end - end} bytes more"
+        yield f"{stream.origin + end:>{digits}}  .. {count_noun(piece.end - end, 'byte')} more"

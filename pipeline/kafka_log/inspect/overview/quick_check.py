@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from kafka_log.logs.index_files import OFFSET_ENTRY_DTYPE, read_index_entries
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.segment.batch_headers import entries, headers
@@ -135,7 +136,7 @@ def _read_times(segment: Segment, start: int, is_over: Callable[[], bool]) -> li
         end = entry.position + entry.frame.size
     if segment.rolled and end < segment.size:
         raise _IncompleteError(
-            f"{segment.path}: byte {end}: the last {segment.size - end} bytes of the rolled segment are not a complete batch; kafka-log check says what to do"
+            f"{segment.path}: byte {end}: the last {count_noun(segment.size - end, 'byte of the rolled segment is', 'bytes of the rolled segment are')} not a complete batch; kafka-log check says what to do"
         )
     return times
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from rich import filesize
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.listing import append_total, topic_table
 from kafka_log.inspect.overview.quick_check import QuickCheck
 from kafka_log.logs.names import (
@@ -21,7 +22,6 @@ from kafka_log.logs.partition_filters import is_topic_pattern
 from kafka_log.logs.partitions import Partition
 from kafka_log.logs.replicas import find_duplicate
 from kafka_log.read.schemas.sources import SCHEMAS_TOPIC
-from kafka_log.segment.nouns import count_noun
 from kafka_log.text.text_table import format_table
 from kafka_log.text.values import escape_unprintable, format_time
 

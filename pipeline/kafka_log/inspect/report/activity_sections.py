@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich import filesize
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.report.charts import (
     Bar,
     Span,
@@ -44,7 +45,6 @@ from kafka_log.inspect.report.section import (
     sum_column,
 )
 from kafka_log.inspect.statistics.columns import PERIODS
-from kafka_log.segment.nouns import count_noun
 from kafka_log.text.json_values import to_rows
 from kafka_log.text.values import format_time
 
@@ -350,7 +350,7 @@ def build_traffic(contents: Contents, origin: Origin) -> Section:
         add_axis(
             draw_bars(
                 [
-                    Bar(f"{t}: {n:,} records", [n])
+                    Bar(f"{t}: {count_noun(n, 'record', spec=',')}", [n])
                     for t, n in zip(begins, records.tolist(), strict=True)
                 ],
                 f"Records over time, {begins[0]} to {begins[-1]}",
@@ -365,7 +365,7 @@ def build_traffic(contents: Contents, origin: Origin) -> Section:
         add_axis(
             draw_bars(
                 [
-                    Bar(f"{t}: {sum(n):,} bytes", n)
+                    Bar(f"{t}: {count_noun(sum(n), 'byte', spec=',')}", n)
                     for t, n in zip(begins, sizes.tolist(), strict=True)
                 ],
                 f"Bytes over time, {begins[0]} to {begins[-1]}",

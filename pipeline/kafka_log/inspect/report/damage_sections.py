@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.catalog import CATALOG
 from kafka_log.inspect.check.text import describe_place
 from kafka_log.inspect.report.charts import Span, add_axis, draw_strip, make_legend
@@ -14,7 +15,6 @@ from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.report.section import Section, format_range, format_sum, make_badge, say_more
 from kafka_log.inspect.report.segment_maps import LostRange, SegmentMap
 from kafka_log.inspect.report.verdict import FindingGroup, group_findings
-from kafka_log.segment.nouns import count_noun
 
 MAX_OF_KIND: Mapping[str, int] = {"error": 25, "warning": 15, "note": 5}
 """Maximum number of findings of one kind that are listed, by severity."""
@@ -136,10 +136,10 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
             "article", name, path, element("p", f"The file cannot be read: {segment_map.error}.")
         )
     lost_bytes = sum(lost.end - lost.start for lost in segment_map.lost if lost.kind == "lost")
-    said = f"{segment_map.size:,} bytes; {count_noun(segment_map.batches, 'valid batch', 'valid batches', spec=',')} with {_describe_offsets(segment_map)}."
+    said = f"{count_noun(segment_map.size, 'byte', spec=',')}; {count_noun(segment_map.batches, 'valid batch', 'valid batches', spec=',')} with {_describe_offsets(segment_map)}."
     if lost_bytes:
-        said += f" {lost_bytes:,} bytes are no valid batch."
-    spans = [Span(0, segment_map.size, "good", f"{segment_map.size:,} bytes")]
+        said += f" {count_noun(lost_bytes, 'byte is', 'bytes are', spec=',')} no valid batch."
+    spans = [Span(0, segment_map.size, "good", f"{count_noun(segment_map.size, 'byte', spec=',')}")]
     spans += [
         Span(
             lost.start,
@@ -153,7 +153,9 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
         Span(at, at, "mark", f"finding at byte {at:,}")
         for at in segment_map.marks[: 10 * MAX_RANGES]
     ]
-    strip = draw_strip(spans, 0, segment_map.size, f"Map of {segment_map.size} bytes: {said}")
+    strip = draw_strip(
+        spans, 0, segment_map.size, f"Map of {count_noun(segment_map.size, 'byte')}: {said}"
+    )
     chart = add_axis(strip, ["byte 0", f"{segment_map.size // 2:,}", f"{segment_map.size:,}"])
     rows = [
         (

@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 
 from rich import filesize
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.report.activity_sections import (
     build_batches,
     build_groups,
@@ -33,7 +34,6 @@ from kafka_log.inspect.report.section import (
     sum_column,
 )
 from kafka_log.inspect.report.verdict import Problem, Verdict, judge
-from kafka_log.segment.nouns import count_noun
 from kafka_log.text.values import format_time
 
 MAX_PROBLEMS = 8

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.report.html import Child, element, shorten
 from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.statistics.columns import PERIODS
-from kafka_log.segment.nouns import count_noun
 from kafka_log.text.values import format_time
 
 MAX_TOPICS = 100

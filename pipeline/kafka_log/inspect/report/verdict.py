@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import pyarrow.compute as pc
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.catalog import CATALOG, SEVERITIES
 from kafka_log.inspect.check.text import describe_place
 from kafka_log.inspect.report.contents import TRANSACTION_KEY, Contents, Row
-from kafka_log.segment.nouns import count_noun
 from kafka_log.text.json_values import to_rows
 
 Level = Literal["error", "warning", "note"]

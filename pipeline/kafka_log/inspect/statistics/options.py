@@ -9,6 +9,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from codecgen.runtime.located_bytes import Limits
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.header_pass import HeaderPass, Read, use_kernels_for
 from kafka_log.inspect.statistics.columns import PERIODS, By
 from kafka_log.logs.partitions import Segment
@@ -147,7 +148,7 @@ def describe_end(end: End, file: str) -> Iterator[str]:
     if end.error is not None:
         yield str(end.error)
     elif end.trailing_bytes and end.note is None:
-        yield f"{file}: {end.trailing_bytes} bytes at the end are not a complete batch"
+        yield f"{file}: {count_noun(end.trailing_bytes, 'byte at the end is', 'bytes at the end are')} not a complete batch"
 
 
 def _describe_batch(batch: Batch) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.read.schemas.avro_resolution import (
     MAX_DEFAULTS,
     OTHER_VERSION,
@@ -133,7 +134,7 @@ class AvroSchema:
                 left = len(data) - source.tell()
                 if left:
                     raise ValueError(
-                        f"{left} bytes follow the value, which may be of another schema"
+                        f"{count_noun(left, 'byte follows', 'bytes follow')} the value, which may be of another schema"
                     )
                 schemaless_writer(again, schema, value)
                 if again.getvalue() != data:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.schemas.avro import MIN_VALUES_FOR_KERNEL, AvroSchema, use_kernel
 from kafka_log.read.schemas.framing import NOT_FRAMED, SchemaId, split_frames
@@ -340,7 +341,7 @@ class PartDecoder:
             for row, item in zip(rows.tolist(), of_schema.to_pylist(), strict=True):
                 if len(item) > longest:
                     problems[row] = (
-                        f"its {len(item):,} bytes could have more than {MAX_PARTS:,} parts"
+                        f"its {count_noun(len(item), 'byte', spec=',')} could have more than {MAX_PARTS:,} parts"
                     )
                     continue
                 left = self._texts.left

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.read.schemas.registry import PROTOBUF, SchemaError, SchemaRegistry, SchemaVersion
 from kafka_log.read.schemas.shapes import JSON, Budget, Shape, Size, check_name
 
@@ -277,7 +278,7 @@ def read_indexes(data: bytes) -> tuple[Indexes, int]:
     count, at = _read_number(data, 0)
     if not 0 <= count <= MAX_INDEXES:
         raise ValueError(
-            f"the message indexes before the value have {count} numbers, which the format does not allow"
+            f"the message indexes before the value have {count_noun(count, 'number')}, which the format does not allow"
         )
     found = []
     for _ in range(count):

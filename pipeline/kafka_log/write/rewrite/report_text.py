@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.segment.nouns import count_noun
+from codecgen.runtime.nouns import count_noun
 
 _INDENT = "  "
 _WORDS = {"rewritten": "written anew", "open": "left open", "twice": "there twice"}

@@ -18,6 +18,7 @@ import pyarrow as pa
 from codecgen.runtime.editing import edit
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.nouns import count_noun
 from kafka_codecs import PARTITION_METADATA
 from kafka_codecs.columns.records import RECORDS
 from kafka_codecs.rows.batches import BATCHES
@@ -165,7 +166,7 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
             if len(moved) != len(data) or after != tuple(wanted.values()):
                 reason = (
                     f"the batch with the last offset {before['last_offset']} has other values in its header after it"
-                    f" was moved by {shift} offsets; {DEFECT}"
+                    f" was moved by {count_noun(shift, 'offset')}; {DEFECT}"
                 )
                 raise WrittenError(reason, source.where(0))
             file.seek(entry.position)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from codecgen.runtime.nouns import count_noun
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.versions import has_field
@@ -213,7 +214,7 @@ class SinkRows:
         count = self.job.partitions_of(topic)
         there = self.job.counts.get(topic, 0)
         if count < there and not self.job.overwrite:
-            told = f"{topic} has {there} partitions: with {count} its keys would go elsewhere"
+            told = f"{topic} has {count_noun(there, 'partition')}: with {count} its keys would go elsewhere"
             raise SinkError(told)
         found = np.full(len(here), -1, np.int64)
         if "partition" in given:

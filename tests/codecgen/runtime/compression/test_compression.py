@@ -10,6 +10,7 @@ import pytest
 
 from codecgen.runtime.compression import CODECS, compress, decompress
 from codecgen.runtime.errors import BuildError, CompressionError, LimitError, UnsupportedCodec
+from codecgen.runtime.nouns import count_noun
 
 TEXT = b"the same words again, " * 5000
 ROOMY = 1 << 24
@@ -58,7 +59,7 @@ def test_a_limit_that_just_holds_the_data(name: str) -> None:
 def test_a_limit_that_does_not(name: str, limit: int) -> None:
     got = decompress(name, compress(name, TEXT), limit=limit)
     assert isinstance(got.error, LimitError)
-    assert f"limit of {limit} bytes" in got.error.reason
+    assert f"limit of {count_noun(limit, 'byte')}" in got.error.reason
     assert "compressed bytes read" in got.error.reason
     assert len(got.data) <= limit
     assert got.data == TEXT[: len(got.data)]

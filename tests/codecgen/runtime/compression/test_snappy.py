@@ -9,6 +9,7 @@ import pytest
 from codecgen.runtime import compression
 from codecgen.runtime.compression import Decompressed, compress
 from codecgen.runtime.errors import CompressionError, LimitError
+from codecgen.runtime.nouns import count_noun
 
 ROOMY = 1 << 26
 HEADER = bytes.fromhex("82534e4150505900 00000001 00000001")
@@ -161,7 +162,8 @@ def test_repeated_header_that_is_cut_off() -> None:
 def test_up_to_three_bytes_at_the_end_are_ignored(tail: bytes) -> None:
     got = decompress(REFERENCE + tail)
     assert (got.data, got.error, got.unused) == (PLAIN, None, len(tail))
-    assert got.notes == (f"snappy: {len(tail)} bytes after the last chunk are ignored",)
+    after = count_noun(len(tail), "byte after the last chunk is", "bytes after the last chunk are")
+    assert got.notes == (f"snappy: {after} ignored",)
 
 
 @pytest.mark.parametrize(

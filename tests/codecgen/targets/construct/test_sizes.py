@@ -80,7 +80,7 @@ def test_builders_work_the_field_out(codecs: ModuleType) -> None:
         ("00 07 04 686969 09", "size is 0, less than 4"),
         ("ff 07 04 686969 09", "size is 251, but 5 bytes are left"),
         ("04 07 03 09", "small is -2, less than -1"),
-        ("04 07 08 09", "small is 5, but 1 bytes are left"),
+        ("04 07 08 09", "small is 5, but 1 byte is left"),
     ],
 )
 def test_readers_refuse_impossible_numbers(codecs: ModuleType, data: str, reason: str) -> None:

@@ -182,7 +182,7 @@ def test_lines_hold_the_bytes() -> None:
     outer = part.streams[0]
     digits = bytearray()
     for line in list(format_part(part))[1:]:
-        more = re.match(r" *(\d+)  \.\. (\d+) bytes more", line)
+        more = re.match(r" *(\d+)  \.\. (\d+) bytes? more", line)
         if more is not None:
             digits += outer.data[len(digits) :][: int(more[2])]
             continue
