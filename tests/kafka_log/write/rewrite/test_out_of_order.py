@@ -79,7 +79,7 @@ def test_salvage_has_the_records_that_a_scan_finds(planted: Plant, tmp_path: Pat
 
 OF_RECORDS = (
     *("sequences_missing", "sequences_twice"),
-    *("leader_epoch_start", "leader_epoch_checkpoint"),
+    *("leader_epoch_start", "leader_epoch_checkpoint", "control_record"),
 )
 """Findings about what batches state, which salvage does not change."""
 
