@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from typing import Literal, NamedTuple
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
+from kafka_log.logs.broker_files import read_topic_id
 from kafka_log.logs.log_start import LOG_STATES
 from kafka_log.logs.names import State, parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
@@ -19,27 +20,10 @@ Replicas = Literal["error", "newest", "keep"]
 """What to do when several directories hold the same partition:
 
 - ``error``: raise DirectoryError.
-- ``newest``: read the copy whose last batch has the highest leader epoch, then the highest offset.
+- ``newest``: read the copy whose last batch has the highest leader epoch, then the highest offset. Raise DirectoryError if copies state
+  different topic ids.
 - ``keep``: read all copies, so that records occur several times.
 """
-
-T = TypeVar("T", bound="Log")
-
-
-class Log(Protocol):
-    """A partition of a topic."""
-
-    @property
-    def topic(self) -> str:
-        """Return the name of the topic."""
-
-    @property
-    def partition(self) -> int:
-        """Return the partition number."""
-
-    @property
-    def segments(self) -> Sequence[Segment]:
-        """Return the segments, lowest base offset first."""
 
 
 class LogEnd(NamedTuple):
@@ -187,25 +171,42 @@ def read_segment_end(
     return found
 
 
-def select_newest_replicas(partitions: Iterable[T]) -> list[T]:
+def select_newest_replicas(partitions: Iterable[Partition]) -> list[Partition]:
     """Return one replica of each topic partition, in the order in which these come first: the one
     whose log end has the highest leader epoch, then offset, which Kafka would make the leader; the
-    first of equal ones. A replica whose end is damaged or cannot be read counts as lowest.
+    first of equal ones. A replica whose end is damaged or cannot be read counts as lowest. Raise
+    DirectoryError if two replicas state different topic ids in ``partition.metadata``.
     """
-    replicas: dict[tuple[str, int], list[T]] = {}
+    replicas: dict[tuple[str, int], list[Partition]] = {}
     for partition in partitions:
-        replicas.setdefault((partition.topic, partition.partition), []).append(partition)
-    return [
-        found[0] if len(found) == 1 else max(found, key=lambda p: _get_rank(p.segments))
-        for found in replicas.values()
-    ]
+        replicas.setdefault(partition.key, []).append(partition)
+    return [found[0] if len(found) == 1 else _select_newest(found) for found in replicas.values()]
+
+
+def _select_newest(replicas: Sequence[Partition]) -> Partition:
+    """Return the replica whose log end has the highest leader epoch, then offset. Raise
+    DirectoryError if two of them state different topic ids.
+    """
+    first: tuple[bytes, Partition] | None = None
+    for replica in replicas:
+        if (stated := read_topic_id(replica.directory)) is None:
+            continue
+        first = first or (stated, replica)
+        if stated != first[0]:
+            reason = (
+                f"its partition.metadata states another topic id than that of {first[1].directory}: these are different topics with the"
+                " same name, of which one was deleted, and none is a replica of the other. Leave one of the directories out"
+            )
+            raise DirectoryError(replica.directory, reason)
+    return max(replicas, key=lambda p: _get_rank(p.segments))
 
 
 def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list[Partition]:
     """Return the partitions to read, in the given order, by ``replicas``: all for ``keep``; for
     ``newest`` without live copies of a partition other than the one with the highest leader epoch,
-    then end offset. For ``error`` raise DirectoryError if two directories hold the same partition
-    in the same state, else return all.
+    then end offset; raise DirectoryError if such copies state different topic ids. For ``error``
+    raise DirectoryError if two directories hold the same partition in the same state, else return
+    all.
 
     Only partitions in the same state in directories named like a partition compete. ``newest`` chooses among live ones only.
     """

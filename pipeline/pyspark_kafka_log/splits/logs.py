@@ -230,7 +230,8 @@ def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None)
     ``replicas`` says, merged with remote segments, without segments that the file options exclude,
     and without logs that have none left. Named partitions may be missing. ``ends`` caches end
     offsets of remote segments between calls. Raise OptionError if two directories hold the same
-    partition and ``replicas`` is ``error``; UnreadableError if tiered storage has copies of several
+    partition and ``replicas`` is ``error``; DirectoryError if copies state different topic ids and
+    it is ``newest``; UnreadableError if tiered storage has copies of several
     topics with the same name, and it is unknown which of them exists.
 
     ``ends`` caches the ends of remote segments.

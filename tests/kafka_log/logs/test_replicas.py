@@ -13,6 +13,8 @@ import pytest
 from kafka_log import DirectoryError, LogDirectory, read_table, scan_batches
 from kafka_log.cli import main
 from tests.paths import SAMPLES
+from tests.support.made_topics import commit, log
+from tests.support.tiers import IDS, local
 
 SAMPLE = SAMPLES / "kafka-4.x"
 TOPICS = ("codecs-0", "compacted-0", "transactions-0", "__transaction_state-0")
@@ -136,3 +138,27 @@ API: dict[str, Callable[[list[Path]], Any]] = {
 def test_the_api_refuses_it(copies: list[Path], name: str) -> None:
     with pytest.raises(DirectoryError, match="--replicas"):
         API[name](copies)
+
+
+def test_the_newest_is_not_chosen_of_different_topics(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A broker that was down while a topic was deleted and created again still has the earlier one, which may be longer."""
+    for place, end, number in (("a", 30, 0), ("b", 10, 1)):
+        local(tmp_path / place, 0, end)
+        stated = f"version: 0\ntopic_id: {IDS[number]}\n"
+        (tmp_path / place / "t-0" / "partition.metadata").write_text(stated)
+        log(tmp_path / place, "__consumer_offsets-0", commit(0, "g", end))
+        (tmp_path / place / "__consumer_offsets-0" / "partition.metadata").write_text(stated)
+    places = [tmp_path / "a", tmp_path / "b"]
+    said = "states another topic id than that of"
+    with pytest.raises(DirectoryError, match=said) as caught:
+        read_table(places, topics="t", replicas="newest")
+    assert caught.value.path == places[1] / "t-0"
+    with pytest.raises(DirectoryError, match=said):
+        LogDirectory(places).groups()
+    assert main(["dump", *map(str, places), "--topic", "t", "--replicas", "newest"]) == 2
+    assert said in capsys.readouterr().err
+    assert read_table(places, topics="t", replicas="keep").num_rows == 40
+    (tmp_path / "a" / "t-0" / "partition.metadata").unlink()
+    assert read_table(places, topics="t", replicas="newest").num_rows == 30

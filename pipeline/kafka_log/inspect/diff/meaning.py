@@ -19,6 +19,13 @@ _CHECK_EPOCHS = (
     "Run kafka-log check on both: its findings leader_epoch_unknown, leader_epoch_start,"
     " leader_epoch_descends and leader_epoch_negative name a batch whose header is wrong."
 )
+DIFFERENT_TOPICS: Explanation = (
+    "A and B are different topics, because partition.metadata states different topic ids: no broker copies records from one to the other.",
+    "Nothing to do if they have different names or are of two clusters. Otherwise one of the topics was deleted: kafka-log metadata prints"
+    " the id of the topic that exists.",
+)
+"""Explanation of all findings of two logs with different topic ids."""
+
 _ASK_OTHERS = "compare A and B with another replica (kafka-log diff), and keep copies of both"
 
 

@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from kafka_log.inspect.check.leader_epochs import NAME
 from kafka_log.inspect.diff.comparison import Comparison, Counts, compare_partitions
-from kafka_log.inspect.diff.meaning import describe_findings
+from kafka_log.inspect.diff.meaning import DIFFERENT_TOPICS, describe_findings
 from kafka_log.inspect.diff.record_comparison import find_batch
 from kafka_log.inspect.diff.side import Advance, Side
+from kafka_log.logs.broker_files import read_topic_id
 from kafka_log.logs.partitions import Partition
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.write.checkpoints import read_leader_epochs
@@ -189,7 +190,10 @@ def compare_row(a: Partition, b: Partition, comparison: Comparison) -> dict[str,
         row |= {f"file_{name}": None if file is None else utf8(file), f"byte_{name}": byte}
         row |= {f"crc_{name}": crc, f"epoch_{name}": epoch}
     row |= {"parted_a": comparison.b.parted, "parted_b": comparison.a.parted}
-    row["meaning"], row["remedy"] = map(utf8, describe_findings(row, comparison))
+    explained = describe_findings(row, comparison)
+    if findings and len({read_topic_id(p.directory) for p in (a, b)} - {None}) > 1:
+        explained = DIFFERENT_TOPICS
+    row["meaning"], row["remedy"] = map(utf8, explained)
     return row
 
 

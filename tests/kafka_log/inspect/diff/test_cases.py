@@ -333,3 +333,19 @@ def test_segments_that_are_not_live_do_not_count(tmp_path: Path) -> None:
     shutil.copyfile(next(b.glob("*.log")), b / f"{0:020d}.log.deleted")
     table = LogDirectory(a, include=("deleted",)).diff(LogDirectory(b, include=("deleted",)))
     assert table.column("verdict").to_pylist() == ["same"]
+
+
+def test_topics_with_the_same_name_are_no_replicas(tmp_path: Path) -> None:
+    """No election parted them, and no broker would truncate one of them."""
+    other = [*LOG[:4], Entry(4, 4, 7, (Made(4, b"x", b"y"),))]
+    for name, entries in (("a", LOG), ("b", other)):
+        write(tmp_path / name / "t-0", entries)
+    (parted,) = LogDirectory(tmp_path / "a").diff(tmp_path / "b").to_pylist()
+    assert "unclean election" in parted["meaning"] and "truncates" in parted["remedy"]
+    for name in "ab":
+        stated = tmp_path / name / "t-0" / "partition.metadata"
+        stated.write_text(f"version: 0\ntopic_id: {name * 21}A\n")
+    (row,) = LogDirectory(tmp_path / "a").diff(tmp_path / "b").to_pylist()
+    assert row["meaning"].startswith("A and B are different topics, because")
+    assert row["remedy"].startswith("Nothing to do if they have different names")
+    assert {**row, "meaning": "", "remedy": ""} == {**parted, "meaning": "", "remedy": ""}
