@@ -59,7 +59,10 @@ class Browser:
             *(sys.executable, "-c", LAUNCH, str(to_child), str(from_child), program()),
             *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
             *("--remote-debugging-pipe", "--no-first-run", "--hide-scrollbars"),
-            *("--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={self._folder.name}"),
+            *(
+                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+                f"--user-data-dir={self._folder.name}",
+            ),
         ]
         self._process = subprocess.Popen(
             command,
@@ -105,11 +108,11 @@ class Browser:
     def open(self, page: Path, mark: str = "") -> None:
         """Open a page from disk, and wait until it is there."""
         # A page that differs in its mark alone is not loaded anew.
-        self._load("about:blank")
-        self._load(page.absolute().as_uri() + (f"#{mark}" if mark else ""))
+        self.load("about:blank")
+        self.load(page.absolute().as_uri() + (f"#{mark}" if mark else ""))
 
-    def _load(self, url: str) -> None:
-        """Go to an address. Events of pages that were there before may still come: each load has an id of its own."""
+    def load(self, url: str) -> None:
+        """Go to an address, on this machine: no other can be reached. Events of pages that were there before may still come: each load has an id of its own."""
         loader = self.call("Page.navigate", url=url)["loaderId"]
         while not any(
             event["method"] == "Page.lifecycleEvent"

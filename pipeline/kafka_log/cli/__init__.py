@@ -38,6 +38,7 @@ from kafka_log.segment.places import is_url
 
 COMMANDS = {
     "overview": "kafka_log.inspect.overview.command",
+    "browse": "kafka_log.inspect.browse.command",
     "ls": "kafka_log.cli.ls",
     "stat": "kafka_log.inspect.statistics.command",
     "check": "kafka_log.inspect.check.command",
@@ -64,7 +65,10 @@ COMMANDS = {
 """Modules of the commands, in the order of the help. Each has HELP, EXAMPLES, ``add_arguments`` and ``run_command``."""
 
 TASKS = {
-    "look at logs": ("overview", "ls", "stat", "dump", "keys", "schemas", "sql", "hexdump"),
+    "look at logs": (
+        *("overview", "browse", "ls", "stat", "dump"),
+        *("keys", "schemas", "sql", "hexdump"),
+    ),
     "find out what happened": (
         *("check", "explain", "report", "diff", "txn"),
         *("producers", "groups", "coordinator", "metadata"),

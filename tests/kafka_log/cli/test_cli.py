@@ -20,6 +20,7 @@ import pytest
 from codecgen.runtime.version import RELEASE
 from kafka_log import cli
 from kafka_log.cli import COMMANDS, common, main
+from kafka_log.cli.interruption import StopOnSignal
 from tests.paths import SAMPLES, VECTORS
 from tests.support.commands import LOG_COMMANDS
 
@@ -165,6 +166,12 @@ def test_examples_of_the_help_run_on_the_samples(
     monkeypatch.chdir(tmp_path)
     program, *arguments = shlex.split(example)
     assert program == "kafka-log"
+    if arguments[0] == "browse":  # it waits for Ctrl-C
+
+        def press(stop: StopOnSignal, seconds: float) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(StopOnSignal, "wait", press)
     assert main(arguments) == (1 if example.strip().startswith(PROBLEMS) else 0)
     assert b"nothing matches" not in capfdbinary.readouterr().err
 

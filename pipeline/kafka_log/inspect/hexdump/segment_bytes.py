@@ -68,6 +68,7 @@ def hexdump_batches(
     count: int = 1,
     records: int = DEFAULT_RECORDS,
     limits: Limits | None = None,
+    start: int = 0,
 ) -> Iterator[Part]:
     """Yield ``count`` batches of a segment with their fields, fewer at its end. The first is the
     one that contains byte ``at`` or else ``offset``, or the first of the file (both None). A range
@@ -78,10 +79,11 @@ def hexdump_batches(
     Args:
         path: The segment.
         at: Begin with the batch that has this byte.
-        offset: Begin with the batch that has this offset, and in it with the record that has it. Ignored if ``at`` is given.
+        offset: Begin with the batch that has this offset (with ``at``: that byte), and in it with the record that has this offset.
         count: Number of batches.
         records: Number of records that are shown of each batch.
         limits: Limits of decompression and of elements.
+        start: Byte before ``at`` and ``offset`` where a batch begins. No byte before it is read.
     """
     limits = limits or Limits()
     with open_regular(path) as file:
@@ -91,7 +93,7 @@ def hexdump_batches(
             file.seek(position)
             return file.read(n)
 
-        places = _find_entries(read, size, os.fspath(path))
+        places = _find_entries(read, start, size, os.fspath(path))
         if at is not None:
             if not (0 <= at <= size and size):
                 raise NoSuchPlace(
@@ -116,12 +118,12 @@ def holds_offset(path: Path, offset: int) -> bool:
         return False
 
 
-def _find_entries(read: Any, size: int, file: str) -> Iterator[EntryRange]:
-    """Yield the byte range of each entry of a file, found by its length; checksums are not
-    verified. Damage is yielded as a range with its error, up to the next complete entry or the end
+def _find_entries(read: Any, start: int, size: int, file: str) -> Iterator[EntryRange]:
+    """Yield the byte range of each entry of a file from byte ``start`` on, where one begins, found
+    by its length; checksums are not verified. Damage is yielded as a range with its error, up to the next complete entry or the end
     of the file.
     """
-    position, last = 0, None
+    position, last = start, None
     columns = HeaderColumns(("last_offset",), file)
     while position < size:
         head = read(position, HEADER_BYTES)

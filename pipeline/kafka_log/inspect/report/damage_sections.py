@@ -161,7 +161,7 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
         (
             f"{lost.start:,} to {lost.end - 1:,}",
             f"{lost.end - lost.start:,}",
-            _describe_missing(lost),
+            describe_missing(lost),
             shorten(lost.reason),
         )
         for lost in segment_map.lost[:MAX_RANGES]
@@ -186,7 +186,7 @@ def _describe_offsets(segment_map: SegmentMap) -> str:
     return f"offsets {said}{more}"
 
 
-def _describe_missing(lost: LostRange) -> str:
+def describe_missing(lost: LostRange) -> str:
     """Return the offsets that a range has lost as words for a table cell: ``N`` or ``N to M``. If
     one end is unknown, it is ``from N on, if any`` or ``up to M``; if both are, ``none, or
     unknown``. For a refused batch it says that its records cannot be decoded.

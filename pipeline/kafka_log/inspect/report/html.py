@@ -88,12 +88,26 @@ def make_table(
     return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
-def write_page(title: str, style: str, *body: Element) -> bytes:
-    """Return a complete HTML page as UTF-8. Its content security policy allows only ``style``, by its
-    digest: no script, no request.
+def make_policy(style: str, *, has_forms: bool = False) -> str:
+    """Return the content security policy of a page: it allows only ``style``, by its digest, no
+    script and no request; with ``has_forms`` also forms that are sent to the origin of the page.
     """
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    target = "'self'" if has_forms else "'none'"
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action {target}"
+
+
+def write_page(
+    title: str,
+    style: str,
+    *body: Element,
+    generator: str = GENERATOR,
+    has_forms: bool = False,
+) -> bytes:
+    """Return a complete HTML page as UTF-8, with the content security policy of
+    :func:`make_policy`. ``generator`` is its name in the head.
+    """
+    policy = make_policy(style, has_forms=has_forms)
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -102,7 +116,7 @@ def write_page(title: str, style: str, *body: Element) -> bytes:
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="referrer", content="no-referrer"),
         element("meta", name="robots", content="noindex"),
-        element("meta", name="generator", content=GENERATOR),
+        element("meta", name="generator", content=generator),
         element("title", title),
     )
     sheet = Element("style")

@@ -121,7 +121,7 @@ def _make_verdict(verdict: Verdict, contents: Contents, origin: Origin) -> Eleme
     if notes:
         said += f" Besides, there {'is' if notes == 1 else 'are'} {count_noun(notes, 'note', spec=',')}."
     listed = [
-        _make_problem(problem, f"problem-{i}")
+        make_problem(problem, f"#{problem.anchor}", f"problem-{i}")
         for i, problem in enumerate(verdict.problems[:MAX_PROBLEMS])
     ]
     left = len(verdict.problems) - len(listed)
@@ -159,10 +159,9 @@ def _make_verdict(verdict: Verdict, contents: Contents, origin: Origin) -> Eleme
     return element("section", *parts, class_=f"verdict {verdict.level}", id="verdict")
 
 
-def _make_problem(problem: Problem, anchor: str) -> Element:
-    """Return a problem of the verdict as an item of a list: title (a link to its section), place,
-    meaning, next step and commands. ``anchor`` is the id of the item, to which the list of titles
-    links.
+def make_problem(problem: Problem, href: str, anchor: str | None = None) -> Element:
+    """Return a problem as an item of a list: title (a link to ``href``), place, meaning, next step
+    and commands. ``anchor`` is the id of the item; None for none.
     """
     commands = [
         element("pre", element("code", shorten(line)), class_="command")
@@ -174,7 +173,7 @@ def _make_problem(problem: Problem, anchor: str) -> Element:
             "h4",
             make_badge(problem.level),
             " ",
-            element("a", shorten(problem.title), href=f"#{problem.anchor}"),
+            element("a", shorten(problem.title), href=href),
         ),
         element("p", shorten(problem.where), class_="where"),
         element("p", shorten(problem.meaning)),

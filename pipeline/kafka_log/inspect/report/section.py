@@ -41,9 +41,9 @@ class Section:
     body: Sequence[Child]
 
 
-def make_badge(level: str) -> Element:
-    """Return the severity as a colored word."""
-    return element("span", level, class_=f"badge {level}")
+def make_badge(level: str, text: str | None = None) -> Element:
+    """Return the severity as a colored word; with ``text``, that text in its color."""
+    return element("span", level if text is None else text, class_=f"badge {level}")
 
 
 def list_lines(

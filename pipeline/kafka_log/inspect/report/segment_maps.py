@@ -155,7 +155,7 @@ def _list_lost_ranges(scanned: ScannedSegment) -> list[LostRange]:
             lost.start,
             lost.end,
             "lost" if scanned.tail_kind_of(lost) is None else "tail",
-            *_find_missing_offsets(lost.after_offset, lost.before_offset),
+            *find_missing_offsets(lost.after_offset, lost.before_offset),
             lost.reason,
         )
         for lost in scanned.lost
@@ -169,7 +169,7 @@ def _list_lost_ranges(scanned: ScannedSegment) -> list[LostRange]:
     return sorted(found, key=lambda lost: lost.start)
 
 
-def _find_missing_offsets(after: int | None, before: int | None) -> tuple[int | None, int | None]:
+def find_missing_offsets(after: int | None, before: int | None) -> tuple[int | None, int | None]:
     """Return the first and last offset that a range between two offsets has lost. ``after`` is the
     offset before the range, ``before`` the first one after it; the result is None where one is
     None, and twice None if nothing lies between them.

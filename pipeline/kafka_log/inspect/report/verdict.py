@@ -115,11 +115,11 @@ def judge(contents: Contents) -> Verdict:
     of_findings = [(group, _describe_group(group, has_replicas=copies)) for group in groups]
     errors = [pair for pair in of_findings if pair[0].severity == "error"]
     problems = [problem for group, problem in errors if group.loses_records]
-    problems += [_describe_transaction(row, stable) for row in hanging[:MAX_TRANSACTIONS]]
+    problems += [describe_transaction(row, stable) for row in hanging[:MAX_TRANSACTIONS]]
     problems += [problem for group, problem in errors if not group.loses_records]
     problems += [problem for group, problem in of_findings if group.severity == "warning"]
     problems += list(_describe_unread(contents))
-    problems += [_describe_transaction(row, stable) for row in others[:MAX_TRANSACTIONS]]
+    problems += [describe_transaction(row, stable) for row in others[:MAX_TRANSACTIONS]]
     level: Literal["error", "warning", "good"] = "good"
     if any(problem.level == "error" for problem in problems):
         level = "error"
@@ -242,13 +242,14 @@ def _describe_group(group: FindingGroup, *, has_replicas: bool) -> Problem:
     return Problem(group.severity, title, where, first["meaning"], first["remedy"], group.anchor)
 
 
-def _describe_transaction(
+def describe_transaction(
     row: Mapping[str, Any],
     stable: Mapping[str, int],
 ) -> Problem:
     """Return the problem that an open transaction is. If it hangs, the problem is an error with the
     commands that save its records and end it; else it is a note. ``stable`` has the last stable
-    offsets by directory.
+    offsets by directory. ``row`` is one of ``txn``, with the number of ``copies`` of the partition
+    that have the transaction.
     """
     place = f"{row['topic']}-{row['partition']}"
     name = (

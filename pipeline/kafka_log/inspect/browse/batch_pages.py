@@ -1,0 +1,313 @@
+"""Pages about the batches of a segment, and about one batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kafka_codecs.columns.batches import BATCHES
+from kafka_log.inspect.browse.batch_windows import (
+    BatchWindow,
+    Budget,
+    Entry,
+    Target,
+    choose_segment,
+    end_of,
+    find_window,
+    start_of,
+)
+from kafka_log.inspect.browse.document import (
+    Page,
+    Query,
+    make_facts,
+    make_go_to,
+    make_link,
+    make_links,
+    make_notice,
+    make_url,
+)
+from kafka_log.inspect.browse.field_docs import fields_of, shown_columns
+from kafka_log.inspect.browse.listing import Listing, segment_id
+from kafka_log.inspect.browse.overview_pages import name_partition
+from kafka_log.inspect.browse.place import MAX_ENTRIES, Place
+from kafka_log.inspect.browse.record_pages import make_records_table, say_failures
+from kafka_log.inspect.browse.records import (
+    RecordView,
+    read_batch_rows,
+)
+from kafka_log.inspect.dump.batch_rows import batch_rows
+from kafka_log.inspect.report.damage_sections import describe_missing
+from kafka_log.inspect.report.html import Child, element, make_table, shorten
+from kafka_log.inspect.report.section import format_range, format_short_time, make_badge
+from kafka_log.inspect.report.segment_maps import LostRange
+from kafka_log.logs.partitions import Segment
+from kafka_log.segment.model import Batch, Policy, codec_label
+from kafka_log.segment.reader import SegmentReader, damage
+from kafka_log.text.json_values import to_rows
+from kafka_log.text.values import format_time
+
+
+def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
+    """Return the page of batches from an offset, a time or a byte on, before a byte (``before``), or
+    at the end of the log (``end``); without these, of the first ones.
+    """
+    place = Place(listing, partition_id, query)
+    target = _parse_target(query)
+    indexed = [(i, segment, base) for i, (segment, base) in enumerate(place.segments)]
+    if target.kind == "end" and not query.text("segment"):
+        filled = [i for i, segment, _ in indexed if segment.size]
+        place.index = max(filled, default=0)
+    elif target.kind in ("offset", "time") and not query.text("segment"):
+        place.index = choose_segment(place.partition.segments, target)
+    is_search = target.kind in ("offset", "time")
+    tried = indexed[place.index :] if is_search else indexed[place.index : place.index + 1]
+    place.index, window = find_window(tried, target, MAX_ENTRIES, Budget())
+    body = [
+        make_facts(
+            [
+                ("file", os.fsdecode(os.fspath(place.segment.path))),
+                ("bytes", f"{place.segment.size:,}"),
+                ("shown", _describe_window(window)),
+            ]
+        ),
+        _make_steps(place, window),
+    ]
+    if window.resume is not None:
+        body.append(_say_resume(place, target, window.resume))
+    elif not window.entries:
+        what = "There is no batch from here on." if is_search else "There is no batch here."
+        body.append(element("p", what))
+    else:
+        rows = [_make_batch_row(place, entry) for entry in window.entries]
+        headings = [
+            "offsets",
+            "byte",
+            "bytes",
+            "records",
+            "newest (UTC)",
+            "codec",
+            "producer, epoch",
+            "",
+        ]
+        body.append(make_table(headings, rows, kinds="knnnkkkw", caption="Batches"))
+        body.append(_make_steps(place, window))
+    if window.note:
+        body.append(
+            element("p", f"{window.note}. That is normal in an active segment.", class_="more")
+        )
+    title = f"Batches of {name_partition(place.partition)}"
+    return Page(title, [*body, make_go_to(place.partition_id)], place.path())
+
+
+def _parse_target(query: Query) -> Target:
+    """Return where the page begins. Raise ParameterError for an impossible number or time."""
+    resume = query.count("resume")
+    if query.text("end"):
+        return Target("end", 0, resume)
+    offset, time = query.number("offset"), query.time("time")
+    if offset is not None:
+        return Target("offset", offset, resume)
+    if time is not None:
+        return Target("time", time, resume)
+    before = query.number("before")
+    if before is not None:
+        return Target("before", before, resume)
+    return Target("byte", query.count("byte"), resume)
+
+
+def _describe_window(window: BatchWindow) -> str:
+    """Return the range of bytes of a window; "" if it is empty."""
+    if not window.entries:
+        return ""
+    return f"bytes {start_of(window.entries[0]):,} to {end_of(window.entries[-1]) - 1:,}"
+
+
+def _say_resume(place: Place, target: Target, resume: int) -> Child:
+    """Return the paragraph that says how far was read before the time was over, with a link to go on."""
+    value = None if target.kind == "end" else target.value
+    name = "end" if target.kind == "end" else target.kind
+    href = place.make_url("batches", **{name: 1 if value is None else value, "resume": resume})
+    said = f"The index of this segment does not lead there. Nothing up to byte {resume:,} of {place.segment.path.name}. "
+    return element("p", said, make_link("Go on →", href), class_="next")
+
+
+def _make_steps(place: Place, window: BatchWindow) -> Child:
+    """Return links to the batches before and after a window, also in the segments before and after."""
+    before = after = None
+    first = start_of(window.entries[0]) if window.entries else 0
+    if first:
+        before = place.make_url("batches", before=first)
+    elif place.index:
+        before = make_url(
+            "partitions",
+            place.partition_id,
+            "batches",
+            segment=segment_id(place.segments[place.index - 1][0]),
+            end=1,
+        )
+    if window.following is not None:
+        after = place.make_url("batches", byte=window.following)
+    elif place.index + 1 < len(place.segments) and window.resume is None:
+        following = segment_id(place.segments[place.index + 1][0])
+        after = make_url("partitions", place.partition_id, "batches", segment=following)
+    return make_links(("← Earlier", before), ("Later →", after))
+
+
+def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
+    """Return the cells about a batch, or about a range of bytes that is none."""
+    href = place.make_url("batch", byte=start_of(entry))
+    where = f"{start_of(entry):,}", f"{end_of(entry) - start_of(entry):,}"
+    if isinstance(entry, LostRange):
+        is_tail = entry.kind == "tail"
+        badge = make_badge("note", "incomplete end") if is_tail else make_badge("error", "damaged")
+        said = f"offsets lost: {describe_missing(entry)}; {shorten(entry.reason, 400)}"
+        if is_tail:
+            said = f"normal in an active segment: a broker removes it when it starts; {shorten(entry.reason, 400)}"
+        return (element("span", badge, " ", make_link("look", href)), *where, "", "", "", "", said)
+    first = entry.base_offset if entry.says_base_offset else None
+    offsets = format_range(entry.last_offset if first is None else first, entry.last_offset)
+    producer = f"{entry.producer_id}, {entry.producer_epoch}" if entry.producer_id >= 0 else ""
+    return (
+        make_link(offsets, href),
+        *where,
+        "" if entry.record_count is None else f"{entry.record_count:,}",
+        format_short_time(entry.max_timestamp) if entry.max_timestamp >= 0 else "",
+        codec_label(entry.codec) or f"unknown ({entry.codec})",
+        producer,
+        ", ".join(_describe_flags(entry)),
+    )
+
+
+def _describe_flags(batch: Batch) -> Iterator[str]:
+    """Yield what is special about a batch."""
+    if batch.is_control:
+        yield "control batch"
+    if batch.is_transactional:
+        yield "transactional"
+    if batch.record_count is None:
+        yield f"message of version {batch.magic}"
+    if batch.record_count == 0:
+        yield "no record left"
+
+
+def _read_batch(segment: Segment, position: int) -> Batch | None:
+    """Return the batch at a byte, read as Kafka does, without its records; None if none can be read."""
+    reader = SegmentReader(
+        segment.path, policy=Policy.KAFKA, start=position, stop=position + 1, records=False
+    )
+    return next(iter(reader), None)
+
+
+def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordView) -> Page:
+    """Return the page of a batch: its header with the documentation of the schema, and its records."""
+    place = Place(listing, partition_id, query)
+    entry = place.find_entry(query.count("byte"))
+    position = start_of(entry)
+    steps = place.path((f"byte {position:,}", place.make_url("batch", byte=position)))
+    batch = _read_batch(place.segment, position)
+    hexdump = make_links(
+        ("Bytes beside their fields", place.make_url("bytes", byte=position)),
+        ("← Earlier batches", place.make_url("batches", before=position) if position else None),
+        ("Batches from here on", place.make_url("batches", byte=position)),
+    )
+    body: list[Child] = [hexdump]
+    if isinstance(entry, LostRange):
+        body.insert(0, _make_damage(entry, [] if batch is None else damage(batch)))
+    if batch is None:
+        return Page(f"No batch at byte {position:,}", body, steps)
+    (values,) = to_rows(batch_rows([batch]))
+    rows = [
+        (
+            element("span", column.name, id=f"field-{column.name}"),
+            _format_value(column.name, values[column.name], batch),
+            column.doc,
+            _link_bytes(place, position, column.name, batch),
+        )
+        for column in BATCHES.columns
+        if column.name in shown_columns()
+    ]
+    body.append(
+        make_table(["field", "value", "meaning", "bytes"], rows, kinds="kkwk", caption="Header")
+    )
+    records = read_batch_rows(place.partition, place.segment, position)
+    begin = min(query.count("record"), records.num_rows)
+    shown = view.decode_rows(records.slice(begin, MAX_ENTRIES))
+    heading = f"Records ({records.num_rows:,})"
+    body += [element("h2", heading, class_="lead"), *say_failures(shown)]
+    if records.num_rows:
+        body.append(
+            make_records_table(place, shown, (begin + i for i in range(shown.rows.num_rows)))
+        )
+    following = begin + MAX_ENTRIES
+    body.append(
+        make_links(
+            (
+                "← Previous records",
+                place.make_url("batch", byte=position, record=max(begin - MAX_ENTRIES, 0))
+                if begin
+                else None,
+            ),
+            (
+                "Next records →",
+                place.make_url("batch", byte=position, record=following)
+                if following < records.num_rows
+                else None,
+            ),
+        )
+    )
+    offsets = format_range(
+        batch.last_offset if values["base_offset"] is None else values["base_offset"],
+        batch.last_offset,
+    )
+    return Page(f"Batch with offsets {offsets}", body, steps)
+
+
+def _make_damage(lost: LostRange, wrong: Sequence[Any]) -> Child:
+    """Return the box about a range of bytes that is no valid batch."""
+    if lost.kind == "tail":
+        return make_notice(
+            "warning",
+            "An incomplete batch at the end of the active segment",
+            element("p", shorten(lost.reason)),
+            element(
+                "p",
+                "That is normal while a broker writes, and after a crash: the broker removes these bytes when it starts.",
+            ),
+        )
+    reasons = dict.fromkeys([lost.reason, *map(str, wrong)])
+    return make_notice(
+        "error",
+        f"Damaged: bytes {lost.start:,} to {lost.end - 1:,} are no valid batch",
+        element("p", f"Offsets lost: {describe_missing(lost)}. Consumers stop here."),
+        *(element("p", shorten(reason), class_="where") for reason in reasons),
+        element("p", "What is shown below was read from damaged bytes, and may be wrong."),
+    )
+
+
+def _format_value(name: str, value: Any, batch: Batch) -> str:
+    """Return a value of a batch header as text, with the names of codecs and dates of times."""
+    if value is None:
+        return "null"
+    if name == "codec":
+        return f"{value} ({codec_label(value) or 'unknown'})"
+    if name.endswith("timestamp") or name == "delete_horizon":
+        milliseconds = getattr(batch, name, value)
+        return (
+            f"{milliseconds} ({format_time(milliseconds)})" if milliseconds != -1 else "-1 (none)"
+        )
+    return str(value)
+
+
+def _link_bytes(place: Place, position: int, column: str, batch: Batch) -> Child:
+    """Return links to the bytes of a column of the header; None if it is made of no field."""
+    links = [
+        make_link(name, place.make_url("bytes", byte=position) + f"#bytes-{name}")
+        for name in fields_of(column, batch)
+    ]
+    if not links:
+        return None
+    separated: list[Child] = [links[0]]
+    for link in links[1:]:
+        separated += [", ", link]
+    return element("span", *separated)

@@ -1,0 +1,124 @@
+"""Findings and hanging transactions of some partitions, in bounded work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_log.inspect.check.table import check_table
+from kafka_log.inspect.overview.quick_check import check_ends
+from kafka_log.inspect.transactions.coordinator_states import read_coordinators
+from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
+from kafka_log.inspect.transactions.table import transaction_table
+from kafka_log.logs.discovery import Survey
+from kafka_log.logs.names import TRANSACTION_STATE
+from kafka_log.logs.partitions import Partition
+from kafka_log.logs.tiers import merge_tiered_segments
+from kafka_log.read.selection import Selection
+from kafka_log.segment.times import present
+from kafka_log.text.json_values import to_rows
+
+MAX_BYTES = 64 << 20
+"""Maximum size of partitions that are checked whole for one page. Of larger ones the ends are looked at."""
+MAX_SEGMENTS = 150
+"""Maximum number of partitions that are looked at for one page, and of their segments; one partition may have more."""
+GLANCE_SECONDS = 0.5
+"""Time for the ends of partitions of which there are too many to check."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """What is wrong with some partitions.
+
+    Attributes:
+        checked: Partitions that were checked whole.
+        glanced: Larger partitions of which only the ends were looked at.
+        findings: Rows of ``check``, the most severe first.
+        transactions: Rows of ``txn`` for open transactions, hanging ones first.
+        lines: Lines about what could not be read, and problems at the ends of large partitions.
+        following: Index of the first partition that was not looked at; None if all were.
+    """
+
+    checked: Sequence[Partition]
+    glanced: Sequence[Partition]
+    findings: Sequence[dict[str, Any]]
+    transactions: Sequence[dict[str, Any]]
+    lines: Sequence[str]
+    following: int | None = None
+
+    @property
+    def hanging(self) -> int:
+        """Number of transactions that hang."""
+        return sum(row["hanging"] is True for row in self.transactions)
+
+    def count(self, severity: str) -> int:
+        """Return the number of findings of a severity."""
+        return sum(row["severity"] == severity for row in self.findings)
+
+
+def find_problems(
+    partitions: Sequence[Partition],
+    found: Survey,
+    begin: int = 0,
+    *,
+    now: int | None = None,
+    with_directories: bool,
+) -> Problems:
+    """Return the problems of ``partitions`` from index ``begin`` on, as many as one page may look
+    at, at least one.
+
+    Args:
+        partitions: The partitions.
+        found: All partitions, among them those with the states of transactions.
+        begin: Index of the first partition to look at.
+        now: Time at which the log was in this state, for hanging transactions; None if it was not given.
+        with_directories: Add findings about files of log directories.
+    """
+    checked: list[Partition] = []
+    glanced: list[Partition] = []
+    size = segments = 0
+    end = begin
+    for one in partitions[begin : begin + MAX_SEGMENTS]:
+        is_large = one.size > MAX_BYTES
+        size += 0 if is_large else one.size
+        segments += sum(segment.size > 0 for segment in one.segments)
+        if end > begin and (size > MAX_BYTES or segments > MAX_SEGMENTS):
+            break
+        (glanced if is_large else checked).append(one)
+        end += 1
+    directories = found.directories if with_directories else []
+    findings = check_table(checked, directories)
+    quick = check_ends(glanced, GLANCE_SECONDS)
+    lines = list(quick.problems)
+    if quick.skipped:
+        lines.append(f"{quick.skipped} large partitions were not looked at, because it takes long")
+    coordinators = [p for p in found.partitions if p.topic == TRANSACTION_STATE]
+    if sum(p.size for p in coordinators) > MAX_BYTES:
+        coordinators = []
+        lines.append(
+            f"{TRANSACTION_STATE} is too large to be read here, so it is not known which transactions hang: kafka-log txn reads it"
+        )
+    transactions = transaction_table(
+        merge_tiered_segments(checked),
+        read_coordinators(coordinators, lines.append),
+        Clock(present() if now is None else now, now is not None, MAX_TIMEOUT_MS),
+        lines.append,
+        states={"open"},
+        wanted=Selection(),
+    )
+    return Problems(
+        checked,
+        glanced,
+        to_rows(findings),
+        sorted(to_rows(transactions), key=lambda row: row["hanging"] is not True),
+        list(dict.fromkeys(lines)),
+        end if end < len(partitions) else None,
+    )
+
+
+def glance_at(partitions: Sequence[Partition]) -> Problems:
+    """Return the problems at the ends of as many partitions as there is time for, the largest first."""
+    quick = check_ends(partitions, GLANCE_SECONDS)
+    largest = sorted(partitions, key=lambda one: -one.size)[: quick.checked]
+    return Problems([], largest, [], [], list(quick.problems), 0)

@@ -1,0 +1,84 @@
+"""The pages by the path of their URL, and pages of errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from codecgen.runtime.errors import CodecError
+from kafka_log.inspect.browse.batch_pages import show_batch, show_batches
+from kafka_log.inspect.browse.bytes_page import show_bytes
+from kafka_log.inspect.browse.document import Page, Query, write_document
+from kafka_log.inspect.browse.listing import Lister, UnknownIdError
+from kafka_log.inspect.browse.overview_pages import (
+    show_overview,
+    show_partition,
+    show_problems,
+    show_topic,
+)
+from kafka_log.inspect.browse.record_pages import show_record, show_search
+from kafka_log.inspect.browse.records import RecordView
+from kafka_log.inspect.report.html import element
+from kafka_log.logs.partitions import DirectoryError, NotFoundError
+
+
+class Site:
+    """All pages about some paths.
+
+    Args:
+        lister: Lists the paths.
+        view: How records are shown.
+        now: Time at which the logs were in this state, in milliseconds since 1970; None if it is not known.
+    """
+
+    def __init__(self, lister: Lister, view: RecordView, now: int | None = None) -> None:
+        self._lister = lister
+        self._view = view
+        self._now = now
+
+    def answer(self, path: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
+        """Return status and page for the path of a URL and its parameters. Nothing is raised: an
+        error is a page.
+        """
+        try:
+            page = self._find_page(path, Query(parameters))
+        except (UnknownIdError, NotFoundError, DirectoryError, FileNotFoundError) as error:
+            page = make_error_page(HTTPStatus.NOT_FOUND, f"{error}.")
+        except (CodecError, OSError) as error:
+            page = make_error_page(HTTPStatus.INTERNAL_SERVER_ERROR, f"{error}.")
+        except (ValueError, ImportError) as error:
+            page = make_error_page(HTTPStatus.BAD_REQUEST, f"{error}.")
+        except Exception as error:
+            said = f"This page could not be made, because of a fault in kafka-log: {type(error).__name__}: {error}."
+            page = make_error_page(HTTPStatus.INTERNAL_SERVER_ERROR, said)
+        return page.status, write_document(page)
+
+    def _find_page(self, path: str, query: Query) -> Page:
+        """Return the page for a path. Raise UnknownIdError if there is none, and what the page raises."""
+        listing = self._lister.list_paths()
+        match path.strip("/").split("/"):
+            case [""]:
+                return show_overview(listing, query, self._now)
+            case ["problems"]:
+                return show_problems(listing, query, self._now)
+            case ["topics", topic_id]:
+                return show_topic(listing, query, topic_id)
+            case ["partitions", partition_id]:
+                return show_partition(listing, query, partition_id, self._now)
+            case ["partitions", partition_id, "batches"]:
+                return show_batches(listing, query, partition_id)
+            case ["partitions", partition_id, "batch"]:
+                return show_batch(listing, query, partition_id, self._view)
+            case ["partitions", partition_id, "record"]:
+                return show_record(listing, query, partition_id, self._view)
+            case ["partitions", partition_id, "bytes"]:
+                return show_bytes(listing, query, partition_id, self._view)
+            case ["partitions", partition_id, "search"]:
+                return show_search(listing, query, partition_id, self._view)
+        raise UnknownIdError("there is no such page")
+
+
+def make_error_page(status: int, message: str) -> Page:
+    """Return the page for a status with a message."""
+    words = HTTPStatus(status).phrase
+    return Page(words, [element("p", message[:1].upper() + message[1:])], status=status)
