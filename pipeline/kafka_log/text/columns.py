@@ -362,7 +362,10 @@ def _format_text_bytes(column: Any, max_bytes: int) -> Any:
         is_cut = pc.greater(more, 0)
         if not pc.any(is_cut).as_py():
             return shown
-        return join(shown, pc.if_else(is_cut, join("...(", more.cast(TEXT), " bytes more)"), ""))
+        rest = pc.if_else(
+            pc.equal(more, 1), *(pa.scalar(f" {noun} more)", TEXT) for noun in ("byte", "bytes"))
+        )
+        return join(shown, pc.if_else(is_cut, join("...(", more.cast(TEXT), rest), ""))
 
     return _convert_column(
         column, is_short_text, display, lambda value: format_bytes(value, max_bytes)
