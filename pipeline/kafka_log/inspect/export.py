@@ -225,22 +225,25 @@ def _write_files(
             ):
                 for counts in written:
                     progress(partition, counts[0])
-            rows, damaged = counts
-            try:
-                manifest.add(
-                    path.name,
-                    {
-                        "rows": rows,
-                        "lost": lost,
-                        "damaged": damaged,
-                        "undecoded": undecoded,
-                        "made_of": now,
-                        "size": path.stat().st_size,
-                    },
-                )
-            except OSError:
-                path.unlink(missing_ok=True)  # its origin would be unknown
-                raise
+                rows, damaged = counts
+                said = {
+                    "rows": rows,
+                    "lost": lost,
+                    "damaged": damaged,
+                    "undecoded": undecoded,
+                    "made_of": now,
+                    "size": file.tell(),
+                }
+                if (
+                    not is_there
+                ):  # said before it is there: the origin of what is there is always known
+                    manifest.add(path.name, said)
+            if is_there:
+                try:
+                    manifest.add(path.name, said)
+                except OSError:
+                    path.unlink(missing_ok=True)  # its origin would be unknown
+                    raise
             yield ExportedFile(path, partition, rows, True, tuple(lost), damaged, undecoded)
 
 

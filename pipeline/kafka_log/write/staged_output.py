@@ -15,7 +15,7 @@ from kafka_codecs import OFFSET_CHECKPOINT
 from kafka_log.logs.discovery import discover
 from kafka_log.logs.log_identity import identify_log, identify_segment, resolve_directory
 from kafka_log.logs.log_start import LogStarts
-from kafka_log.logs.names import LOG_START, parse_live_partition_name
+from kafka_log.logs.names import LOG_START, META, parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.logs.replicas import read_log_end
 from kafka_log.segment.places import resolve_links
@@ -312,10 +312,15 @@ def _segments(found: Any) -> str:
 
 
 def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
-    """Raise OutputError if the directory ``out`` is one of the ``inputs`` or lies inside one; for a
-    file among them its partition directory counts. A file in no partition directory is not checked.
+    """Raise OutputError if the directory ``out`` is one of the ``inputs`` or lies inside one, or
+    inside the log directory of a broker, which has a ``meta.properties``. For a file among the inputs
+    its partition directory counts; a file in no partition directory is not checked.
     """
     place = resolve_links(out)
+    for parent in place.parents:
+        if (parent / META).is_file():
+            reason = f"it lies inside {parent}, a broker's log directory, and no broker starts with other directories there: choose a directory outside of it"
+            raise OutputError(out, reason)
     for given in inputs:
         path = resolve_links(given)
         if not path.is_dir():

@@ -274,6 +274,20 @@ def test_nothing_is_written_inside_of_what_is_read(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_a_file_is_never_of_unknown_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The manifest says what a file is made of before it has its name: an export that ends between both goes on."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Manifest, "add", stop)
+        with pytest.raises(KeyboardInterrupt):
+            list(LogDirectory(BROKER, topics="codecs").export(tmp_path / "out", "jsonl"))
+    found = list(LogDirectory(BROKER, topics="codecs").export(tmp_path / "out", "jsonl"))
+    assert found and all(file.path.exists() for file in found)
+
+
 def test_no_directory(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["export", str(BROKER), "--out", ""])

@@ -142,6 +142,23 @@ def test_nothing_is_written_inside_of_what_is_read(
     assert files(tmp_path, "") == before
 
 
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_nothing_is_written_inside_of_a_log_directory(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A partition of it is read: no broker would start with the output beside it."""
+    root = tmp_path / "logs"
+    source = put(root / "t-0", (0, batch(0)))
+    (root / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=a\n")
+    (tmp_path / "link").symlink_to(root)
+    before = files(tmp_path, "")
+    for out in (root / "new", root / "a" / "b", tmp_path / "link" / "new"):
+        assert main([verb, str(source), *COMMANDS[verb], "--out", str(out)]) == 2
+        assert "a broker's log directory" in capsys.readouterr().err
+    assert files(tmp_path, "") == before
+    assert sorted(p.name for p in root.iterdir()) == ["meta.properties", "t-0"]
+
+
 def many(root: Path) -> Path:
     """Partitions that take a while."""
     for i in range(12):
