@@ -25,7 +25,7 @@ PROCESSES = min(8, (os.cpu_count() or 1) + 1)
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-n", str(PROCESSES), "--dist", "loadfile")
 THOROUGH = ("tests/codecs/test_laws.py", "tests/codecgen/runtime/compression/test_laws.py")
 """Laws that are tried with a thousand examples each, in the part `hypothesis`."""
-SCHEMAS, MUTANTS = 20_000, 400
+SCHEMAS, MUTANTS = 20_000, 600
 FAULTS = 100_000
 """Random faults of each kind, of which repair must call none certain that it gets wrong."""
 
@@ -43,7 +43,16 @@ def parts(seed: int, folder: Path) -> list[Part]:
     """Return all parts."""
     python = (sys.executable, "-m")
     laws = (*python, "tests.laws", "--schemas", str(SCHEMAS), "--seed", str(seed))
-    mutants = (*python, "tests.mutants", "--sample", str(MUTANTS), "--seed", str(seed))
+    mutants = (
+        *python,
+        "tests.mutants",
+        "--of",
+        "all",
+        "--sample",
+        str(MUTANTS),
+        "--seed",
+        str(seed),
+    )
     faults = (*python, "tests.kafka_log.segment.repair.faults", "--faults", str(FAULTS))
     found = [
         Part(

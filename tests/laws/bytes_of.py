@@ -54,7 +54,7 @@ def built(facts: Facts, layout: str, version: int | None, values: Any) -> bytes:
         raise Unfit("a rule of a layout inside") from None
     meaning = Meaning(look_in(values, version), words_of(facts, layout))
     for rule in facts.layouts[layout].get("rules", {}).values():
-        if not keeps(rule, values, meaning):
+        if in_range(rule.get("versions"), version) and not keeps(rule, values, meaning):
             raise Unruly(data)
     return data
 

@@ -19,6 +19,7 @@ from tests.laws.memory import Broken
 from tests.laws.mutations import mutated, mutated_values
 from tests.laws.stub_types import Stubs
 from tests.laws.values import Full, NoValue, Values, given
+from tests.laws.world import Tree
 
 LIMITS = Limits(decompressed=1 << 16, elements=2000, findings=200)
 SECONDS = 2.0
@@ -133,6 +134,9 @@ def one_value(
         raise Broken(f"{name}@{version}: build({wanted}) gives {built.hex()}, and it does not fit")
     if built != data:
         raise Broken(f"{name}@{version}: build({wanted}) gives {built.hex()}, not {data.hex()}")
+    for other in with_fills(made.facts.layouts[name], wanted):
+        if (found := codec.build(other)) != data:
+            raise Broken(f"{name}@{version}: build({other}) gives {found.hex()}, not {data.hex()}")
     try:
         parsed = codec.parse(data, limits=LIMITS)
     except CodecError as error:
@@ -146,6 +150,20 @@ def one_value(
         raise Broken(f"{name}@{version}: {data.hex()} is built again as {again.hex()}")
     for cut in {0, len(data) // 2, len(data) - 1} - {-1, len(data)}:
         parse_or_refuse(codec, data[:cut])
+
+
+def with_fills(layout: Tree, wanted: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The same values with those from which a builder works numbers of elements out in the place of these numbers."""
+    for array, fills in layout.get("build", {}).items():
+        for target, fill in fills.items():
+            base, items = wanted.get(fill["less"]), wanted.get(array)
+            if isinstance(base, int) and items:
+                others = [
+                    {name: part for name, part in item.items() if name != target}
+                    | {fill["from"]: item[target] + base}
+                    for item in items
+                ]
+                yield {**wanted, array: others}
 
 
 def parse_or_refuse(codec: Any, data: bytes) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from codecgen.schema import grammar, key_types
@@ -49,13 +49,23 @@ EXPRESSIONS = (
     ">",
     ">=",
 )
+SHAPES: Mapping[str, Callable[[Any], bool]] = {
+    "layout: two compressed arrays": lambda tree: sum("compressed" in f for f in _fields(tree)) > 1,
+    "field.counts: two arrays": lambda tree: any(
+        isinstance(f.get("counts"), list) for f in _fields(tree)
+    ),
+    "layout.given: an array": lambda tree: any(
+        isinstance(t, dict) for t in tree.get("given", {}).values()
+    ),
+}
+"""Layouts that no single key tells: name -> whether a layout is one."""
 NOT_ASKED = frozenset({"manifest.package", "manifest.title", "manifest.language"})
 """Constructs that each directory has, and that say nothing."""
 
 
 def constructs() -> frozenset[str]:
     """All constructs of the language: each key of each form, each word that a key can have, each kind of expression."""
-    out = {f"expression: {name}" for name in EXPRESSIONS}
+    out = {f"expression: {name}" for name in EXPRESSIONS} | set(SHAPES)
     for form, spec in grammar.FORMS.items():
         for key, value in spec.keys.items():
             out.add(f"{form}.{key}")
@@ -89,6 +99,10 @@ def used(world: World) -> frozenset[str]:
     return frozenset(out)
 
 
+def _fields(tree: Any) -> list[Any]:
+    return [spec for spec in tree["fields"].values() if isinstance(spec, dict)]
+
+
 def _form(form: str, tree: Any, out: set[str]) -> None:
     spec = grammar.FORMS[form]
     for key, value in tree.items():
@@ -97,6 +111,7 @@ def _form(form: str, tree: Any, out: set[str]) -> None:
             out.add(f"{form}.{key}")
             _value(f"{form}.{key}", known.kind, value, out)
     if form == "layout":
+        out |= {name for name, is_one in SHAPES.items() if is_one(tree)}
         for value in tree.get("derived", {}).values():
             for derived in [value] if "is" in value else value.values():
                 _form("derived", derived, out)

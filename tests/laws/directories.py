@@ -15,7 +15,7 @@ from tests.laws.keys import Kit, Made, Several
 from tests.laws.layouts import CODECS, Maker
 from tests.laws.names import Names
 from tests.laws.payload_views import PayloadMaker
-from tests.laws.rules import draw_rules
+from tests.laws.rules import draw_fills, draw_rules, draw_secrets
 from tests.laws.seen import ALL_INTEGERS, FIXED, SCALARS, numbers_of
 from tests.laws.text_schemas import TextMaker
 from tests.laws.views import ViewMaker
@@ -108,6 +108,14 @@ class Directory:
             self.manifest["uses"] = {apart.ALIAS: f"../{apart.ALIAS}"}
         elif d.chance(4):
             messages.add([document for _, document in self.documents], d)
+        if "documents" in self.manifest and d.chance(3):
+            folders = {
+                path.rpartition("/")[0] or "."
+                for path, one in files.items()
+                if any("layout" in document for document in one) and not path.startswith("..")
+            }
+            if folders:
+                self.manifest["documents"]["as_of_folders"] = d.some(sorted(folders), 1)
         world = World(self.manifest, files)
         seed = d.number(0, 1 << 30)
         examples.add(world, seed, bool(self.kit.releases))
@@ -186,7 +194,11 @@ class Directory:
         if d.chance(3):
             self.derived(made)
         if d.chance(2):
-            draw_rules(d, made, self.kit.made)
+            draw_rules(d, made, self.kit)
+        if d.chance(2):
+            draw_fills(d, made, self.kit.made)
+        if d.chance(6):
+            draw_secrets(d, made)
         if d.chance(3):
             made.tree["examples"] = []  # filled in when the values are known
         return made

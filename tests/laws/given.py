@@ -10,7 +10,7 @@ from tests.laws.draws import Draw
 from tests.laws.names import Names
 from tests.laws.world import INTEGERS, VARINTS, Facts, Tree, bits_of, reach
 
-NUMBERS = ("i64", "i32", "u8", "i16")
+NUMBERS = (*INTEGERS, *VARINTS)
 _READ = (
     "u8",
     "i8",
@@ -41,7 +41,8 @@ def add(documents: list[Tree], d: Draw) -> None:
         names = Names(d, {*_names(held), "version"})
         given: Tree = {}
         for _ in range(d.number(1, 2)):
-            given[names.fresh()] = d.pick(("bool", d.pick(NUMBERS), d.pick(list(enums))))
+            number = d.pick(("i64", "i32", "u8", "i16", d.pick(NUMBERS)))
+            given[names.fresh()] = d.pick(("bool", number, d.pick(list(enums))))
         if d.chance(2):
             element = d.pick(({"string": "u8"}, {"bytes": "i16"}, d.pick(_READ)))
             for fields, index in holders:

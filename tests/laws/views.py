@@ -12,7 +12,7 @@ from tests.laws.keys import Kit, Made
 from tests.laws.layouts import Maker
 from tests.laws.names import Names, column_allowed
 from tests.laws.none import counted_arrays
-from tests.laws.rules import draw_rules
+from tests.laws.rules import draw_fills, draw_rules
 from tests.laws.seen import SCALARS, seen_of
 from tests.laws.world import INTEGERS, VARINTS, Tree, reach
 
@@ -200,10 +200,16 @@ class ViewMaker:
         if element is None or d.chance(3):
             maker.block(d.number(1, 4), element is None, True)
         if element is not None:
+            if d.chance(3):  # what elements' numbers may be less than
+                base = maker.fresh()
+                maker.fields[base] = {"type": d.pick(("i64", "i32", "u8"))}
+                maker.see(base, maker.fields[base])
             array = self.array(maker, element)
         made = maker.finish()
         if d.chance(3):
-            draw_rules(d, made, self.kit.made)
+            draw_rules(d, made, self.kit)
+        if d.chance(2):
+            draw_fills(d, made, self.kit.made)
         made.tree["endian"] = self.endian
         made.open = False
         self.kit.made.append(made)

@@ -14,9 +14,8 @@ from tests.paths import FOREIGN, NEXT_BATCHES, SCHEMAS
 
 LANGUAGE = "tests/codecgen/language"
 OF_FORMATS = {
-    "elf": "elf",
-    "git": "index",
-    "mbr": "master_boot_record",
+    "git": "git or index",
+    "mbr": "mbr or master_boot_record",
     "protobuf": "protobuf or any_message or known_message",
 }
 """What pytest's -k has to find for a foreign format, where it is not the name of the directory."""
@@ -84,7 +83,10 @@ def own() -> Subject:
 def foreign(name: str) -> Subject:
     """Return a format that is not Kafka's."""
     files = read_files(FOREIGN / name)
-    tests = (f"{LANGUAGE}/test_foreign_formats.py", f"{LANGUAGE}/test_formats_of_tools.py")
+    tests = tuple(
+        f"{LANGUAGE}/test_{name}.py"
+        for name in ("foreign_fields", "foreign_formats", "formats_of_tools")
+    )
     wanted = Selection(tests, OF_FORMATS.get(name, name))
     changed = files.keys() - {"codecgen.yaml"}
     return Subject(f"foreign/{name}", "FOREIGN", FOREIGN, files, changed, lambda _: wanted)
@@ -97,7 +99,8 @@ def next_batch(name: str) -> Subject:
     files = {path: text for path, text in today.items() if path.startswith("records/")}
     del files["records/control_record_value.yaml"]  # what is in it lies elsewhere
     files |= {"codecgen.yaml": today["codecgen.yaml"], **added}
-    wanted = Selection(("tests/codecs/test_next_batches.py",), f"{name} and not noticed")
+    tests = ("tests/codecs/test_next_batch_facts.py", "tests/codecs/test_next_batches.py")
+    wanted = Selection(tests, f"{name} and not noticed")
     directory = f"next_batches/{name}"
     return Subject(directory, "NEXT_BATCHES", NEXT_BATCHES, files, added.keys(), lambda _: wanted)
 

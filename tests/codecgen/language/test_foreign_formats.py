@@ -435,6 +435,11 @@ def test_leveldb_as_a_table(engine: str, tmp_path: Path, monkeypatch: pytest.Mon
         (tmp_path / path).write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     view = importlib.import_module(f"{package}.arrow.records").RECORDS
+    assert [(c.name, c.type, c.nullable, c.on_request) for c in view.columns] == [
+        ("type", "int16", False, False),
+        ("data", "binary", False, False),
+        ("log_number", "int64", True, False),
+    ]
     reader = (load_numpy_reader if engine == "numpy" else load_kernels)(view)
     parsed = [codecs("leveldb").LOG_ENTRY.parse(entry) for entry in log_entries(WAL)]
     rows, rejected = decoded(view, reader, WAL + RECYCLED_WAL, None)

@@ -200,6 +200,8 @@ def test_messagepack() -> None:
     assert refused(document, MESSAGEPACK, 3, 0xA1) == "value.items_[0]"
     with pytest.raises(ParseError):
         document.parse(b"\xdc\0\1" * 12 + b"\1")
+    with pytest.raises(ParseError, match="count is 32768, but 0 bytes are left"):
+        document.parse(b"\xde\x80\0")
     with pytest.raises(BuildError):
         document.build({"value": {"type": 0xCC, "value": 256}})
 
