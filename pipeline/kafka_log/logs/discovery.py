@@ -563,8 +563,9 @@ class _Search:
         else:
             unreadable = [SkippedPath(child, kind_of(child) or _UNREACHABLE) for child in links]
             unreadable += self._search_below(out, empty, others, level)
-            if out.directories and unreadable:
-                raise DirectoryError(directory, _describe_unreadable(unreadable))
+            serious = [one for one in unreadable if one.path.name != LOST_AND_FOUND]
+            if out.directories and serious:
+                raise DirectoryError(directory, _describe_unreadable(serious))
             out.skipped_paths += unreadable
             out.is_log |= bool(out.tiers) or any(p.error is not None for p in out.partitions)
             is_broker = not out.directories and bool(out.partitions or out.tiers)
@@ -730,6 +731,9 @@ def _list_visible(
 
 
 _UNREACHABLE = "it cannot be examined"
+
+LOST_AND_FOUND = "lost+found"
+"""A directory that file systems of Linux make, and that only root may read. It is no log directory."""
 
 
 def _skip_unreadable(directory: Path, error: OSError) -> SkippedPath:

@@ -95,7 +95,9 @@ def test_a_tail_that_is_cut_off(layout: str, whole: bytes, tail: int) -> None:
             codec.parse(cut)
         findings: list[ParseError] = []
         assert codec.parse(cut, strict=False, findings=findings)[name] == elements[:-1]
-        assert [f.reason for f in findings] == [f"the last element is cut off after {left} byte{'s' * (left != 1)}"]
+        assert [f.reason for f in findings] == [
+            f"the last element is cut off after {left} byte{'s' * (left != 1)}"
+        ]
         assert findings[0].where.path == name
         assert findings[0].where.position == len(whole) - tail
 

@@ -139,3 +139,13 @@ def test_what_is_no_log_directory_is_ignored(
     shutil.rmtree(tmp_path / "b")
     (tmp_path / "a" / "gone").symlink_to("/nowhere/at/all")
     assert main(["ls", str(tmp_path)]) == 0
+
+
+def test_lost_and_found_of_the_file_system_is_only_mentioned(
+    tmp_path: Path, closed: set[Path]
+) -> None:
+    log(tmp_path / "disk" / "t-0")
+    close(tmp_path / "lost+found", closed)
+    logs = LogDirectory(tmp_path)
+    assert logs.ls().num_rows == 1
+    assert [skipped.path.name for skipped in logs.skipped_paths] == ["lost+found"]
