@@ -21,8 +21,8 @@ from kafka_log.logs.names import STATES, parse_include
 from kafka_log.logs.partition_filters import parse_partitions, parse_topics
 from kafka_log.logs.replicas import Replicas
 from kafka_log.read.selection import ISOLATIONS, Selection
-from kafka_log.segment.nouns import suggest_similar
 from kafka_log.segment.row_selection import Header
+from kafka_log.segment.similar_names import suggest_similar
 from kafka_log.segment.times import TIMES, parse_time_range
 
 T = TypeVar("T")

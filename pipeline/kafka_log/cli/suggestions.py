@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from kafka_log.segment.nouns import suggest_similar
+from kafka_log.segment.similar_names import suggest_similar
 
 
 class SuggestingParser(argparse.ArgumentParser):

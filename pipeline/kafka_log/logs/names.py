@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 from uuid import UUID
 
-from kafka_log.segment.nouns import suggest_similar
+from kafka_log.segment.similar_names import suggest_similar
 
 # Ids are 22 letters of base64. The last letter encodes two bits, so that it is never a digit, unlike the end of a live partition's name.
 _ID = r"(?P<id>[A-Za-z0-9_-]{21}[AQgw])"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.browse.batch_windows import (
     start_of,
 )
@@ -22,7 +23,6 @@ from kafka_log.inspect.hexdump.byte_fields import Piece, Stream
 from kafka_log.inspect.hexdump.segment_bytes import hexdump_batches
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
 from kafka_log.inspect.report.section import make_badge
-from kafka_log.segment.nouns import count_noun
 
 MAX_PIECE_BYTES = 64
 """Maximum number of bytes that are shown of one field."""

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 
 from rich import filesize
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.browse.batch_windows import read_index_times
 from kafka_log.inspect.browse.document import (
     Page,
@@ -53,7 +54,6 @@ from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import Partition, describe_skipped
 from kafka_log.logs.replicas import read_log_end
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.segment.nouns import count_noun
 from kafka_log.text.json_values import to_rows
 
 MAX_ROWS = 100

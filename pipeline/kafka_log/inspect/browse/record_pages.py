@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
+from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.browse.batch_windows import (
     Budget,
     Target,
@@ -34,7 +35,6 @@ from kafka_log.inspect.browse.records import (
 )
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
 from kafka_log.inspect.report.section import make_badge
-from kafka_log.segment.nouns import count_noun
 from kafka_log.text.json_values import to_rows
 from kafka_log.text.values import format_time
 

@@ -30,7 +30,7 @@ from kafka_log.logs.partitions import Partition, Segment, group_by_state
 from kafka_log.read.arguments import tuple_of
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import End
-from kafka_log.segment.nouns import suggest_similar
+from kafka_log.segment.similar_names import suggest_similar
 
 
 @dataclass(slots=True)
