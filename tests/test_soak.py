@@ -27,7 +27,7 @@ def test_parts_are_chosen_by_name(tmp_path: Path) -> None:
         return [part.name for part in chosen(parts(1, tmp_path), wanted)]
 
     assert names("laws", "mutants") == ["laws", "tests/laws", "mutants", "tests/mutants"]
-    subjects = ["check", "diff", "dump", "groups", "hexdump", "keys", "merge", "metadata"]
+    subjects = ["browse", "check", "diff", "dump", "groups", "hexdump", "keys", "merge", "metadata"]
     subjects += ["overview", "producers", "report", "schemas", "statistics", "transactions"]
     assert names("tests/kafka_log/inspect/diff/", "kafka_log/inspect") == [
         "tests/kafka_log/inspect/diff",

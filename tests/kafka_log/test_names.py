@@ -54,6 +54,7 @@ def test_fields_of_headers_are_spelled_where_they_are_given_out() -> None:
         if "producer_epoch" in path.read_text("utf-8")
     }
     assert spelled == {
+        "inspect/browse/batch_pages.py",
         "inspect/check/segment_scan.py",  # for whose sequence numbers it asks
         "inspect/check/sequences.py",  # and which epochs these are of
         "inspect/diff/record_comparison.py",  # what is compared
