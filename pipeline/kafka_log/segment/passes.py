@@ -548,8 +548,9 @@ class SegmentPass:
 
     def missing_error(self, missing: range) -> UnreadableError:
         """Return the error that the file no longer has the bytes ``missing``."""
-        was, now = self.options.size, missing.start
-        said = f"it had {was} bytes when it was found, and has {now} now"
+        listed, now = self.options.size, missing.start
+        was = missing.stop if listed is None else listed
+        said = f"it had {count_noun(was, 'byte')} when it was found, and has {now} now"
         return UnreadableError(said, Where(position=now, file=self.name))
 
     def incomplete_error(self, more: str = "") -> ParseError:
