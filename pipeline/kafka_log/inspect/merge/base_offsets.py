@@ -45,7 +45,8 @@ def check_base_offsets(replicas: Sequence[Replica]) -> CheckedReplicas:
     may stand at two offsets. A producer that sends a batch again has the same effect. A batch is suspect
     if all of this is true:
 
-    - Another replica has the same bytes, in the same leader epoch, at another offset, and none has them twice.
+    - Another replica has the same bytes at another offset, in whichever leader epoch (no checksum covers that either), and none has
+      them twice.
     - No other replica has them at the offset that the batch states.
     - Neither its neighbors in the file nor the name of a segment confirm its offset.
     - The other offset fits between the whole batches around it in the file.
@@ -86,12 +87,12 @@ def check_base_offsets(replicas: Sequence[Replica]) -> CheckedReplicas:
 
 
 def _group_moved(batches: Candidates, replicas: Sequence[Replica]) -> Any:
-    """Return the number of the bytes of each batch: equal for batches with the same bytes and leader
-    epoch. It is -1 for bytes that stand at one offset only, or twice in one replica.
+    """Return the number of the bytes of each batch: equal for batches with the same bytes after
+    the leader epoch. It is -1 for bytes that stand at one offset only, or twice in one replica.
     """
     count = len(batches)
     columns = [batches.gather(replicas, name) for name in CONTENT]
-    columns += [batches.last - batches.first, batches.epoch]
+    columns.append(batches.last - batches.first)
     group = _number(columns)
     is_first = np.append(np.ones(min(count, 1), np.bool_), np.diff(batches.content) != 0)
     several = np.bincount(group[is_first], minlength=count)[group] > 1
