@@ -111,7 +111,7 @@ def show_record(listing: Listing, query: Query, partition_id: str, view: RecordV
         make_facts(
             [
                 ("offset", f"{row['offset']}"),
-                ("timestamp", format_time(row["timestamp"]) if row["timestamp"] != -1 else "none"),
+                ("timestamp", format_time(row["timestamp"]) if row["timestamp"] >= 0 else "none"),
                 ("sequence", str(row["sequence"]) if row["sequence"] >= 0 else None),
                 ("control record", "yes" if row["is_control"] else None),
             ]
