@@ -67,7 +67,7 @@ def make_records_table(place: Place, shown: DecodedRows, numbers: Iterable[int |
         rows.append(
             (
                 make_link(f"{row['offset']}", href),
-                format_time(row["timestamp"]) if row["timestamp"] != -1 else "",
+                format_time(row["timestamp"]) if row["timestamp"] >= 0 else "",
                 element("code", _shorten_value(shown.keys[i])),
                 element("code", _shorten_value(shown.values[i])),
                 ", ".join(shorten(header["key"], 60) for header in row["headers"][:8]),
