@@ -61,11 +61,15 @@ def columns_of(path: str) -> Sequence[str]:
 def document_field(path: str) -> str:
     """Return what the schemas say about a field: the documentation of the columns that are made of it."""
     docs = {column.name: column.doc for column in BATCHES.columns}
-    columns = columns_of(path)
-    shown = [name for name in columns if name == path] or columns
+    of_header = columns_of(path)
+    shown = [name for name in of_header if name == path] or of_header
     if shown:
         return " ".join(docs[n] if n == path else f"{n}: {docs[n]}" for n in shown)
-    last = path.rpartition(".")[2]
-    return next(
-        (column.doc for column in RECORDS.columns if "[" in path and column.name == last), ""
-    )
+    # A field of a record is called after the column, one of its headers after a member of that column.
+    columns, doc = RECORDS.columns, ""
+    for name in [part.partition("[")[0] for part in path.split(".")][1:]:
+        column = next((one for one in columns if one.name == name), None)
+        if column is None:
+            return ""
+        columns, doc = column.members, column.doc
+    return doc
