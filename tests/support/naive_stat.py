@@ -88,18 +88,19 @@ def _sums(
     batches = whole + rest
     data = [b for b in batches if not b.is_control]
     records = {id(b): _records(b, deep) for b in batches}
-    least = [n for b in data if (n := _least(b, deep)) >= 0]
-    largest = [n for b in data if (n := _largest(b, deep)) >= 0]
+    valid = [b for b in batches if b.is_valid]
+    least = [n for b in data if b.is_valid and (n := _least(b, deep)) >= 0]
+    largest = [n for b in data if b.is_valid and (n := _largest(b, deep)) >= 0]
     sizes = [b.size for b in whole]
-    epochs = [b.leader_epoch for b in batches if b.leader_epoch >= 0]
+    epochs = [b.leader_epoch for b in valid if b.leader_epoch >= 0]
     out: dict[str, Any] = {
         "batches": len(whole),
         "records": sum(records[id(b)] for b in data),
         "control_records": sum(records[id(b)] for b in batches if b.is_control),
         "first_offset": min(
-            b.last_offset if b.base_offset is None else b.base_offset for b in batches
+            (b.last_offset if b.base_offset is None else b.base_offset for b in valid), default=None
         ),
-        "last_offset": max(b.last_offset for b in batches),
+        "last_offset": max((b.last_offset for b in valid), default=None),
         "first_timestamp": min(least, default=None),
         "last_timestamp": max(largest, default=None),
         "future": sum(_late(b, deep, now) for b in data),

@@ -43,8 +43,18 @@ def _count_once(arrays: Arrays, values: Any) -> Any:
 
 
 def _mask_no_timestamp(name: str) -> Callable[[Arrays], Any]:
-    """Return a mask function: True for control batches and for batches whose timestamp ``name`` is missing."""
-    return lambda a: a["is_control"] | (a[name] < 0)
+    """Return a mask function: True for control batches, for batches whose timestamp ``name`` is missing, and for damaged ones."""
+    return lambda a: a["is_control"] | (a[name] < 0) | a["is_invalid"]
+
+
+def _mask_no_epoch(arrays: Arrays) -> Any:
+    """Return a mask: True for batches without a leader epoch, and for damaged ones."""
+    return (arrays["leader_epoch"] < 0) | arrays["is_invalid"]
+
+
+def _mask_invalid(arrays: Arrays) -> Any:
+    """Return a mask: True for batches with a wrong checksum, whose header may be wrong too."""
+    return arrays["is_invalid"]
 
 
 MEASURES: dict[str, Measure] = {
@@ -54,16 +64,16 @@ MEASURES: dict[str, Measure] = {
     "batch_bytes": Measure("sum", lambda a: _count_once(a, a["size"])),
     "smallest_batch": Measure("min", lambda a: a["size"], lambda a: a[IS_REST]),
     "largest_batch": Measure("max", lambda a: a["size"], lambda a: a[IS_REST]),
-    "first_offset": Measure("min", lambda a: a["first"]),
-    "last_offset": Measure("max", lambda a: a["last"]),
+    "first_offset": Measure("min", lambda a: a["first"], _mask_invalid),
+    "last_offset": Measure("max", lambda a: a["last"], _mask_invalid),
     "first_timestamp": Measure(
         "min", lambda a: a["least_timestamp"], _mask_no_timestamp("least_timestamp")
     ),
     "last_timestamp": Measure(
         "max", lambda a: a["largest_timestamp"], _mask_no_timestamp("largest_timestamp")
     ),
-    "first_epoch": Measure("min", lambda a: a["leader_epoch"], lambda a: a["leader_epoch"] < 0),
-    "last_epoch": Measure("max", lambda a: a["leader_epoch"], lambda a: a["leader_epoch"] < 0),
+    "first_epoch": Measure("min", lambda a: a["leader_epoch"], _mask_no_epoch),
+    "last_epoch": Measure("max", lambda a: a["leader_epoch"], _mask_no_epoch),
     "transactional_batches": Measure("sum", lambda a: _count_once(a, a["is_transactional"])),
     "empty_batches": Measure("sum", lambda a: (a["records"] == 0).astype(np.int64)),
     "invalid_batches": Measure("sum", lambda a: _count_once(a, a["is_invalid"])),
@@ -116,10 +126,10 @@ _MEANINGS = {
     "producers": "Number of producer ids.",
     "transactional_batches": "Number of transactional batches, including markers.",
     "invalid_batches": "Number of batches with a wrong checksum.",
-    "first_offset": "First offset of the batches.",
-    "last_offset": "Last offset of the batches.",
-    "first_epoch": "Lowest leader epoch.",
-    "last_epoch": "Highest leader epoch.",
+    "first_offset": "First offset of the batches with a valid checksum.",
+    "last_offset": "Last offset of the batches with a valid checksum.",
+    "first_epoch": "Lowest leader epoch of these batches.",
+    "last_epoch": "Highest leader epoch of these batches.",
 }
 
 
@@ -188,8 +198,12 @@ _FILES = [
 _SUMS = [
     *_numbers("batches", "records", "control_records"),
     *_numbers("first_offset", "last_offset", nullable=True),
-    pa.field("first_timestamp", TIME, True, {"doc": "Lowest timestamp of data records."}),
-    pa.field("last_timestamp", TIME, True, {"doc": "Highest timestamp of data records."}),
+    pa.field(
+        "first_timestamp", TIME, True, {"doc": "Lowest timestamp of data records of these batches."}
+    ),
+    pa.field(
+        "last_timestamp", TIME, True, {"doc": "Highest timestamp of data records of these batches."}
+    ),
     *_numbers("future"),
     *_numbers("first_epoch", "last_epoch", nullable=True),
     pa.field("magics", pa.string(), False, {"doc": "Versions of the record format."}),
