@@ -125,13 +125,17 @@ def show_problems(listing: Listing, query: Query, now: int | None) -> Page:
     return Page("Problems", [verdict], [("Problems", make_url("problems"))])
 
 
-def show_topic(listing: Listing, query: Query, topic_id: str) -> Page:
-    """Return the page of a topic: its partitions with sizes, also copies in several directories."""
+def show_topic(listing: Listing, query: Query, topic_id: str, now: int | None) -> Page:
+    """Return the page of a topic: its partitions with problems and sizes, also copies in several directories."""
     of_topic = listing.get_topic(topic_id)
     shown, pager = _slice_rows(of_topic, query, ("topics", topic_id))
+    problems = find_problems(
+        [partition for _, partition in shown], listing.found, now=now, with_directories=False
+    )
     rows = [
         (
             make_link(f"{row['partition']}", make_url("partitions", key)),
+            _count_problems(problems, partition),
             f"{row['segments']:,}",
             filesize.decimal(row["bytes"]),
             f"{row['bytes']:,}",
@@ -143,9 +147,12 @@ def show_topic(listing: Listing, query: Query, topic_id: str) -> Page:
         for key, partition in shown
         for row in to_rows(partition_table([partition]))
     ]
-    headings = ["partition", "segments", "size", "bytes", "first offset", "state", "directory", ""]
+    headings = [
+        *("partition", "problems", "segments", "size", "bytes", "first offset", "state"),
+        *("directory", ""),
+    ]
     name = utf8(of_topic[0][1].topic)
-    table = make_table(headings, rows, kinds="knnnnkwk", caption="Partitions")
+    table = make_table(headings, rows, kinds="knnnnnkwk", caption="Partitions")
     return Page(name, [table, pager], [(name, make_url("topics", topic_id))])
 
 
@@ -158,9 +165,10 @@ def show_partition(listing: Listing, query: Query, partition_id: str, now: int |
     is_near = last is not None and (last.size <= MAX_BYTES or read_last_index_entry(last))
     end = read_log_end(partition.segments) if is_near else None
     batches = ("partitions", partition_id, "batches")
+    exact = f" ({partition.size:,} bytes)" if partition.size >= 1000 else ""
     facts: list[tuple[str, Child]] = [
         ("directory", utf8(os.fspath(partition.directory))),
-        ("size", f"{filesize.decimal(partition.size)} ({partition.size:,} bytes)"),
+        ("size", f"{filesize.decimal(partition.size)}{exact}"),
         (
             "log start offset",
             None if start is None else f"{start:,}: records before it were deleted",
@@ -244,6 +252,20 @@ def _count_by(problems: Problems, column: str) -> Counter[str]:
     counts = Counter(row[column] for row in problems.findings if row["severity"] != "note")
     counts.update(row[column] for row in problems.transactions if row["hanging"])
     return counts
+
+
+def _count_problems(problems: Problems, partition: Partition) -> Child:
+    """Return the mark with the number of findings above a note, and of hanging transactions, in the directory of a partition;
+    "?" if it was not looked at.
+    """
+    if partition not in (*problems.checked, *problems.glanced):
+        return "?"
+    directory = utf8(os.fspath(partition.directory))
+    places = [row["file"] or "" for row in problems.findings if row["severity"] != "note"]
+    places += [row["directory"] for row in problems.transactions if row["hanging"]]
+    return format_count(
+        sum(path == directory or path.startswith(directory + os.sep) for path in places)
+    )
 
 
 def _list_directories(listing: Listing) -> Element:

@@ -62,7 +62,7 @@ class Site:
             case ["problems"]:
                 return show_problems(listing, query, self._now)
             case ["topics", topic_id]:
-                return show_topic(listing, query, topic_id)
+                return show_topic(listing, query, topic_id, self._now)
             case ["partitions", partition_id]:
                 return show_partition(listing, query, partition_id, self._now)
             case ["partitions", partition_id, "batches"]:

@@ -109,6 +109,9 @@ def test_problems_are_those_of_check_and_txn(damaged: Visitor, damaged_logs: Pat
     assert links(first, "byte=383")[0] in links(page, "byte=383")
     (row,) = (row for row in first.rows if row[0] == "segments.small")
     assert row[1] == "1"
+    for topic, marks in (("segments.small", {"0": "1", "1": ""}), ("transactions", {"2": "1"})):
+        (url,) = links(damaged.see(f"/?name={topic}"), "^/topics/")[:1]
+        assert marks.items() <= {r[0]: r[1] for r in damaged.see(url).rows[1:]}.items()
     assert "Nothing is wrong" in Visitor(BROKER).see("/").text
 
 
