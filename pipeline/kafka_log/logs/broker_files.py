@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+import struct
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codecgen.runtime.errors import CodecError
-from kafka_codecs import META_PROPERTIES, OFFSET_CHECKPOINT
-from kafka_log.logs.names import CHECKPOINTS, CLEAN_SHUTDOWN, META
+from kafka_codecs import META_PROPERTIES, OFFSET_CHECKPOINT, PARTITION_METADATA
+from kafka_log.logs.names import CHECKPOINTS, CLEAN_SHUTDOWN, LOCK, META
+from kafka_log.segment.regular_files import open_regular
 
 if TYPE_CHECKING:
-    from kafka_codecs import MetaProperties
+    from kafka_codecs import MetaProperties, ProducerSnapshotEntry
 
-import re
-import struct
-import sys
-from collections.abc import Iterator
-
-from kafka_codecs import PARTITION_METADATA, PRODUCER_SNAPSHOT, ProducerSnapshotEntry
-from kafka_log.logs.names import LOCK
-from kafka_log.segment.regular_files import open_regular
 
 MAX_BYTES = 64 << 20
 """Maximum size of a small file. It has room for a million entries of a snapshot or index, and for more lines than a broker has partitions."""
@@ -173,6 +169,8 @@ def read_producer_snapshot(path: Path) -> list[ProducerSnapshotEntry] | None:
     """Return the entries of a producer snapshot, one for each producer. Return None if the file
     does not exist, is invalid, too large or cannot be read: brokers ignore such a file too.
     """
+    from kafka_codecs import PRODUCER_SNAPSHOT  # loads the library of its checksum
+
     try:
         return list(PRODUCER_SNAPSHOT.parse(read_small_file(path), file=os.fspath(path)).entries)
     except (OSError, CodecError):

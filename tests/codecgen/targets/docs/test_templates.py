@@ -111,7 +111,7 @@ def test_templates_have_helpers_of_their_own() -> None:
         "{% filter trim %}{{ page.sections[0].doc.plain }}{% endfilter %}",
     ],
 )
-@pytest.mark.parametrize("doc", NASTY)
+@pytest.mark.parametrize("doc", [text for text in NASTY if "\0" not in text])  # check refuses it
 def test_text_of_a_schema_is_text_however_it_is_printed(template: str, doc: str) -> None:
     seen = see(pages_with({"page.md.j2": template}, doc)["docs/case.md"])
     assert seen.text == words_of(doc)
