@@ -158,7 +158,7 @@ class HeaderPass:
             if isinstance(reader, BlockReader):
                 self.decoder = reader.scanner(self.columns, sizes=self.sizes).decoder()
         return (
-            GroupDecoder(self._columns, lambda arrays: arrays["position"], _cut)
+            GroupDecoder(self._columns, lambda arrays: arrays["position"], _slice_file)
             if self.decoder
             else None
         )
@@ -175,8 +175,10 @@ class HeaderPass:
         return self.wanted.concatenate(parts) if at == start + chunk.size else None
 
 
-def _cut(arrays: Arrays, first: int, last: int, base: int) -> Arrays:
-    """Return the rows from ``first`` to ``last`` (excluded), with positions counted from byte ``base``."""
+def _slice_file(arrays: Arrays, first: int, last: int, base: int) -> Arrays:
+    """Return the headers of one file of a group: the rows ``first`` to ``last`` (excluded). Their positions
+    are counted from ``base``, the byte of the group at which the file begins.
+    """
     own = dict(sliced(arrays, first, last))
     own["position"] = own["position"] - base
     return own

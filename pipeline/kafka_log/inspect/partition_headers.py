@@ -89,16 +89,18 @@ class SmallSegmentHeaders:
                 parts.append(item.batch)
             return pa.concat_batches(parts) if at == start + chunk.size else None
 
-        return FileGroups(), GroupDecoder(decode, _positions, _cut)
+        return FileGroups(), GroupDecoder(decode, _read_positions, _slice_file)
 
 
-def _positions(headers: pa.RecordBatch) -> Any:
+def _read_positions(headers: pa.RecordBatch) -> Any:
     """Return the column ``position`` as a NumPy array."""
     return headers.column("position").to_numpy()
 
 
-def _cut(headers: pa.RecordBatch, first: int, last: int, base: int) -> pa.RecordBatch:
-    """Return the rows from ``first`` to ``last`` (excluded), with positions counted from byte ``base``."""
+def _slice_file(headers: pa.RecordBatch, first: int, last: int, base: int) -> pa.RecordBatch:
+    """Return the headers of one file of a group: the rows ``first`` to ``last`` (excluded). Their positions
+    are counted from ``base``, the byte of the group at which the file begins.
+    """
     own = headers.slice(first, last - first)
     at = own.schema.get_field_index("position")
     return own.set_column(at, own.schema.field(at), pc.subtract(own.column(at), base))
@@ -118,7 +120,7 @@ class PartitionHeaders:
         on_damage: Called with a line for each lost range.
         wanted: Selects batches; None selects all.
         advance: Called with the size of each segment after it is read.
-        ahead: Headers that may have been read before. They are used only if all batches are wanted.
+        ahead: Reads the headers of small segments together. It is asked only if all batches are wanted.
 
     Raises:
         UnreadableError: if retention removes a segment meanwhile (see :func:`~kafka_log.logs.removed_segments.read_history`).

@@ -62,12 +62,13 @@ class GroupDecoder(Generic[T]):
     Attributes:
         decode: Returns the batches of a chunk that begins at a byte of the group; None if the chunk has anything but whole batches.
         positions: Returns the position of each batch in the group, as an array.
-        cut: Returns the batches from the second argument to the third (excluded), with positions counted from the byte of the fourth.
+        slice_file: Returns the batches of one file: called with all batches, the index of its first one, the index after its last
+            one, and the byte of the group at which the file begins, from which the positions are counted then.
     """
 
     decode: Callable[[Chunk, int], T | None]
     positions: Callable[[T], Any]
-    cut: Callable[[T, int, int, int], T]
+    slice_file: Callable[[T, int, int, int], T]
 
 
 class FileGroups:
@@ -122,7 +123,7 @@ class FileGroups:
                 for number, edge, (first, last) in zip(
                     numbers, edges, pairwise(cuts), strict=False
                 ):
-                    found[number] = decoder.cut(rows, first, last, edge)
+                    found[number] = decoder.slice_file(rows, first, last, edge)
                 return
         if len(numbers) > 1:
             middle = len(numbers) // 2

@@ -277,17 +277,17 @@ def missing(column: Column, kind: Any, rows: int) -> Any:
     column is a list that is not nullable. Members of a null struct are null only if their field is
     nullable, else 0 or empty: ``pa.nulls`` makes arrays that ``cast`` refuses.
     """
-    return _repeat_nothing(kind, rows, column.type != "list" or column.nullable)
+    return _make_empty_values(kind, rows, column.type != "list" or column.nullable)
 
 
-def _repeat_nothing(kind: Any, rows: int, is_null: bool) -> Any:
-    """Return an Arrow array of type ``kind`` with ``rows`` nulls, or with so many zeros, empty
-    values or structs of these.
+def _make_empty_values(kind: Any, rows: int, is_null: bool) -> Any:
+    """Return an Arrow array of type ``kind`` with ``rows`` values: nulls if ``is_null``, else
+    zeros, empty strings, empty lists, or structs of these.
     """
     validity = pa.py_buffer(bytes(-(-rows // 8))) if is_null else None
     nulls = rows if is_null else 0
     if pa.types.is_struct(kind):
-        children = [_repeat_nothing(field.type, rows, field.nullable) for field in kind]
+        children = [_make_empty_values(field.type, rows, field.nullable) for field in kind]
         return pa.Array.from_buffers(kind, rows, [validity], nulls, children=children)
     if pa.types.is_primitive(kind) or pa.types.is_fixed_size_binary(kind):
         data = pa.py_buffer(bytes(-(-rows * kind.bit_width // 8)))

@@ -124,15 +124,15 @@ class _Places:
         return np.lexsort((self._one.headers.position, self._one.segment))
 
     @cached_property
-    def _at(self) -> Any:
-        """The place of each batch in ``_order``."""
+    def _index_in_order(self) -> Any:
+        """Index in ``_order`` of each batch, as an array."""
         found = np.empty(len(self._order), np.int64)
         found[self._order] = np.arange(len(found))
         return found
 
     def find_run(self, i: int) -> list[int]:
         """Return the batches around batch ``i`` that adjoin in a file and whose offsets continue."""
-        order, at, one = self._order, int(self._at[i]), self._one
+        order, at, one = self._order, int(self._index_in_order[i]), self._one
         run = [i]
         for step in (-1, 1):
             k = at + step
@@ -171,7 +171,10 @@ class _Places:
         k = int(one.segment[run[0]])
         low = self._bases[k] - 1
         high = min((base for base in self._bases[k + 1 :] if base >= 0), default=_MAX)
-        before, after = int(self._at[run[0]]) - 1, int(self._at[run[-1]]) + 1
+        before, after = (
+            int(self._index_in_order[run[0]]) - 1,
+            int(self._index_in_order[run[-1]]) + 1,
+        )
         if before >= 0:
             low = max(low, int(one.headers.last[order[before]]))
         if after < len(order):
@@ -182,7 +185,7 @@ class _Places:
         """Return the offset after the batch before ``i`` in its file, and the bytes between both. For
         the first batch of a file it is the base offset in the name.
         """
-        one, order, at = self._one, self._order, int(self._at[i])
+        one, order, at = self._one, self._order, int(self._index_in_order[i])
         position, k = int(one.headers.position[i]), int(one.segment[i])
         before = int(order[at - 1]) if at else -1
         if before < 0 or one.segment[before] != k:
