@@ -187,11 +187,14 @@ class Browser:
         return found["result"].get("value")
 
     def until(self, script: str) -> Any:
-        """The value of an expression, once it is true, on this page or on one that is being loaded."""
+        """The value of an expression, once it is true, on this page or on one that is being loaded.
+
+        A page that is not yet whole is not asked: it has none of the elements below the last one that came.
+        """
         end = time.monotonic() + PATIENCE
         while True:
             try:
-                if found := self.get(script):
+                if found := self.get(f"document.readyState === 'complete' && ({script})"):
                     return found
             except PageLeft:
                 pass
