@@ -3,7 +3,8 @@
     python demo/run.py demo [LOG_DIRECTORY ...]   a few answers about log directories (the samples, unless told), and their
                                                   records as a Spark table; --engine construct: by the reference codecs;
                                                   --output: where they go as Parquet (demo-output)
-    python demo/run.py test [PYTEST_ARGUMENT ...] the tests that need no broker, on all cores; with arguments: pytest's
+    python demo/run.py test [PYTEST_ARGUMENT ...] the quick tests, which need no broker, on all cores; with the variable TIER=ci
+                                                  all tests that CI runs; with arguments: pytest's
     python demo/run.py soak [PART ...]            every test at full length with new random inputs; hours; goes on where it was
                                                   stopped; --list names the parts
     python demo/run.py generate                   write generated/ from schemas/
@@ -28,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 OLDEST = (3, 11)
@@ -38,8 +40,8 @@ SAMPLES = ROOT / "samples"
 JSON_SCHEMA = ROOT / "schemas" / "codecgen.schema.json"
 IN_PARALLEL = ("-n", str(min(8, (os.cpu_count() or 1) + 1)), "--dist", "loadfile")
 """A process more than there are processors: that of the tests of Spark waits for Spark most of the time."""
-QUICK = "not slow and not broker"
-"""The quick tier, as in tests/tiers.py."""
+TIERS = {"quick": "not slow and not broker", "ci": "not soak"}
+"""What pytest's option -m selects for the variable TIER, as in tests/tiers.py."""
 
 
 class ChoreError(Exception):
@@ -218,9 +220,12 @@ def sample_logs() -> list[Path]:
 
 
 def test(arguments: list[str]) -> None:
+    tier = os.environ.get("TIER", "quick")
+    if tier not in TIERS:
+        raise ChoreError(f"TIER={tier}: there is no such tier; there are: {', '.join(TIERS)}")
     venv("dev")
     java()
-    run([PYTHON, "-m", "pytest", *(arguments or [*IN_PARALLEL, "-m", QUICK])])
+    run([PYTHON, "-m", "pytest", *(arguments or [*IN_PARALLEL, "-m", TIERS[tier]])])
 
 
 def soak(arguments: list[str]) -> None:
@@ -258,35 +263,51 @@ def check() -> None:
     """What CI checks besides the tests. All of it is run, then what failed is said."""
     venv("dev")
     commands: dict[str, list[str | os.PathLike[str]]] = {
+        "mypy": [PYTHON, "-m", "mypy"],
         "ruff format": [PYTHON, "-m", "ruff", "format", "--check", "."],
         "ruff": [PYTHON, "-m", "ruff", "check", "."],
-        "mypy": [PYTHON, "-m", "mypy"],
         "imports": [PYTHON.with_name("lint-imports" + PYTHON.suffix)],
         "schemas": [PYTHON, "-m", "codecgen", "check", "schemas"],
         "format of schemas": [PYTHON, "-m", "codecgen", "fmt", "schemas", "--check"],
         "schemas break no old data": [PYTHON, "-m", "tests.schema_breaks"],
         "docs/api is current": [PYTHON, "-m", "tests.api_pages", "--check"],
     }
-    failed = [name for name, command in commands.items() if not succeeds(name, command)]
-    say("== generated/ is current")
-    with tempfile.TemporaryDirectory(prefix=".check-", dir=ROOT) as fresh:
-        run([PYTHON, "-m", "codecgen", "generate", "schemas", "--out", fresh])
-        stale = differences(ROOT / "generated", Path(fresh))
-    if stale:
+    fresh = Path(tempfile.mkdtemp(prefix=".check-", dir=ROOT))
+    try:
+        failed = failed_ones(
+            {
+                **commands,
+                "generation": [PYTHON, "-m", "codecgen", "generate", "schemas", "--out", fresh],
+            }
+        )
+        stale = differences(ROOT / "generated", fresh)
+    finally:
+        shutil.rmtree(fresh)
+    if stale and "generation" not in failed:
         say(f"not current, run `make generate`: {', '.join(stale[:10])}")
         failed.append("generated/")
     if failed:
         raise ChoreError(f"these failed: {', '.join(failed)}")
 
 
-def succeeds(name: str, command: list[str | os.PathLike[str]]) -> bool:
-    say(f"== {name}")
-    try:
-        run(command)
-    except ChoreError as error:
-        say(str(error))
-        return False
-    return True
+def failed_ones(commands: dict[str, list[str | os.PathLike[str]]]) -> list[str]:
+    """Run all commands, one on each processor, show in order what they say, and return the names of those that fail."""
+
+    def outcome(command: list[str | os.PathLike[str]]) -> tuple[bool, str]:
+        try:
+            return True, run(command, quiet=True)
+        except ChoreError as error:
+            return False, str(error)
+
+    failed = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, (passed, text) in zip(
+            commands, pool.map(outcome, commands.values()), strict=True
+        ):
+            say(f"== {name}\n{text}".rstrip())
+            if not passed:
+                failed.append(name)
+    return failed
 
 
 def differences(one: Path, other: Path) -> list[str]:

@@ -9,8 +9,7 @@ TOGETHER = ("tests/pyspark_kafka_log/", "tests/brokers/")
 """Folders whose files share what is dear to start: one Spark, one broker of each kind."""
 
 SPARK_AND_SERVERS = "tests/pyspark_kafka_log/ with servers"
-"""The group of the files below: they share a second Spark, which waits for brokers, stores, clusters and kills most of the time. All their
-tests are slow, so that the quick run starts one Spark only."""
+"""The group of the files below: they share a second Spark, which waits for brokers, stores, clusters and kills most of the time."""
 
 WITH_SERVERS = (
     "tests/pyspark_kafka_log/test_cluster.py",

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.paths import ROOT
 
 RUN_CODE = frozenset({"eval", "exec", "compile", "__import__"})
@@ -56,6 +58,7 @@ def find_uses(tree: ast.Module) -> Iterator[str]:
                 yield called.attr
 
 
+@pytest.mark.slow
 def test_bytes_are_not_run_as_code() -> None:
     roots = ("generator/codecgen", "generated/kafka_codecs", "pipeline/kafka_log", "pipeline/pyspark_kafka_log")  # fmt: skip
     found = {}

@@ -55,16 +55,6 @@ def test_a_file_is_a_group_and_spark_is_one() -> None:
     assert {group(f"{file}::test_x") for file in WITH_SERVERS} == {SPARK_AND_SERVERS}
 
 
-@pytest.mark.parametrize("file", WITH_SERVERS)
-def test_the_second_spark_is_for_the_slow_run(file: str) -> None:
-    marks = [
-        ast.unparse(node.value)
-        for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
-    ]
-    assert any(kind in "".join(marks) for kind in ("mark.slow", "mark.broker"))
-
-
 @pytest.mark.parametrize("file", ALONE)
 def test_what_is_alone_takes_no_spark_of_others(file: str) -> None:
     functions = [

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.paths import ROOT
-from tests.tiers import CI, QUICK, SOAK, changed_names, has_no_test, names_a_changed_file
+from tests.tiers import CI, QUICK, changed_names, has_no_test, names_a_changed_file
 
 CASE = """
 import pytest
@@ -129,33 +129,32 @@ def test_names_of_changed_files() -> None:
 @pytest.mark.parametrize(
     ("text", "runs"),
     [
-        ("def test_a() -> None: ...", (QUICK,)),
-        ("pytestmark = [pytest.mark.spark, pytest.mark.slow]", (CI, SOAK)),
-        ("pytestmark = pytest.mark.soak", (SOAK,)),
-        ("@pytest.mark.slow\ndef test_a() -> None: ...", (QUICK, CI, SOAK)),
-        ("def test_a(spark: SparkSession) -> None: ...", (QUICK, CI, SOAK)),
+        ("def test_a() -> None: ...", (QUICK, CI)),
+        ("pytestmark = [pytest.mark.spark, pytest.mark.slow]", (CI,)),
+        ("pytestmark = pytest.mark.soak", ()),
+        ("@pytest.mark.soak\ndef test_a() -> None: ...", (QUICK, CI)),
     ],
 )
 def test_files_that_a_run_does_not_import(text: str, runs: tuple[str, ...]) -> None:
-    assert tuple(run for run in (QUICK, CI, SOAK) if not has_no_test(text, run)) == runs
+    assert tuple(run for run in (QUICK, CI) if not has_no_test(text, run)) == runs
     assert not has_no_test(text, "")
 
 
-def test_the_commands_select_by_these_expressions() -> None:
-    assert f'-m "{CI}"' in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert f'QUICK = "{QUICK}"\n' in (ROOT / "demo" / "run.py").read_text(encoding="utf-8")
+def test_the_command_selects_by_these_expressions() -> None:
+    chores = (ROOT / "demo" / "run.py").read_text(encoding="utf-8")
+    assert f'TIERS = {{"quick": "{QUICK}", "ci": "{CI}"}}\n' in chores
 
 
 COLLECTED = """
 from pathlib import Path
 import sys
 import pytest
-from tests.tiers import CI, QUICK, SOAK, has_no_test, tier
+from tests.tiers import CI, QUICK, has_no_test, tier
 
 class Judge:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
-        runs = {"quick": [QUICK], "ci": [CI, SOAK], "soak": [SOAK]}
+        runs = {"quick": [QUICK, CI], "ci": [CI], "soak": []}
         missing = set()
         for item in items:
             text = item.path.read_text("utf-8")

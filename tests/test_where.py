@@ -49,6 +49,7 @@ def test_tests_that_import_a_module(root: Path) -> None:
     assert names(where.importing_tests("codecgen.plan.order", root)) == []
 
 
+@pytest.mark.slow
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert where.main(["tests/where.py"]) == 0
     assert "  tests/test_where.py\n" in capsys.readouterr().out

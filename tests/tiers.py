@@ -1,7 +1,7 @@
 """Which tier a test belongs to.
 
-- quick: `make test` runs these all the time.
-- ci: `.ci/run` runs these too. They have the mark `slow` or `broker`.
+- quick: `make test` runs these.
+- ci: `TIER=ci make test` runs these too, as `.ci/run` does. They have the mark `slow` or `broker`.
 - soak: only `make soak` runs these. They have the mark `soak`, and `slow` with it.
 
 The mark `share` puts the parameters of one test into several tiers.
@@ -18,17 +18,11 @@ from pathlib import PurePosixPath
 import pytest
 
 QUICK = "not slow and not broker"
-CI = "(slow or broker) and not soak"
-SOAK = "slow or broker"
-"""What pytest's option -m selects: quick tests, what CI runs besides, and what the soak runs besides the quick tests."""
+CI = "not soak"
+"""What pytest's option -m selects: quick tests, and all that CI runs."""
 
 WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bmark\.(slow|broker|soak)\b", re.MULTILINE)
 WHOLLY_SOAK = re.compile(r"^pytestmark = .*\bmark\.soak\b", re.MULTILINE)
-PERHAPS_SLOW = re.compile(
-    r"\bmark\.(slow|broker|soak|share|spark)\b|\bspark: (SparkSession|Any)|VECTORS|\bFILES\b|large|\bengines\(|\bLOADERS\b|\bdoc_pages\b"
-)
-"""Words of a file that may have slow tests: marks, the fixture `spark`, reference files, of which the large ones are slow, and
-helpers that mark parameters slow."""
 LONGEST_NAME = 60
 """Tests that go through files cut longer names off at the left."""
 EVERY_PARAMETER = "TESTS_EVERY_PARAMETER"
@@ -45,11 +39,8 @@ REFERENCE_FOLDERS = (
 
 def has_no_test(text: str, expression: str) -> bool:
     """Return whether a test file with this text certainly has no test that `expression` (one of the above) selects."""
-    if expression == QUICK:
-        return WHOLLY_SLOW.search(text) is not None
-    if expression == CI and WHOLLY_SOAK.search(text):
-        return True
-    return expression in (CI, SOAK) and PERHAPS_SLOW.search(text) is None
+    wholly = {QUICK: WHOLLY_SLOW, CI: WHOLLY_SOAK}.get(expression)
+    return wholly is not None and wholly.search(text) is not None
 
 
 def tier(item: pytest.Item) -> str:

@@ -139,6 +139,7 @@ def test_no_expected_text_is_left_over() -> None:
     assert {path.name for path in goldens.HERE.glob("*.txt")} == expected
 
 
+@pytest.mark.slow
 def test_the_catalog_has_the_ids_that_the_generator_reports() -> None:
     """Compare the catalog with the string constants of the source, without the catalog itself."""
     sources = [p for p in (ROOT / "generator").rglob("*.py") if p.stem != "diagnostic_catalog"]

@@ -73,6 +73,7 @@ def test_every_form_and_key_has_a_description() -> None:
             assert spec["description"] == grammar.FORMS[name].keys[key].doc
 
 
+@pytest.mark.slow
 def test_it_takes_every_schema_file() -> None:
     files = list(_valid_files())
     assert len(files) > 150

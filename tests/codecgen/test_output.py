@@ -305,6 +305,7 @@ _names = st.sampled_from(["x.py", "y.py", "p/x.py", "p/y.py", "p/q/z.py", "z/z.p
 _files = st.dictionaries(_names, st.sampled_from([ONE, TWO]), max_size=4)
 
 
+@pytest.mark.slow
 @given(runs=st.lists(st.tuples(st.sampled_from("ab"), _files, st.sampled_from("pq")), max_size=6))
 def test_after_any_runs_the_last_files_of_each_target_are_there(
     tmp_path_factory: pytest.TempPathFactory, runs: list[tuple[str, dict[str, str], str]]
@@ -414,6 +415,7 @@ def test_a_directory_that_cannot_be_filled_is_not_left_behind(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_whole_files_that_the_next_run_replaces(tmp_path: Path) -> None:
     for after in range(100):
         out = tmp_path / str(after)

@@ -170,6 +170,7 @@ def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
 
 
+@pytest.mark.slow
 def test_the_pipeline_has_no_fact_about_versions() -> None:
     found = {}
     for path in sorted(PIPELINE.rglob("*.py")):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import kafka_codecs
 from codecgen.runtime.construct import Layout
 from kafka_log.logs import names
@@ -84,6 +86,7 @@ def names_of_numbers(path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_numbers_have_their_names_from_the_schemas() -> None:
     found = {path: names_of_numbers(path) for path in PIPELINE.rglob("*.py")}
     assert not {path: texts for path, texts in found.items() if texts}

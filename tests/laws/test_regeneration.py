@@ -15,6 +15,7 @@ from tests.shares import SEED
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schemas", "edits"),
     [

@@ -36,11 +36,16 @@ PYTHON_LANE = "kafka-log-python"
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Leave tests with the Python source to the soak, but for those with the mark `python_lane`, which CI runs."""
+    """Tests that start Spark are slow. Those with the Python source are left to the soak, but for the mark `python_lane`, which CI runs."""
+    if "session" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.slow)
     callspec = getattr(item, "callspec", None)
-    if callspec is not None and callspec.params.get("spark") == PYTHON_LANE:
-        own = item.get_closest_marker("python_lane")
-        item.add_marker(pytest.mark.slow if own else pytest.mark.soak)
+    if (
+        callspec is not None
+        and callspec.params.get("spark") == PYTHON_LANE
+        and item.get_closest_marker("python_lane") is None
+    ):
+        item.add_marker(pytest.mark.soak)
 
 
 @pytest.fixture(params=["kafka-log", PYTHON_LANE])

@@ -201,6 +201,7 @@ def test_old_schemas_with_findings(tmp_path: Path, capsys: pytest.CaptureFixture
     assert f"the schemas of {old} have 1 finding in this release" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_our_own_schemas_with_one_edit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     copy = tmp_path / "schemas"
     shutil.copytree(SCHEMAS, copy)

@@ -87,6 +87,7 @@ def is_current(root: Path) -> bool:
     return main(command) == 0
 
 
+@pytest.mark.slow
 def test_each_change_is_generated(root: Path, watching: Watching) -> None:
     assert "watching schemas; Ctrl-C ends it" in watching.wait_for("Ctrl-C")
     assert is_current(root)

@@ -88,6 +88,7 @@ def test_the_canonical_form(name: str) -> None:
     assert format_text(after) == after
 
 
+@pytest.mark.slow
 def test_our_schemas_are_in_the_canonical_form() -> None:
     for path in sorted(SCHEMAS.rglob("*.yaml")):
         text = path.read_text(encoding="utf-8")
@@ -100,6 +101,7 @@ def _files() -> list[Path]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_others_wrote_keeps_its_meaning_and_is_formatted_once() -> None:
     """The formatter compares meanings itself, and raises if they differ."""
     for path in _files():
@@ -107,6 +109,7 @@ def test_what_others_wrote_keeps_its_meaning_and_is_formatted_once() -> None:
         assert format_text(text) == text, path
 
 
+@pytest.mark.slow
 def test_the_model_stays_the_same() -> None:
     for place, text in language_pages.blocks():
         if text.startswith("# codecgen.yaml") or "weather." in text:

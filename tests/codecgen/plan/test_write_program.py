@@ -158,6 +158,7 @@ def succeeds(folder: Path, text: str, program: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_fields_that_are_made_of_others(tmp_path: Path) -> None:
     succeeds(tmp_path, FORMAT, PROGRAM)
 

@@ -417,6 +417,7 @@ def test_quit_ends_and_errors_do_not(
     assert "8" not in out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
 def test_a_terminal_has_a_prompt_and_keeps_going() -> None:
     import pty

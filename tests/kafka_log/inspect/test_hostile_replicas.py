@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,6 +74,7 @@ def rows(path: Path) -> Any:
     return scan(path, COLUMNS, control_records=True).read_all()
 
 
+@pytest.mark.slow
 @given(FILES, FILES)
 @examples(60)
 def test_any_numbers(

@@ -115,6 +115,7 @@ def test_a_live_segment_is_left_out_only_for_a_copy_of_its_leader(tmp_path: Path
 SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 20)), min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @examples(25)
 @given(SPANS, st.none() | st.integers(0, 40))
 def test_each_offset_that_a_copy_has_comes_once(

@@ -36,6 +36,7 @@ def holds(directory: Path, seed: int, engine: str) -> None:
     assert offsets(made.directory, control_records=True, engine=engine) == sorted(everything)
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize("engine", ["arrow", "construct"])
 def test_random_histories(tmp_path: Path, engine: str) -> None:

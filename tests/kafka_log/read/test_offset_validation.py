@@ -61,6 +61,7 @@ def salvaged(path: Path, engine: Engine) -> list[dict[str, Any]]:
     return list(table.to_pylist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["arrow", "construct"])
 def test_rows_say_it_and_the_others_stay(tmp_path: Path, engine: Engine) -> None:
     """Whatever lies beside the batch: also damage right before it and after it."""

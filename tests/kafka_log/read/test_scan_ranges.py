@@ -245,6 +245,7 @@ def test_lying_indexes_change_nothing(logs: list[Log], data: st.DataObject) -> N
         assert read(path, offsets, timestamps) == log.within(offsets, timestamps)
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=80))
 @example(b"")
 @example(bytes(7))

@@ -142,6 +142,7 @@ def renamed(path: Path, change: str) -> None:
         last.write_bytes(last.read_bytes()[:-1])
 
 
+@pytest.mark.slow
 @examples(30)
 @given(
     seed=SEEDS,
@@ -222,6 +223,7 @@ def test_the_last_offsets_of_a_header_that_contradicts_itself(tmp_path: Path) ->
     assert scanned(folder, offsets=(-1, None)) == [1]
 
 
+@pytest.mark.slow
 @examples(40)
 @given(seed=SEEDS, filters=FILTERS, worth=st.sampled_from((0, 200, 1 << 20)))
 def test_rows_around_damage(seed: int, filters: dict[str, Any], worth: int) -> None:

@@ -69,6 +69,7 @@ def read(path: Path, **options: Any) -> list[tuple[int, int]]:
     return [(row["position"], row["size"]) for row in rows]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(SIZES), st.integers(1, 2 * TRIAL)), max_size=4))
 def test_batches_of_any_size(
     tmp_path_factory: pytest.TempPathFactory, runs: list[tuple[int, int]]

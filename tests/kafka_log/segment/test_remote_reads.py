@@ -176,6 +176,7 @@ def committed_of(partition: Partition) -> Transactions:
     return found
 
 
+@pytest.mark.slow
 @examples(20)
 @given(st.lists(st.integers(0, 1 << 30), min_size=1, max_size=2))
 def test_transactions_take_a_request_for_each_segment_and_partition(seeds: list[int]) -> None:
@@ -193,6 +194,7 @@ def test_transactions_take_a_request_for_each_segment_and_partition(seeds: list[
         assert len(store.read) == len(set(store.read))
 
 
+@pytest.mark.slow
 @examples(20)
 @given(st.integers(0, 1 << 30), st.integers(-1, 1500))
 def test_transactions_of_larger_segments_are_what_is_kept(seed: int, walked: int) -> None:
@@ -209,6 +211,7 @@ def test_transactions_of_larger_segments_are_what_is_kept(seed: int, walked: int
         )
 
 
+@pytest.mark.slow
 @examples(10)
 @given(st.integers(0, 1 << 30))
 def test_transaction_indexes_take_a_request_for_each_segment(seed: int) -> None:
@@ -290,6 +293,7 @@ def test_an_error_names_url_and_byte(store: type[Counted]) -> None:
     assert 19 << 20 <= (caught.value.where.position or 0) <= 20 << 20
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize("engine", ["arrow", "construct"])
 def test_salvage_loses_what_a_bad_range_has(store: type[Counted], large: Path, engine: str) -> None:

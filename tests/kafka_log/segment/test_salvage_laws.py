@@ -124,6 +124,7 @@ def test_a_batch_that_breaks_a_rule_for_producers_is_found_after_damage(
     assert read_table(path, ["key"], "salvage", **options).num_rows == 2
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize("size", [2, 24])
 @given(st.data())
@@ -136,6 +137,7 @@ def test_of_damaged_batches(path: Path, size: int, data: st.DataObject) -> None:
     hold(path, whole, data.draw(hurt(whole, list(pairwise(ends)))))
 
 
+@pytest.mark.slow
 @given(st.sampled_from(VECTOR_FILES), st.data())
 @examples(250)
 def test_of_damaged_vectors(path: Path, file: str, data: st.DataObject) -> None:
@@ -147,6 +149,7 @@ def test_of_damaged_vectors(path: Path, file: str, data: st.DataObject) -> None:
         hold(path, whole, data.draw(hurt(whole, entries)))
 
 
+@pytest.mark.slow
 @given(st.data())
 @examples(60)
 def test_the_kernels_give_the_same(path: Path, data: st.DataObject) -> None:
@@ -286,6 +289,7 @@ def damaged_wrapper(data: st.DataObject) -> bytes:
     return put(entry, at, int.from_bytes(entry[at : at + size], "big") + change, size)
 
 
+@pytest.mark.slow
 @given(st.data())
 @examples(300)
 def test_wrappers_that_hold_entries_as_they_are(path: Path, data: st.DataObject) -> None:

@@ -140,6 +140,7 @@ def test_an_unsigned_length_above_what_is_signed(folder: Path) -> None:
     assert found == (0, 0)
 
 
+@pytest.mark.slow
 @examples(300)
 @given(data=st.data())
 def test_heads_come_to_their_places(folder: Path, data: st.DataObject) -> None:

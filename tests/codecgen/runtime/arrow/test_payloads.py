@@ -156,6 +156,7 @@ def shown(rows: list[Row]) -> list[Row]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.share(6)
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("name", VIEWS)

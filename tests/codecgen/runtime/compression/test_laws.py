@@ -86,6 +86,7 @@ def test_truncation_gives_a_prefix_and_an_error(how: How, data: bytes, draw: st.
         assert got.error.where.stream_position == len(got.data)
 
 
+@pytest.mark.slow
 @examples(600)
 @given(ways, payloads, st.data())
 def test_flipped_bytes_never_surprise(how: How, data: bytes, draw: st.DataObject) -> None:

@@ -83,6 +83,7 @@ def test_the_first_page_lists_topics_as_ls_does(whole: Visitor) -> None:
     assert "No topic has such a name" in whole.see("/?name=nothing").text
 
 
+@pytest.mark.slow
 def test_a_partition_lists_its_segments_as_ls_does(whole: Visitor) -> None:
     for row in whole.see("/").rows[1:4]:
         (topic_url,) = links(whole.see(f"/?name={row[0]}"), "^/topics/")[:1]
@@ -94,6 +95,7 @@ def test_a_partition_lists_its_segments_as_ls_does(whole: Visitor) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_problems_are_those_of_check_and_txn(damaged: Visitor, damaged_logs: Path) -> None:
     log = LogDirectory(damaged_logs)
     findings, hanging = log.check().to_pylist(), log.txn(states="hanging").num_rows
@@ -135,6 +137,7 @@ def test_batches_from_an_offset_are_those_of_dump(
         assert row[0].split(" to ")[-1] == str(dumped["last_offset"])
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.sampled_from(PARTITIONS), st.data())
 def test_records_of_a_batch_are_those_of_dump(
@@ -169,6 +172,7 @@ def test_records_of_a_batch_are_those_of_dump(
     assert values["producer_id"] == str(one["producer_id"])
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.sampled_from([key for key in PARTITIONS if key[0] != "__cluster_metadata"]), st.data())
 def test_bytes_are_those_of_hexdump(
@@ -380,6 +384,7 @@ def test_the_end_of_an_active_segment_is_no_damage(tmp_path: Path, tail: bytes) 
     assert "Damaged" not in visitor.see(f"{visitor.partition('t')}/search?text=nothing").text
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=10)
 @given(data=st.data(), seed=st.integers(0, 1 << 32))
 def test_any_damage_gives_pages(
@@ -398,6 +403,7 @@ def test_any_damage_gives_pages(
     assert sum(1 for _ in visitor.crawl(25)) >= 3
 
 
+@pytest.mark.slow
 def test_every_link_of_the_sample_leads_to_a_page(damaged: Visitor) -> None:
     for url, status, _ in damaged.crawl(60):
         assert status == 200, url
@@ -524,6 +530,7 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- secrets
 
 
+@pytest.mark.slow
 def test_secrets_are_hidden_unless_asked_for() -> None:
     place = SAMPLES / "kafka-4.x" / "__cluster_metadata-0"
     hidden = Visitor(place)

@@ -38,6 +38,7 @@ def frames(name: str) -> list[tuple[int, int, int]]:
     return found
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_each_bit_under_a_checksum_is_found_with_its_batch(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

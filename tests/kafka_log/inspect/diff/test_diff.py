@@ -113,6 +113,7 @@ def test_other_batches_and_codecs(log: Log, rolls: list[int], codec: Compression
     assert row["same"] == count(log)
 
 
+@pytest.mark.slow
 @given(logs(), ROLLS, st.data())
 @examples(40)
 def test_compaction(log: Log, rolls: list[int], data: st.DataObject) -> None:

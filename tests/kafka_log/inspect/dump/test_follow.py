@@ -108,6 +108,7 @@ def test_each_record_of_a_writing_process_is_printed_once(tmp_path: Path) -> Non
     assert offsets(lines) == [0, 1, 2, *range(210)]
 
 
+@pytest.mark.slow
 def test_text_of_a_growing_partition(tmp_path: Path) -> None:
     log = Growing(tmp_path / "t-0", random.Random(1), transactions=False)
     log.append()
@@ -126,6 +127,7 @@ def test_text_of_a_growing_partition(tmp_path: Path) -> None:
     assert printed == [str(offset) for offset in range(log.end)]
 
 
+@pytest.mark.slow
 def test_the_last_records_then_new_ones_and_new_partitions_up_to_a_number(tmp_path: Path) -> None:
     write(tmp_path / "t-0", 0, 0, 3, 6)
     columns = ("--format", "jsonl", "--columns", "partition,offset")
@@ -141,6 +143,7 @@ def test_the_last_records_then_new_ones_and_new_partitions_up_to_a_number(tmp_pa
     assert rows == [*((0, n) for n in range(7, 12)), *((1, n) for n in range(3)), *((0, n) for n in range(12, 15))]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_only_new_records_after_last_0(tmp_path: Path) -> None:
     write(tmp_path / "t-0", 0, 0, 3)
     with following(tmp_path, "--last", "0", "--format", "jsonl") as output:
@@ -160,6 +163,7 @@ def test_only_new_records_after_last_0(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_damage_is_reported_and_the_exit_code_is_1(tmp_path: Path) -> None:
     write(tmp_path / "t-0", 0, 0)
     with following(tmp_path, "--format", "jsonl", "--columns", "offset") as output:
@@ -174,6 +178,7 @@ def test_damage_is_reported_and_the_exit_code_is_1(tmp_path: Path) -> None:
     assert offsets(output.lines)[-3:] == [6, 7, 8]
 
 
+@pytest.mark.slow
 def test_follow_ends_if_all_partitions_are_gone(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     write(tmp_path / "data" / "t-0", 0, 0)

@@ -99,6 +99,7 @@ def test_logs_of_brokers(path: Path) -> None:
         assert row["ratio"] is None or 0 <= row["ratio"] <= 1
 
 
+@pytest.mark.slow
 @given(ROWS, st.sampled_from([(2, "none"), (2, "zstd"), (1, "gzip"), (0, "none")]))
 def test_any_records(rows: list[Any], form: tuple[int, str]) -> None:
     with tempfile.TemporaryDirectory() as directory:

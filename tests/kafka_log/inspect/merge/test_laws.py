@@ -104,6 +104,7 @@ def logs_of(directory: Path) -> dict[str, bytes]:
 ROLLS = st.lists(st.integers(1, 12), max_size=3)
 
 
+@pytest.mark.slow
 @given(logs(), ROLLS, st.data())
 @examples(30)
 def test_what_is_whole_somewhere_is_as_it_was(
@@ -125,6 +126,7 @@ def lost_offsets(table: pa.Table, stop: int) -> Iterator[int]:
         yield from range(row["first_offset"], last + 1)
 
 
+@pytest.mark.slow
 @given(logs(), ROLLS, st.data())
 @examples(30)
 def test_what_is_whole_nowhere_is_lost(
@@ -142,6 +144,7 @@ def test_what_is_whole_nowhere_is_lost(
     assert not said(table, "diverged")
 
 
+@pytest.mark.slow
 @given(logs(), ROLLS, st.data())
 @examples(30)
 def test_any_byte_of_one_replica(
@@ -171,6 +174,7 @@ def test_any_byte_of_one_replica(
     assert problems or found == wanted
 
 
+@pytest.mark.slow
 @given(logs(least=3), st.data())
 @examples(20)
 def test_replicas_that_begin_and_end_elsewhere(
@@ -246,6 +250,7 @@ def copies(draw: st.DrawFn, log: Log) -> Copy:
     return Copy(own, damage, tuple(flips))
 
 
+@pytest.mark.slow
 @given(logs(least=3), st.lists(st.integers(1, 12), max_size=2), st.data())
 @examples(60)
 def test_no_record_stands_twice_or_where_another_replica_contradicts(

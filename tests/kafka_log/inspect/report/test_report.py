@@ -423,6 +423,7 @@ def test_directories_with_hostile_names(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- limits
 
 
+@pytest.mark.slow
 def test_a_large_cluster_gives_a_small_page_that_says_what_it_leaves_out(
     gathered: Contents,
 ) -> None:

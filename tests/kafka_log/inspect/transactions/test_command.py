@@ -194,6 +194,7 @@ def test_names_that_are_no_text(
     assert main([command, str(tmp_path)]) == 0
 
 
+@pytest.mark.slow
 @examples(60)
 @given(data=st.data())
 def test_whatever_bytes_there_are(data: st.DataObject, tmp_path_factory: Any) -> None:

@@ -171,6 +171,7 @@ class Encoder:
 # ---------------------------------------------------------------- laws
 
 
+@pytest.mark.slow
 @examples(300)
 @given(st.data())
 def test_columns_and_reasons_are_those_of_fastavro(data: Any) -> None:
@@ -228,6 +229,7 @@ def evolved(draw: Any, schema: Any) -> Any:
     return found
 
 
+@pytest.mark.slow
 @examples(300)
 @given(st.data())
 def test_resolved_values_are_those_of_fastavro(data: Any) -> None:

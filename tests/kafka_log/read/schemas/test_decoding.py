@@ -439,6 +439,7 @@ def test_texts_that_are_no_utf8() -> None:
     assert found[1][3] is not None
 
 
+@pytest.mark.slow
 def test_names_make_no_more_text_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte of a value becomes the name of its record, or of all fields without bytes."""
     monkeypatch.setattr(shapes, "MAX_JSON", 1_000_000)
@@ -498,6 +499,7 @@ def test_defaults() -> None:
             PartDecoder(registry, "t", "value", [], schema_version=2)
 
 
+@pytest.mark.slow
 def test_many_ids_take_no_quadratic_time() -> None:
     """Each row has an id of its own, none of them registered."""
     rows = [framed(i, b"") for i in range(10, 60_010)]

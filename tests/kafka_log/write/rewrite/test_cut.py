@@ -29,6 +29,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cut")
 
 
+@pytest.mark.slow
 @given(st.integers(0, 120), st.integers(0, 60), st.integers())
 @examples(25)
 def test_batches_of_a_range_of_offsets(scratch: Path, low: int, count: int, n: int) -> None:

@@ -199,6 +199,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("order")
 
 
+@pytest.mark.slow
 @given(st.integers(), st.sampled_from([PLAIN, TX]), st.sampled_from([1 << 20, 1]))
 @examples(40)
 def test_nothing_is_lost_however_segments_and_batches_lie(

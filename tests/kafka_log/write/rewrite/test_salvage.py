@@ -93,6 +93,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("salvage")
 
 
+@pytest.mark.slow
 @given(st.data())
 @examples(60)
 def test_of_damaged_batches(scratch: Path, data: st.DataObject) -> None:
@@ -102,6 +103,7 @@ def test_of_damaged_batches(scratch: Path, data: st.DataObject) -> None:
     of_damage(scratch, data.draw(hurt(b"".join(parts), list(pairwise(ends)))))
 
 
+@pytest.mark.slow
 @given(st.data())
 @examples(30)
 def test_all_that_can_be_read_is_kept_if_asked_for(scratch: Path, data: st.DataObject) -> None:
@@ -153,6 +155,7 @@ def test_a_damaged_batch_is_lost_or_kept_as_asked(tmp_path: Path) -> None:
     assert problems(tmp_path / "b", GAPS) == []
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_offsets_ascend_in_what_is_kept_of_damaged_batches(
     scratch: Path, data: st.DataObject

@@ -344,6 +344,7 @@ def test_a_directory_in_which_a_broker_runs(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / ".lock"]
 
 
+@pytest.mark.slow
 def test_another_job_is_waited_for(tmp_path: Path) -> None:
     """Threads of one process too; each has its rows."""
     with ThreadPoolExecutor(8) as threads:

@@ -115,6 +115,7 @@ def test_every_flipped_bit_is_noticed_or_changes_nothing_that_is_checked(
             assert whole == fine, (at, bit)
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 def test_a_broken_rule_names_its_line(
     made_up: ModuleType, decode: Decode, request: pytest.FixtureRequest
