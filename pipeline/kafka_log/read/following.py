@@ -101,6 +101,8 @@ class PartitionFollower:
         say: Called with a line about a log that was truncated, rewritten, replaced, or has lost records before they were read.
         limits: Limits of memory and nesting.
         engine: Codecs that read.
+        offsets_are_start: True: the first selected offset only says where reading begins; after a truncation below it, new records
+            below it are returned too. False: records below it are never returned, unless another log replaces this one.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class PartitionFollower:
         *,
         limits: Limits | None = None,
         engine: Engine = "auto",
+        offsets_are_start: bool = False,
     ) -> None:
         """Resolve the selection for the partition. No record is read yet."""
         self.partition = partition
@@ -128,6 +131,7 @@ class PartitionFollower:
         self._topic_id: bytes | None = None
         filters = PartitionFilters(selection, engine, lists_again=True)
         self._rows = filters.filter_for(partition)
+        self._lowest = None if offsets_are_start else self._rows.offsets[0]
         self._unselected = {s.path for s in partition.segments} - {
             s.path for s in filters.segments(partition)
         }
@@ -247,9 +251,8 @@ class PartitionFollower:
                 raise _FileChanged
 
     def _skip_offsets_before(self, offset: int) -> None:
-        """Select no offset below ``offset`` from now on."""
-        low = self._rows.offsets[0]
-        first = offset if low is None else max(low, offset)
+        """Select no offset below ``offset`` from now on, and all from there on that the caller selected."""
+        first = offset if self._lowest is None else max(self._lowest, offset)
         self._rows = replace(self._rows, offsets=(first, None))
 
     # ------------------------------------------------------------ rows
@@ -461,7 +464,7 @@ class PartitionFollower:
                 f"{self._name}: the log was replaced by another one: it is printed from its first record on"
             )
             self._files, self._next_offset = {}, None
-            self._rows = replace(self._rows, offsets=(None, None))
+            self._rows, self._lowest = replace(self._rows, offsets=(None, None)), None
             self._unselected = set()
 
     def _looks_replaced(self, segments: Sequence[Segment], next_offset: int) -> bool:
@@ -493,6 +496,7 @@ class PartitionFollower:
                 " those that were printed, and records before it that were written again are not printed"
             )
             self._next_offset = end
+            self._skip_offsets_before(end)
 
 
 def _read_last_header(path: Path, start: int, stop: int | None) -> _Header | None:

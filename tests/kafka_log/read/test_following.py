@@ -32,6 +32,7 @@ class Followed:
     ends: list[End] = field(default_factory=list)
     errors: list[Exception] = field(default_factory=list)
     follower: PartitionFollower | None = None
+    offsets_are_start: bool = False
 
     def unreadable(self, error: Exception) -> None:
         self.errors.append(error)
@@ -48,7 +49,14 @@ class Followed:
         if self.follower is None:
             selection = Selection(**self.filters)
             columns = ("offset", "value")
-            self.follower = PartitionFollower(partition, columns, selection, self, self.said.append)
+            self.follower = PartitionFollower(
+                partition,
+                columns,
+                selection,
+                self,
+                self.said.append,
+                offsets_are_start=self.offsets_are_start,
+            )
         rows = [row for part in self.follower.read_new(partition) for row in part.to_pylist()]
         return [(row["offset"], row["value"]) for row in rows]
 
@@ -224,6 +232,39 @@ def test_a_truncated_log_is_read_from_its_new_end(tmp_path: Path) -> None:
     assert offsets(followed.read()) == [3, 4, 5]
     [line] = followed.said
     assert "truncated from offset 6 to 3" in line
+
+
+@pytest.mark.parametrize(
+    ("offsets_are_start", "expected"), [(True, [3, 4, 5, 6, 7, 8]), (False, [6, 7, 8])]
+)
+def test_new_records_below_the_first_selected_offset(
+    offsets_are_start: bool, expected: list[int], tmp_path: Path
+) -> None:
+    """After a truncation below it, they are read if that offset only says where reading begins."""
+    path = log_file(tmp_path / "t-0")
+    append(path, batch(0) + batch(3) + batch(6))
+    followed = Followed(tmp_path, {"offsets": (6, None)}, offsets_are_start=offsets_are_start)
+    assert offsets(followed.read()) == [6, 7, 8]
+    os.truncate(path, len(batch(0)))
+    assert followed.read() == []
+    append(path, batch(3, size=11) + batch(6, size=11))
+    assert offsets(followed.read()) == expected
+
+
+def test_a_truncation_below_offsets_that_were_skipped_by_a_compaction(tmp_path: Path) -> None:
+    path = log_file(tmp_path / "t-0")
+    append(path, batch(0) + batch(3) + batch(6))
+    followed = Followed(tmp_path)
+    assert offsets(followed.read()) == list(range(9))
+    compacted = tmp_path / "compacted"
+    compacted.write_bytes(batch(0) + batch(6))
+    compacted.replace(path)
+    append(path, batch(9))
+    assert offsets(followed.read()) == [9, 10, 11]
+    os.truncate(path, len(batch(0)))
+    assert followed.read() == []
+    append(path, batch(3))
+    assert offsets(followed.read()) == [3, 4, 5]
 
 
 def test_records_that_were_written_again_below_the_new_end_may_be_missing(tmp_path: Path) -> None:

@@ -379,6 +379,7 @@ def _follow(
                     print_message,
                     limits=limits,
                     engine=options.engine,
+                    offsets_are_start=selected is not selection,
                 )
             if partition.error is not None and partition.directory not in unreadable:
                 unreadable.add(partition.directory)
