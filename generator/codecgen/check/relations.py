@@ -141,7 +141,7 @@ def _check_range(
         yield Diagnostic("C016", message, stop, help="swap them")
         return
     if key == "measures" and first == own:
-        alone = any(layout.fields_of(v)[-1] is f for v in versions_of(layout, f.versions))
+        alone = any(layout.fields_of(v)[-1].name == f.name for v in versions_of(layout, f.versions))
         yield from _check_self_count(f, layout, last > own and not alone, start)
     elif key == "measures" and first < own:
         yield from _check_counted_before(f, layout, layout.fields[first:own], start)
