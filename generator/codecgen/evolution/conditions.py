@@ -62,7 +62,8 @@ def find_narrowing(
     for one in added:
         wanted = _bounds(one)
         if wanted is None:
-            return "perhaps"
+            found = "perhaps" if found == "no" else found
+            continue
         term, low, high = wanted
         before = [
             (first, last)

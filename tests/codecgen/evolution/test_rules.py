@@ -64,6 +64,18 @@ def test_padding_that_is_empty_changes_nothing(size: str, breaks: list[str]) -> 
     assert [change.rule for change in changes(old, new)] == breaks
 
 
+@pytest.mark.parametrize(
+    ("valid", "is_certain"), [("a < 9 and a + 1 != b", True), ("a < 11 and a + 1 != b", False)]
+)
+def test_a_condition_that_cannot_be_decided_hides_no_certain_break(
+    valid: str, is_certain: bool
+) -> None:
+    old = "layout: reading\nfields: {b: u8, a: {type: u8, valid: a < 10}}\n"
+    new = f"layout: reading\nfields: {{b: u8, a: {{type: u8, valid: {valid}}}}}\n"
+    [change] = [change for change in changes(old, new) if change.is_breaking]
+    assert (change.rule, change.is_certain) == ("B012", is_certain)
+
+
 def test_every_rule_has_a_pair() -> None:
     assert {pair.rule for pair in PAIRS} == set(RULES) - {SAFETY_NET}
 
