@@ -28,7 +28,7 @@ def edit(
     checksums computed again. With ``recompress``, also compress its last array by the codec that it
     names afterwards. Raise ParseError if the entry does not parse, bytes follow it, or a stored
     checksum is wrong; BuildError if a value cannot be written, breaks a field's rule or decides
-    whether another field is present; KeyError for an unknown field.
+    whether another field is present; KeyError for an unknown field or member of a field.
 
     Args:
         layout: The layout of the entry.
@@ -57,10 +57,13 @@ def edit(
         name, _, member = path.partition(".")
         f = layout.by_name[name]
         if member:
+            if not isinstance(build.obj[name], dict) or member not in build.obj[name]:
+                raise KeyError(path)
             build.obj[name][member] = value
-        else:
-            build.obj[name] = value
         try:
+            if not member:
+                is_bits = isinstance(f.codec, Bits)
+                build.obj[name] = f.codec.filled(value, build.obj) if is_bits else value
             parts[layout.fields.index(f)] = _changed_field_bytes(f, build)
         except BuildError as error:
             raise layout.related.locate(error, f) from None

@@ -226,10 +226,12 @@ class Source:
 
     def enter(self) -> None:
         """Increase the session's depth for a layout that is parsed inside another one. Raise
-        LimitError beyond its maximum depth. The caller decreases the depth again.
+        LimitError, with the depth unchanged, beyond its maximum depth. The caller decreases the
+        depth again.
         """
         self.session.depth += 1
         if self.session.depth > self.session.limits.depth:
+            self.session.depth -= 1
             raise LimitError(
                 f"layouts are nested more than {self.session.limits.depth} deep, the limit (Limits.depth)",
                 self.where(),

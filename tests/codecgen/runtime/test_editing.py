@@ -130,13 +130,14 @@ PLAIN = Layout(
     Field("kind", Integer(1), refuse=Rule("kind > 8", lambda this: this.kind > 8)),
     Field("flags", Bits(Integer(1), Bit("one", 0), Bit("rest", 1, 7, reserved=True))),
     Field("more", Integer(2), when=lambda this: this.kind == 1),
+    Field("extra", Integer(1), when=lambda this: this.flags.one),
     Field("items", Array(ITEM, closes=True)),
 )
 
 
 def test_bits_that_are_reserved_stay() -> None:
-    data = bytes([5, 0, 0b1010, 2, 65, 66])
-    assert edit(PLAIN, source(data), {"flags.one": True}) == bytes([5, 0, 0b1011, 2, 65, 66])
+    data = bytes([6, 0, 0b1011, 7, 2, 65, 66])
+    assert edit(PLAIN, source(data), {"kind": 2}) == bytes([6, 2, 0b1011, 7, 2, 65, 66])
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,9 @@ def test_bits_that_are_reserved_stay() -> None:
         ({"kind": 1}, {}, "more"),  # it would be there then
         ({"kind": 9}, {}, "kind"),
         ({"kind": 300}, {}, "kind"),
+        ({"flags.one": True}, {}, "extra"),
+        ({"flags": {"one": True, "rest": 0}}, {}, "extra"),
+        ({"flags": 1}, {}, "flags"),
         ({}, {"recompress": True}, "items"),
     ],
 )
@@ -155,6 +159,13 @@ def test_what_cannot_be_changed(
     with pytest.raises(BuildError) as caught:
         edit(PLAIN, source(data), changes, **options)
     assert caught.value.where.path == path
+
+
+@pytest.mark.parametrize("path", ["kinds", "flags.two", "kind.one", "items.0"])
+def test_what_is_not_there(path: str) -> None:
+    data = bytes([5, 0, 0, 2, 65, 66])
+    with pytest.raises(KeyError, match=path):
+        edit(PLAIN, source(data), {path: 1})
 
 
 @pytest.mark.parametrize("data", [b"\x05\0\0\x02AB?", b"\x05\0\0\x02A", b"\x05\0"])
