@@ -16,8 +16,9 @@ from codecgen.spans import place
 
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield the diagnostics of every bit field (``BitsType``): no members, a bit beyond the width,
-    overlapping or missing bits, enum values that do not fit, keys that reserved members cannot
-    have. Each id is reported once per place in a field.
+    overlapping or missing bits, enum values that do not fit. Reserved members are reported if they
+    have keys that they cannot have, are several in a version, or have no bits or bits that are not
+    adjacent. Each id is reported once per place in a field.
     """
     for layout in model.layouts.values():
         for f in layout.fields:
@@ -26,9 +27,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_field(f: Field, type_: BitsType, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a bit field has no members, a member's highest bit exceeds the base
-    type, an enum value does not fit its member, or a reserved member has ``enum`` or ``default``.
-    Then check overlaps and leftover bits in each version of the layout.
+    """Yield a diagnostic if a bit field has no members, a member exceeds the base type, an enum
+    value does not fit its member, or a reserved member has ``enum`` or ``default``. Then check
+    overlaps in each version of the layout, and leftover bits if all members lie within the base
+    type.
     """
     width = SCALARS[type_.base].bits
     if not type_.members:

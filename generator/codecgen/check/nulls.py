@@ -21,9 +21,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic, for each version, if the number that means null (``null``) does not fit
-    the count, length or presence number of the field or of its elements, or is a possible count or
-    length; or if it is missing for a struct with ``present``.
+    """Yield a diagnostic, for each version, if the number that means null does not fit the count,
+    length or presence number of the field or of its elements, or is a possible count or length. A
+    missing number is not reported.
     """
     for version in versions_of(layout, f.versions):
         one = f.in_versions((version,))
@@ -102,9 +102,10 @@ def _check_choice(f: Field, type_: ChoiceType, key: str = "none") -> Iterator[Di
 def _check_array(
     f: Field, type_: ArrayType, layout: Layout, version: int | None
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if an array has a ``null`` but neither a count nor a length, or a ``null``
-    that does not fit its type or is a possible count. The count may be a field; its type in
-    ``version`` is used. Yield nothing without ``null``.
+    """Yield a diagnostic if an array with a ``null`` has neither a count nor a length, or a count
+    that is a field plus a number. Also yield one if the ``null`` does not fit its type or is a
+    possible count or length. The count may be a field; its type in ``version`` is used. Yield
+    nothing without ``null``.
     """
     if type_.null is None:
         return

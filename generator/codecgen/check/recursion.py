@@ -35,9 +35,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _is_endless(f: Field) -> bool:
-    """Return whether a field always holds a layout. False if it holds none, has a ``when``, is a
-    struct that can be null, a choice that can be null or unknown, or an array with a ``nesting``
-    limit that can be empty.
+    """Return whether a field holds layouts and nothing in the field itself can end a recursion.
+    False if it holds none, has a ``when``, is an optional struct, a choice that can be null or
+    unknown, or an array with a ``nesting`` limit that can be empty. An array without such a limit
+    counts as endless.
     """
     if not references_of(f) or f.when is not None or getattr(f.type, "present", None):
         return False

@@ -320,8 +320,10 @@ def measured_ranges(layout: Layout, version: int | None) -> list[tuple[Field, in
 
 
 def _check_nesting(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each pair of measured ranges in a version that are equal or overlap,
-    unless one lies inside the other and the outer one's length comes first.
+    """Yield a diagnostic for each pair of measured ranges in a version that are equal or overlap.
+    One may lie inside the other; if both begin at the same field, the length of the outer one must
+    come first. Also yield one if a range begins before its own length, and the other range begins
+    between.
     """
     field_ranges = measured_ranges(layout, version)
     for i, (f, first, last) in enumerate(field_ranges):
@@ -436,7 +438,9 @@ def check_cycles(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
 
 
 def _reachable(name: str, covers: dict[str, list[Field]]) -> set[str]:
-    """Return the names of the checksums that a checksum covers, directly or through others."""
+    """Return the names of the checksums that a checksum covers, directly or through others. Its own
+    name is among them if they cover it.
+    """
     seen: set[str] = set()
     todo = list(covers[name])
     while todo:
