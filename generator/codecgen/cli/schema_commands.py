@@ -61,8 +61,9 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 def generate(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen generate``. Return 1 if the schemas or targets have diagnostics or, with
-    ``--check``, files would change; else 0. With ``--watch`` return 0 after Ctrl-C. Raise
+    """Run ``codecgen generate``: write the output of the targets. Return 1 if the schemas or
+    targets have diagnostics or, with ``--check``, files would change; else 0. With ``--watch``
+    print errors, and return 2 if the first run has one, else 0 after Ctrl-C. Without it raise
     UsageError for a missing directory, an unknown target or release or unsuitable ``--templates``;
     TemplateFilesError or OutputError if templates or output are unusable.
     """

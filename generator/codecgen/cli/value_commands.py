@@ -88,8 +88,8 @@ def _readings(
     end: int,
 ) -> Iterator[reading.Reading]:
     """Yield the result of parsing one layout, which must take all bytes up to ``end``; with
-    ``--many`` the results of one after the other. With ``--many`` an error does not end this
-    generator; the caller stops.
+    ``--many`` the results of one after the other, and none if there are no bytes. With ``--many``
+    an error does not end this generator; the caller stops.
     """
     strict = not arguments.lenient
     if not arguments.many:
@@ -139,8 +139,8 @@ def _show(
 def build(arguments: argparse.Namespace) -> int:
     """Run ``codecgen build``: write the bytes to ``--out`` or standard output, or as text with
     ``--hex``. Return 0, or 1 if schemas or values have diagnostics. Raise UsageError if the output
-    is a terminal, exists without ``--overwrite`` or has no directory, or the input or name is
-    unusable.
+    is a terminal, exists without ``--overwrite`` or has no directory, if ``--overwrite`` is given
+    without ``--out``, or if the input or name is unusable.
     """
     out: Path | None = arguments.out
     if out is None and not arguments.hex and sys.stdout.isatty():
