@@ -46,9 +46,9 @@ class FieldComparison:
         self.path = f"{pair.old.name}.{old.name}"
 
     def compare(self) -> Iterator[Change]:
-        """Yield all changes that concern the bytes of the field: tag, conditions, type, byte order
-        (only if the type is equal), measured ranges, counts, checksums, constant, default and
-        removed tolerances. Yield nothing if none differ.
+        """Yield all changes that concern the bytes of the field: tag, conditions, values given to
+        the held layout, type, byte order (only if the type is equal), measured ranges, counts,
+        checksums, constant, default and removed tolerances. Yield nothing if none differ.
         """
         old, new = self.old.field, self.new.field
         if old.tag != new.tag:
@@ -79,7 +79,10 @@ class FieldComparison:
         return self.pair.change(self.path, message, rule, span, certain=certain)
 
     def _compare_given(self) -> Iterator[Change]:
-        """Yield the values that the field gives in another way to the layout that it holds."""
+        """Yield a change, which perhaps breaks, for each value that the field gives to the layout
+        that it holds by another expression than before. Values that only one side gives yield
+        nothing.
+        """
         told = dict(self.old.field.gives), dict(self.new.field.gives)
         for name in (name for name in self.old.gives if name in self.new.gives):
             before, after = self.old.gives[name], self.new.gives[name]
@@ -490,8 +493,9 @@ class FieldComparison:
 def _find_held_plans(
     plan: Plan, ref: Reference, around: LayoutPlan, has_version_field: bool
 ) -> Sequence[LayoutPlan]:
-    """Return the plans that a reference in ``around`` can mean: all versions of the layout if
-    another field holds the version (``has_version_field``), else those that go with ``around``.
+    """Return the plans that a reference in ``around`` can mean: if ``has_version_field`` (a value
+    of another field gives the version), all versions that ``ref`` allows, else those that go with
+    ``around``.
     """
     return plan.of(ref) if has_version_field else plan.held(ref, around)
 

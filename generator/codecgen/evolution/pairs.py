@@ -54,9 +54,10 @@ class LayoutPair:
 
 
 def select_version(old: LayoutPlan, new: Sequence[LayoutPlan]) -> LayoutPlan | None:
-    """Return the layout plan of ``new`` that reads bytes of ``old``: that of the same version; the
-    lowest version for a layout without versions; a layout without versions for a single version or
-    another name. Return None if there is none.
+    """Return the layout plan of ``new`` that reads bytes of ``old``: that of the same version, if
+    there is one. If ``old`` has no version, return that of the lowest version. If ``old`` has the
+    only version of its layout, or ``new`` is of another name, return the plan without version.
+    Return None if there is none.
     """
     same = next((plan for plan in new if plan.version == old.version), None)
     if same is not None or not new:

@@ -11,8 +11,8 @@ from codecgen.schema.texts import EachLine, Text, TextValue
 
 
 def compare_texts(plans: tuple[Plan, Plan]) -> Iterator[Change]:
-    """Yield the changes of the texts that the first plan declares: removed ones, and differences
-    from the second plan. Added texts yield nothing.
+    """Yield the changes of the texts (files of lines or properties) that the first plan declares:
+    removed ones, and differences from the second plan. Added texts yield nothing.
     """
     old, new = (plan.model.texts for plan in plans)
     for name, text in old.items():
