@@ -88,9 +88,9 @@ def _check_version(
     f: Field, there: list[BitMember], width: int, whole: bool, releases: tuple[str, ...]
 ) -> Iterator[Diagnostic]:
     """Yield diagnostics about the bit members ``there`` in one version: two overlap, or there are
-    several reserved members. If ``whole`` (no member was dropped as invalid), also yield one if
-    bits belong to no member, no bits are left for a reserved one, or the reserved bits are not
-    adjacent (now or as of one of ``releases``).
+    several reserved members. If ``whole`` (no member was dropped as invalid), also report bits that
+    belong to no member, a reserved member without bits, and reserved bits that are not adjacent
+    (now or as of one of ``releases``). A version without members has no diagnostics.
     """
     taken: dict[int, BitMember] = {}
     for m in there:
@@ -157,8 +157,8 @@ def _check_contiguous(
 
 
 def _format_bits(bits: list[int]) -> str:
-    """Return bit numbers as text: ``bit 3``, ``bits 3 to 5`` if they are consecutive, else ``bits
-    1, 3`` with at most the first ten.
+    """Return ascending bit numbers, at least one, as text: ``bit 3``, ``bits 3 to 5`` if they are
+    consecutive, else ``bits 1, 3`` with at most the first ten.
     """
     if len(bits) == 1:
         return f"bit {bits[0]}"

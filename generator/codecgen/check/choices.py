@@ -110,7 +110,8 @@ def _layout_name(layout: Layout, version: int | None) -> str:
 
 def _check_complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
     """Yield one diagnostic that lists the values of ``enum`` without a case in ``choice``, except
-    values whose name or spelling occurs in the choice's ``doc``. Yield nothing if none are missing.
+    values whose name or spelling occurs in the choice's ``doc``, in any letter case. Yield nothing
+    if none are missing.
     """
     given = {key for key, _ in choice.named}
     doc = choice.doc.lower()

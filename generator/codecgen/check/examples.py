@@ -442,8 +442,9 @@ def _is_uuid(value: object) -> bool:
 
 
 def check_trials(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each example that the generated codecs do not read and write as given.
-    Yield nothing, and generate no codecs, if no layout or text has examples.
+    """Yield a diagnostic for each example that the generated codecs do not read and write as given,
+    or only the diagnostics of the codecs if they cannot be generated. Yield nothing, and generate
+    no codecs, if no layout or text has examples.
     """
     if model.has_examples:
         from codecgen.examples.trial import findings  # needed where there are examples

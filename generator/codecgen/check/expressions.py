@@ -286,7 +286,8 @@ def check_type(
 ) -> Iterator[Diagnostic]:
     """Yield the diagnostics of an expression that does not resolve, one for each name newer than
     its owner, and one if its value is not of type ``wanted``. An integer passes for a float, and
-    null for a nullable type. ``what`` names the owner in messages.
+    null for a nullable type. Whether a value of the right type may be null is not checked. ``what``
+    names the owner in messages.
     """
     resolver = Resolver(expression, scope)
     value = resolver.resolve(wanted.enum)

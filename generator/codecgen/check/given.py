@@ -209,8 +209,9 @@ def _check_elements(found: Value, declared: Field, where: Span) -> Iterator[Diag
 
 def _is_element_accepted(element: Element, declared: Element) -> bool:
     """Return whether an array with elements of type ``element`` can be given where one of
-    ``declared`` is: text for text, bytes for bytes, integers of the same or a smaller range. False
-    for elements that may be null, and for values of an enum.
+    ``declared`` is. Text goes for text, bytes for bytes, and integers for integers of the same or a
+    larger range. False for elements that may be null, for values of an enum, and for all other
+    types.
     """
     match element, declared:
         case BytesType(text=text, null=null), BytesType(text=wanted):

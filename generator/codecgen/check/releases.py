@@ -233,8 +233,8 @@ def _check_range_ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a field of a layout that is no draft holds a draft, or a layout or
-    choice newer than the field. For a choice the choice's own release counts. Declarations of used
-    directories are not checked.
+    choice newer than the field. For a choice the choice's own release counts. What has no release
+    is not compared. Declarations of used directories are not checked.
     """
     used = choice_of(f)
     if used is None:
