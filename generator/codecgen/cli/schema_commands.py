@@ -227,9 +227,10 @@ def init(arguments: argparse.Namespace) -> int:
 
 
 def import_kafka_json(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen import kafka-json``. Return 0, or 1, with nothing written, if a definition or
-    the resulting schemas have findings. Raise UsageError if the source is no directory or has no
-    definitions, or a file in the way differs and ``--force`` is not given.
+    """Run ``codecgen import kafka-json``: write the schema files that are missing or differ. Return
+    0, or 1, with nothing written, if a definition or the resulting schemas have findings. Raise
+    UsageError if the source is no directory or has no definitions, or a file in the way differs and
+    ``--force`` is not given.
     """
     from codecgen.importers import kafka_json as kafka
 

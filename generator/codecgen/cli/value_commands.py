@@ -21,8 +21,9 @@ from codecgen.values import documents, dump, named_codec, reading
 
 def parse(arguments: argparse.Namespace) -> int:
     """Run ``codecgen parse``: print each parsed layout. Return 0, or 1 if the schemas have
-    diagnostics or bytes do not parse; the values before the error are printed. Raise UsageError if
-    no codec has the name, or the input is unusable or shorter than ``--at`` and ``--length``.
+    diagnostics or bytes do not parse; the values before the error are printed. Deviations that
+    ``--lenient`` accepts are only noted. Raise UsageError if no codec has the name, or the input is
+    unusable or shorter than ``--at`` and ``--length``.
     """
     what = _find_codec(arguments)
     if what is None:

@@ -93,8 +93,9 @@ class FieldComparison:
     # ------------------------------------------------------------ conditions
 
     def _compare_conditions(self) -> Iterator[Change]:
-        """Yield a change if ``when`` or ``until`` differs (breaking, perhaps), and if ``valid`` or
-        ``refuse`` differ: breaking if old values can be rejected now, else compatible.
+        """Yield a breaking change if ``when`` or ``until`` differs; it is certain only if an
+        ``until`` is added or removed. Yield a change if ``valid`` or ``refuse`` differ: breaking if
+        old values can be rejected now, else compatible.
         """
         old, new = self.old, self.new
         before, after = (
