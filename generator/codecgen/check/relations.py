@@ -323,7 +323,7 @@ def _check_nesting(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each pair of measured ranges in a version that are equal or overlap.
     One may lie inside the other; if both begin at the same field, the length of the outer one must
     come first. Also yield one if a range begins before its own length, and the other range begins
-    between.
+    after it, up to that length.
     """
     field_ranges = measured_ranges(layout, version)
     for i, (f, first, last) in enumerate(field_ranges):

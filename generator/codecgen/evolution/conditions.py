@@ -37,9 +37,9 @@ def presence(when: Value | None) -> Literal["always", "never", "sometimes"]:
 
 
 def requirements(valid: Value | None, refuse: Value | None) -> list[Value]:
-    """Return the conditions that values of a field meet in strict readers, all of them: first the
-    parts of ``refuse`` negated, then those of ``valid``, that ``and`` joins. Those that are always
-    true are left out.
+    """Return the conditions that strict readers require of a field, all of them: first the parts,
+    joined by ``and``, of ``refuse`` negated, then those of ``valid``. Those that are always true
+    are left out.
     """
     found = [] if refuse is None else conjuncts(negate(fold(refuse)))
     found += [] if valid is None else conjuncts(fold(valid))

@@ -34,8 +34,6 @@ def format_text(text: str) -> str:
     file without documents unchanged. Raise FormatError if the result would not mean the same or
     would lack a comment, if a line begins with ``%``, or if a text of several lines cannot be
     reformatted.
-
-    ``text`` is a file that codecgen reads without a diagnostic.
     """
     if re.search(r"^%", text, re.MULTILINE):
         raise FormatError(

@@ -88,7 +88,7 @@ def scalars_of(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
 
 def find_comments(text: str, nodes: Sequence[yaml.Node]) -> list[Comment]:
     """Return the comments of a text in order. ``nodes`` are the root nodes of its documents. A
-    ``#`` inside their scalars, or without a blank before it on its line, begins no comment.
+    ``#`` inside their scalars, or directly after a character that is no blank, begins no comment.
     """
     lines = Lines(text)
     out: list[Comment] = []
