@@ -492,13 +492,13 @@ class FieldComparison:
 
 
 def _find_held_plans(
-    plan: Plan, ref: Reference, around: LayoutPlan, has_version_field: bool
+    plan: Plan, ref: Reference, around: LayoutPlan, is_version_given: bool
 ) -> Sequence[LayoutPlan]:
-    """Return the plans that a reference in ``around`` can mean: if ``has_version_field`` (a value
-    of another field gives the version), all versions that ``ref`` allows, else those that go with
+    """Return the plans that a reference in ``around`` can mean: all versions that ``ref`` allows if
+    ``is_version_given`` (an expression of the field gives the version), else those that go with
     ``around``.
     """
-    return plan.of(ref) if has_version_field else plan.held(ref, around)
+    return plan.of(ref) if is_version_given else plan.held(ref, around)
 
 
 def _case_key(number: int, ref: Reference) -> tuple[int, ...]:

@@ -308,7 +308,7 @@ def _canonical_program(
 def _canonical_op(op: ReadOp, names: Mapping[str, str]) -> object:
     """Return a comparable form of a read operation, with field names replaced by ``names``. Return
     None if it reads no bytes: requirements, absent fields and padding that is always empty. Held
-    layouts and cases are not part of it.
+    layouts, cases and tagged fields are not part of it.
     """
     if isinstance(op, Require | Absent) or (
         isinstance(op, Padding) and _is_empty_padding(op.field)
