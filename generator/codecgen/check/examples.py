@@ -54,7 +54,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 class _Example:
-    """Checks one example and collects the diagnostics."""
+    """Checks one example of a layout. Methods that report a mistake append a diagnostic to
+    ``found``.
+    """
 
     def __init__(self, example: Example, layout: Layout, plan: Plan) -> None:
         self.example = example
@@ -89,9 +91,9 @@ class _Example:
 
     def version(self) -> LayoutPlan | None:
         """Return the plan of the version of the example: the stated one, the value of the version
-        field, or the number in its bytes. Report it and return None if the layout has several
-        versions and the version field gives none of them. If no version is needed or a stated one
-        is unknown, return the matching or first plan.
+        field, or the number in its bytes. If the layout has several versions and its version field
+        gives none of them, report that and return None. Otherwise return the first plan if none
+        matches.
         """
         plans = self.plan.versions[self.layout.name]
         wanted = self.example.version

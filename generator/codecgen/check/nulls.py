@@ -12,9 +12,10 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic, for each field of each layout, if the number for null does not fit its
-    type. Also yield one if it could be a length or count, because it is 0 or more in a signed type.
-    Each id is reported once per place in a field.
+    """Yield a diagnostic, for each field of each layout, if no length or count could mean null, or
+    the number for null does not fit its type. Also yield one if the number has a meaning already: 0
+    or more in a signed type, or 1 for an optional layout. Each id is reported once per place in a
+    field.
     """
     for layout in model.layouts.values():
         for f in layout.fields:

@@ -90,7 +90,8 @@ def _ending_layouts(model: Model) -> set[str]:
 
 def _does_field_end(f: Field, ending: set[str]) -> bool:
     """Return whether the content of a field ends: the layout of one case of a choice, or of every
-    possible element of an array or struct, is in ``ending`` or of a used directory.
+    possible element of an array or struct, is in ``ending`` or of a used directory. True for other
+    fields that hold no layout.
     """
     if isinstance(f.type, ChoiceType):
         return _has_ending_case(f, ending)

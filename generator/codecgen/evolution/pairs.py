@@ -45,9 +45,9 @@ class LayoutPair:
         certain: bool = True,
         side: Side = "new",
     ) -> Change:
-        """Return a byte change with the old version of this pair, or without versions. It breaks
-        nothing if ``rule`` is ``""``; ``certain`` says whether it surely does. ``side`` tells
-        whether ``span`` is in the old or new schemas.
+        """Return a change of the bytes in the old version of this pair, or of a layout without
+        versions. It breaks nothing if ``rule`` is ``""``; ``certain`` says whether it surely does.
+        ``side`` tells whether ``span`` is in the old or new schemas.
         """
         versions = () if self.old.version is None else (self.old.version,)
         return Change("bytes", path, message, rule, certain, versions, span, side)
