@@ -16,8 +16,9 @@ from codecgen.spans import place
 
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield the diagnostics of every bit field (``BitsType``): no members, a bit beyond the width,
-    overlapping or missing bits, enum values that do not fit, keys that reserved members cannot
-    have. Each id is reported once per place in a field.
+    overlapping or missing bits, enum values that do not fit. Reserved members are reported if they
+    have keys that they cannot have, are several in a version, or have no bits or bits that are not
+    adjacent. Each id is reported once per place in a field.
     """
     for layout in model.layouts.values():
         for f in layout.fields:
@@ -26,9 +27,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_field(f: Field, type_: BitsType, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a bit field has no members, a member's highest bit exceeds the base
-    type, an enum value does not fit its member, or a reserved member has ``enum`` or ``default``.
-    Then check overlaps and leftover bits in each version of the layout.
+    """Yield a diagnostic if a bit field has no members, a member exceeds the base type, an enum
+    value does not fit its member, or a reserved member has ``enum`` or ``default``. Then check
+    overlaps in each version of the layout, and leftover bits if all members lie within the base
+    type.
     """
     width = SCALARS[type_.base].bits
     if not type_.members:
@@ -86,9 +88,9 @@ def _check_version(
     f: Field, there: list[BitMember], width: int, whole: bool, releases: tuple[str, ...]
 ) -> Iterator[Diagnostic]:
     """Yield diagnostics about the bit members ``there`` in one version: two overlap, or there are
-    several reserved members. If ``whole`` (no member was dropped as invalid), also yield one if
-    bits belong to no member, no bits are left for a reserved one, or the reserved bits are not
-    adjacent (now or as of one of ``releases``).
+    several reserved members. If ``whole`` (no member was dropped as invalid), also report bits that
+    belong to no member, a reserved member without bits, and reserved bits that are not adjacent
+    (now or as of one of ``releases``). A version without members has no diagnostics.
     """
     taken: dict[int, BitMember] = {}
     for m in there:
@@ -155,8 +157,8 @@ def _check_contiguous(
 
 
 def _format_bits(bits: list[int]) -> str:
-    """Return bit numbers as text: ``bit 3``, ``bits 3 to 5`` if they are consecutive, else ``bits
-    1, 3`` with at most the first ten.
+    """Return ascending bit numbers, at least one, as text: ``bit 3``, ``bits 3 to 5`` if they are
+    consecutive, else ``bits 1, 3`` with at most the first ten.
     """
     if len(bits) == 1:
         return f"bit {bits[0]}"

@@ -21,10 +21,11 @@ from codecgen.spans import expression_span, place, version_place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a choice has no cases, has a case twice, or lacks a case for an enum
-    value that its ``doc`` does not mention. Also yield one if the version field of a layout, or the
-    field ``by`` of a choice, is not an integer with the same fixed position and type in all
-    versions and cases.
+    """Yield a diagnostic if a choice has no cases or has a case twice. For a choice that is given
+    an enum value, also report values without a case, unless its ``doc`` mentions them. Also yield
+    one for each version or case in which the version field of a layout, or the field ``by`` of a
+    choice, is missing or no integer at a fixed position. Its position and type must be the same in
+    all of them.
     """
     plan = make_plan(model)
     for layout in model.layouts.values():
@@ -109,7 +110,8 @@ def _layout_name(layout: Layout, version: int | None) -> str:
 
 def _check_complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
     """Yield one diagnostic that lists the values of ``enum`` without a case in ``choice``, except
-    values whose name or spelling occurs in the choice's ``doc``. Yield nothing if none are missing.
+    values whose name or spelling occurs in the choice's ``doc``, in any letter case. Yield nothing
+    if none are missing.
     """
     given = {key for key, _ in choice.named}
     doc = choice.doc.lower()
@@ -128,10 +130,10 @@ def _check_complete(choice: Choice, enum: Enum) -> Iterator[Diagnostic]:
 
 
 def check_uses(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a field that holds a choice lacks ``given``, has a ``given`` of the
-    wrong type, or has one although the choice needs none. Also yield one if a field's ``version``
-    expression is not a number, or what the field holds has no versions. Unknown choices are
-    skipped.
+    """Yield a diagnostic if a field holds a choice that is decided from outside, and its ``given``
+    is missing, invalid or of the wrong type. ``given`` is not checked for a choice with ``by``, and
+    for an unknown choice. Also yield one if a field's ``version`` expression is invalid or no
+    number, if nothing that the field holds has versions, or if a reference in it already names one.
     """
     for layout in model.layouts.values():
         found: list[Diagnostic] = []
@@ -149,9 +151,10 @@ def check_uses(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the choice is decided by a field of its own cases (``by``) and the
-    field has ``given``; otherwise if ``given`` is missing, is invalid, or is not of the choice's
-    enum (for a choice without an enum: not an integer or enum).
+    """Yield a diagnostic if ``given`` of a field that holds a choice is missing, is invalid, or is
+    not of the choice's enum. Without an enum it must be an integer or enum value. Yield nothing if
+    a field of the choice's own cases decides (``by``). Raise KeyError if the choice is not
+    declared.
     """
     choice = scope.model.choices[type_.choice]
     where = type_.span
@@ -211,8 +214,9 @@ def _reference_span(ref: Reference, f: Field) -> Span:
 
 
 def _take_out_help(held: list[Reference], model: Model) -> str:
-    """Return the help for a field with ``version`` whose held layouts have no versions: take it
-    out, or give the first of ``held`` versions.
+    """Return the help for a field with ``version`` whose held layouts have no versions: take
+    ``version`` out, or give ``versions`` to the layout of the first reference in ``held``, which
+    must not be empty.
     """
     layout = model.layouts[held[0].layout]
     return f'take out "version", or give "{layout.name}" `versions` ({layout.span})'

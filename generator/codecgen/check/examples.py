@@ -36,9 +36,10 @@ _64_BITS = (-(1 << 63), (1 << 64) - 1)
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each second example of the same name in a layout, and for each example
-    whose version, field names, value types or ranges are wrong, or whose bytes at fixed offsets
-    differ from its values.
+    """Yield a diagnostic for each example of a layout that has the name of an earlier one, and for
+    each mistake in its version, field names, value types or ranges. If an example has no such
+    mistake, also yield one for each value that differs from the bytes at a fixed offset. Examples
+    of texts are not checked here.
     """
     plan = make_plan(model)
     for layout in model.layouts.values():
@@ -53,7 +54,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 class _Example:
-    """Checks one example and collects the diagnostics."""
+    """Checks one example of a layout. Methods that report a mistake append a diagnostic to
+    ``found``.
+    """
 
     def __init__(self, example: Example, layout: Layout, plan: Plan) -> None:
         self.example = example
@@ -71,8 +74,8 @@ class _Example:
 
     def findings(self) -> list[Diagnostic]:
         """Return the diagnostics about the version, the values and, if no other mistake was found
-        and the example has bytes, the bytes at fixed offsets. An unknown version or values that are
-        not a mapping end the check.
+        and the example has bytes, the bytes at fixed offsets. The check ends if nothing states
+        which version it is, or the values are no mapping.
         """
         plan = self.version()
         if plan is None:
@@ -88,9 +91,9 @@ class _Example:
 
     def version(self) -> LayoutPlan | None:
         """Return the plan of the version of the example: the stated one, the value of the version
-        field, or the number in its bytes. Report it and return None if the layout has several
-        versions and the version field gives none of them. If no version is needed or a stated one
-        is unknown, return the matching or first plan.
+        field, or the number in its bytes. If the layout has several versions and its version field
+        gives none of them, report that and return None. Otherwise return the first plan if none
+        matches.
         """
         plans = self.plan.versions[self.layout.name]
         wanted = self.example.version
@@ -116,9 +119,10 @@ class _Example:
         path: str,
         fills: tuple[Fill, ...] = (),
     ) -> None:
-        """Report each name in ``values`` that is no field of the layout in any of ``plans`` and no
-        filled value, and check the values of the others. Fields missing from ``values`` are not
-        reported. If ``values`` has the version field, only the plan of that version counts.
+        """Report each name in ``values`` that neither the layout in any of ``plans`` nor ``fills``
+        has. Check the values of the others; those of ``fills`` must be integers of 64 bits. Fields
+        missing from ``values`` are not reported. If ``values`` has the number of a version in
+        ``plans`` as the version field, only that version counts.
 
         Args:
             values: Values by the names of fields, or by the names that ``fills`` has.
@@ -153,8 +157,8 @@ class _Example:
         path: str,
     ) -> None:
         """Report a value that does not suit the type of the field. A null is not reported if the
-        field has a ``when``, or is an array, optional struct or choice that can be null. Elements
-        of lists, nested layouts and choices are checked too.
+        field has a ``when``, or is bytes, text, an array, an optional struct or a choice that can
+        be null. Elements of lists, nested layouts and choices are checked too.
         """
         f = fp.field
         if value is None and f.when is not None:
@@ -225,9 +229,10 @@ class _Example:
         values: Mapping[Any, object],
         path: str,
     ) -> None:
-        """Report a value of a choice that is not a mapping, and check its fields against the layout
-        that it selects. Bytes and text pass if the choice accepts unknown cases. Fields are not
-        checked if the case cannot be determined.
+        """Report a value of a choice, or of a struct with a ``version`` expression, that is not a
+        mapping, and check its fields against the layout that it selects. Bytes and text pass if the
+        choice accepts unknown cases. Fields are not checked if the case or version cannot be
+        determined.
         """
         choice = choice_of(fp.field)
         if choice is not None and choice.unknown and isinstance(value, bytes | str):
@@ -248,7 +253,8 @@ class _Example:
         fills: tuple[Fill, ...] = (),
     ) -> None:
         """Report a value that is not a mapping, else check its fields. The layout version is that
-        of ``holder`` if the layout has it and no version field; otherwise any version is allowed.
+        of ``holder`` if the layout has it and no version field; otherwise any version that ``ref``
+        allows.
         """
         if not isinstance(value, Mapping):
             self.report_wrong(value, "a mapping of fields", path)
@@ -300,9 +306,9 @@ class _Example:
         self.report("C012", message, path, hint(value if isinstance(value, str) else "", spans))
 
     def bits(self, value: object, members: tuple[BitMember, ...], path: str) -> None:
-        """Report a value that is not a mapping, a key that is no member, a member of one bit
-        without enum that is not true or false, an enum member with an unknown value, and a number
-        that its member cannot hold.
+        """Report a value that is not a mapping, a key that is no member, and a value that does not
+        suit its member. A member of one bit without enum needs true or false, a member with an enum
+        a known value, others a number that fits. Members missing from the mapping are not reported.
         """
         if not isinstance(value, Mapping):
             self.report_wrong(value, "a mapping of bits", path)
@@ -438,8 +444,9 @@ def _is_uuid(value: object) -> bool:
 
 
 def check_trials(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each example that the generated codecs do not read and write as given.
-    Yield nothing, and generate no codecs, if no layout or text has examples.
+    """Yield a diagnostic for each example that the generated codecs do not read and write as given,
+    or only the diagnostics of the codecs if they cannot be generated. Yield nothing, and generate
+    no codecs, if no layout or text has examples.
     """
     if model.has_examples:
         from codecgen.examples.trial import findings  # needed where there are examples

@@ -54,9 +54,11 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless a fill names an array of layouts, its target and base are integer
-    fields that callers of the builder give, its ``otherwise`` fits the target, and the name of the
-    given value is no field of the elements.
+    """Yield a diagnostic unless a fill (a field of array elements that builders compute) names an
+    array of layouts, and its target and base are integer fields that callers of the builder give.
+    Also yield one if its ``otherwise`` does not fit the target, or the name of the given value is a
+    field of the elements. Yield nothing more if the array is wrong, or the layout of its elements
+    has a diagnostic already.
     """
     array, base = field_of(layout, fill.array), field_of(layout, fill.base)
     if array is None or not isinstance(array.type, ArrayType):
@@ -144,9 +146,9 @@ def _check_ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Dia
 
 def _check_field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic if ``when``, ``valid`` or ``refuse`` of a field, or ``until`` of its
-    array, is no valid condition; if its codec is not named by an enum field; or if its default, or
-    that of a bit member, is invalid or of another type. ``when`` sees only fields before ``index``,
-    its own.
+    array, is no valid condition, or the codec of its array is not named by an enum field. Also
+    yield one if its default, or that of a bit member, is invalid or of another type. ``valid`` and
+    ``refuse`` see the fields up to ``index``, its own; the others only those before it.
     """
     before = _limit_scope(scope, index)
     itself = _limit_scope(scope, index + 1)
@@ -284,7 +286,8 @@ def check_type(
 ) -> Iterator[Diagnostic]:
     """Yield the diagnostics of an expression that does not resolve, one for each name newer than
     its owner, and one if its value is not of type ``wanted``. An integer passes for a float, and
-    null for a nullable type. ``what`` names the owner in messages.
+    null for a nullable type. Whether a value of the right type may be null is not checked. ``what``
+    names the owner in messages.
     """
     resolver = Resolver(expression, scope)
     value = resolver.resolve(wanted.enum)

@@ -20,8 +20,10 @@ from codecgen.spans import expression_span, hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics about fields that give a layout too few values, unknown ones or ones of another type, and about
-    layouts that are given values where nobody can.
+    """Yield diagnostics about values from outside, which the holder of a layout or choice gives it
+    (``given``). A field gives too few, unknown or wrongly typed ones. A choice lacks those that its
+    cases need, or is decided by a boolean. A view or tagged field, which cannot give any, holds a
+    layout that needs them.
     """
     for layout in model.layouts.values():
         found: list[Diagnostic] = []
@@ -40,7 +42,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics if what decides is a boolean, or a case is given a value that the choice does not have."""
+    """Yield a diagnostic if the value that decides is a boolean, and for each value from outside
+    that the layout of a case needs and the choice does not have, or has with another type.
+    """
     known = {f.name: f for f in choice.outer}
     if choice.given_type == "bool":
         message = (
@@ -61,7 +65,10 @@ def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_view(view: View, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each layout or choice of a view that is given values, but those that decide."""
+    """Yield a diagnostic for each layout of a view's entries or payload parts that needs values
+    from outside, and for each choice that needs some besides its discriminator: a view cannot give
+    them.
+    """
     for key, name in (("of", view.of), *((f"of.{k}", v) for k, v in view.parts.items())):
         layout, choice = model.layouts.get(name), model.choices.get(name)
         given = layout.given if layout is not None else ()
@@ -72,7 +79,9 @@ def _check_view(view: View, model: Model) -> Iterator[Diagnostic]:
 
 
 def _refuse(name: str, given: tuple[Field, ...], what: str, where: Span) -> Diagnostic:
-    """Return the diagnostic about a layout or a choice that is given values where nobody gives any."""
+    """Return the diagnostic that the layout or choice ``name`` needs the values ``given`` from
+    outside, and ``what``, such as a view, cannot give them.
+    """
     names = ", ".join(f'"{f.name}"' for f in given)
     message = f'"{name}" needs the values {names}, and {what} cannot give them'
     help = "hold it in a field, or in an array, which gives them: `given: {..}`"
@@ -80,7 +89,12 @@ def _refuse(name: str, given: tuple[Field, ...], what: str, where: Span) -> Diag
 
 
 def _check_field(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless the names that a field gives are those that the layout it holds declares."""
+    """Yield a diagnostic for each name under ``given`` of a field that the held layout or choice
+    does not declare, and for each declared one that is missing. The discriminator of a choice may
+    be missing. Yield only one if a field without a layout, or with a layout declared in place, has
+    ``given``, or if a tagged field would have to give values. Yield nothing if the layout or choice
+    is unknown.
+    """
     given = {name: _place_of(f, name) for name, _ in f.gives}
     choice = choice_of(f)
     held: Layout | Choice | None
@@ -127,7 +141,10 @@ def _place_of(f: Field, name: str) -> Span:
 
 
 def _check_values(f: Field, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless the values that a field gives are known there and have the declared types."""
+    """Yield diagnostics unless each value that a field gives resolves and has the type that the
+    held layout or choice declares for its name. Names that are not declared, and the discriminator
+    of a choice, are skipped.
+    """
     choice = scope.model.choices.get(getattr(choice_of(f), "choice", ""))
     declared = {
         one.name: one
@@ -140,9 +157,9 @@ def _check_values(f: Field, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield diagnostics unless an expression fits a declared value: about names in it that do not
-    exist, or only since a later release; another type or enum; a value that may be null; or an
-    integer that can be outside the range of the declared type.
+    """Yield diagnostics about names in an expression that do not exist, or only since a later
+    release. Also yield one if its type or enum is not the declared one, it may be null, its
+    integers can be outside the range of the declared type, or it is an array with other elements.
     """
     array = isinstance(declared.type, ArrayType)
     wanted = scalar_type(declared.type) if isinstance(declared.type, ScalarType) else Type("array")
@@ -192,8 +209,9 @@ def _check_elements(found: Value, declared: Field, where: Span) -> Iterator[Diag
 
 def _is_element_accepted(element: Element, declared: Element) -> bool:
     """Return whether an array with elements of type ``element`` can be given where one of
-    ``declared`` is: text for text, bytes for bytes, integers of the same or a smaller range. False
-    for elements that may be null, and for values of an enum.
+    ``declared`` is. Text goes for text, bytes for bytes, and integers for integers of the same or a
+    larger range. False for elements that may be null, for values of an enum, and for all other
+    types.
     """
     match element, declared:
         case BytesType(text=text, null=null), BytesType(text=wanted):

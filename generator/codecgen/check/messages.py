@@ -103,8 +103,9 @@ def _check_versions(layout: Layout, message: Message) -> Iterator[Diagnostic]:
 
 
 def _check_reference(ref: Reference, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a reference names no layout, a layout that is not a header, or no
-    existing version of a header that has versions.
+    """Yield a diagnostic if a reference names no layout, or a layout that is not a header. Also
+    yield one if it names a version that the header does not have, or none of a header that has
+    versions.
     """
     yield from check_layout_known(ref, model)
     header = model.layouts.get(ref.layout)

@@ -225,9 +225,10 @@ def _check_files(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_declarations(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each layout, choice, text, enum or enum value whose name is a Python
-    keyword, is longer than ``LONGEST``, or has a meaning in expressions or generated code; a layout
-    must not have the name of a type.
+    """Yield a diagnostic for each layout, choice, text or enum whose name is a Python keyword,
+    longer than ``LONGEST`` or taken by generated code. A layout must not have the name of a type,
+    the class of an enum no name that generated modules import. An enum value is reported only if it
+    is a word of expressions other than ``item``, is ``labels``, or is too long.
     """
     for layout in model.layouts.values():
         if layout.name in (*SCALARS, *FLEXIBLE):
@@ -258,9 +259,9 @@ def _check_declarations(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_fields(layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each field, bit member, rule or derived value whose name is reserved
-    or too long, for a derived value of the layout named like a field, and for two derived values
-    that become one function.
+    """Yield a diagnostic for each field, value from outside, bit member, rule or derived value
+    whose name is reserved or too long. Also yield one for a value from outside or derived value of
+    the layout that is named like a field, and for two derived values that become one function.
     """
     taken = CONTAINER | EXPRESSION
     seen: dict[str, Span] = {}

@@ -12,8 +12,10 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic, for each field of each layout, if the number for null does not fit or is
-    also a valid length or count. Each id is reported once per place in a field.
+    """Yield a diagnostic, for each field of each layout, if no length or count could mean null, or
+    the number for null does not fit its type. Also yield one if the number has a meaning already: 0
+    or more in a signed type, or 1 for an optional layout. Each id is reported once per place in a
+    field.
     """
     for layout in model.layouts.values():
         for f in layout.fields:
@@ -21,9 +23,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic, for each version, if the number that means null (``null``) does not fit
-    the count, length or presence number of the field or of its elements, or is a possible count or
-    length; or if it is missing for a struct with ``present``.
+    """Yield a diagnostic, for each version, if the number that means null does not fit the count,
+    length or presence number of the field or of its elements. Also yield one if it is 0 or more in
+    a signed type, and so a possible count or length. A missing number is not reported.
     """
     for version in versions_of(layout, f.versions):
         one = f.in_versions((version,))
@@ -77,8 +79,8 @@ def check_container_default(
 
 def _check_bytes(f: Field, type_: BytesType, key: str = "none") -> Iterator[Diagnostic]:
     """Yield a diagnostic, at ``key`` of the field, if bytes or text have a number for null but no
-    length prefix, or one outside the prefix's type or that is a possible length. Yield nothing if
-    they cannot be null.
+    length prefix. Also yield one if the number is outside the prefix's type, or 0 or more in a
+    signed type. Yield nothing if they cannot be null.
     """
     if type_.null is None:
         return
@@ -92,8 +94,8 @@ def _check_bytes(f: Field, type_: BytesType, key: str = "none") -> Iterator[Diag
 
 def _check_choice(f: Field, type_: ChoiceType, key: str = "none") -> Iterator[Diagnostic]:
     """Yield a diagnostic, at ``key`` of the field, if the number that means null of a choice does
-    not fit the type of its length, or is a possible length. Yield nothing if the choice has no such
-    number or no length.
+    not fit the type of its length, or is 0 or more in a signed type. Yield nothing if the choice
+    has no such number or no length.
     """
     if type_.null is not None and type_.length is not None:
         yield from _check_number(type_.null, "length", type_.length, place(f, key))
@@ -102,9 +104,10 @@ def _check_choice(f: Field, type_: ChoiceType, key: str = "none") -> Iterator[Di
 def _check_array(
     f: Field, type_: ArrayType, layout: Layout, version: int | None
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if an array has a ``null`` but neither a count nor a length, or a ``null``
-    that does not fit its type or is a possible count. The count may be a field; its type in
-    ``version`` is used. Yield nothing without ``null``.
+    """Yield a diagnostic if an array with a ``null`` has neither a count nor a length, or a count
+    that is a field plus a number. Also yield one if the ``null`` does not fit its type, or is 0 or
+    more in a signed type. The count may be a field; its type in ``version`` is used. Yield nothing
+    without ``null``.
     """
     if type_.null is None:
         return
@@ -146,8 +149,8 @@ def _check_struct(f: Field, type_: StructType) -> Iterator[Diagnostic]:
 
 def _check_number(null: int, what: str, name: str, where: Span) -> Iterator[Diagnostic]:
     """Yield a diagnostic if ``null`` is not 0 for type ``compact``, is outside the range of the
-    type, or is not negative for another signed type. ``what`` (``length`` or ``count``) is for
-    messages.
+    type, or is not negative for another signed type. All numbers of an unsigned type pass. ``what``
+    (``length`` or ``count``) is for messages.
     """
     reach = integer_range(name)
     if name == "compact":

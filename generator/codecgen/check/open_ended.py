@@ -27,8 +27,9 @@ from codecgen.spans import place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic, for each version of each layout, if a field takes the rest before others,
-    or elements take the rest or can be empty. Each id is reported once per place in a layout.
+    """Yield a diagnostic, for each version of each layout, if a field that takes all remaining
+    bytes comes before one that cannot follow it. Also yield one if array elements take all
+    remaining bytes or can be empty. Each id is reported once per place in a layout.
     """
     ends = Ends(make_plan(model))
     for plans in ends.plan.versions.values():
@@ -58,9 +59,10 @@ class Ends:
                 yield from self.elements(fp, layout)
 
     def takes_the_rest(self, fp: FieldPlan, layout: LayoutPlan) -> str:
-        """Return in words why a field ends only where its range ends (bytes up to the end, arrays
-        without a count, compressed arrays without a length, and layouts or choices that take the
-        rest), or ``""`` if the field determines its own end.
+        """Return in words why a field ends only where its range ends, or ``""`` if the field
+        determines its own end. Such fields are bytes up to the end, arrays without a count, length
+        or end condition, and compressed arrays without a length. So are layouts that take the rest,
+        and choices without a length prefix that have such a case or accept unknown ones.
         """
         match fp.field.type:
             case BytesType("rest"):
@@ -119,9 +121,10 @@ class Ends:
                 return
 
     def suggest_cure(self, layout: LayoutPlan, i: int) -> str:
-        """Return in words how field ``i``, which takes the rest, can have fields after it: with no
-        ``when`` at the length that measures only this field, else with a length prefix (choices) or
-        a length field in front, or at the end of its range.
+        """Return in words how fields can follow field ``i``, which takes the rest: remove ``when``
+        from the length that measures only this field, if there is one. Otherwise give it a length
+        prefix (choices) or a length field in front (others), or move it to the end of its measured
+        range or of the layout.
         """
         f = layout.fields[i].field
         ranges = measured_ranges(layout.layout, layout.version)
@@ -140,7 +143,8 @@ class Ends:
     def in_the_way(self, layout: LayoutPlan, i: int, follower: FieldPlan) -> str:
         """Return in words why ``follower`` cannot come after field ``i``, which takes the rest:
         field ``i`` is not bytes, ``follower`` has no fixed size, or its condition reads a later
-        field. Return ``""`` if it can. A size may vary if both are present by turns.
+        field. Return ``""`` if it can. A follower with ``when`` may have any size if field ``i``
+        has a ``when`` or lies in a measured range.
         """
         if not isinstance(layout.fields[i].field.type, BytesType):
             return (
@@ -250,7 +254,8 @@ class Ends:
 
     def min_bytes_size(self, type_: BytesType) -> int:
         """Return the minimum size in bytes of a value of a bytes or text type: that of its length
-        prefix, the fixed length, 0 if it takes the rest, or 1 for zero-terminated values.
+        prefix, the fixed length, or 1 for zero-terminated values. Return 0 if it takes the rest or
+        a value from outside gives its length.
         """
         if type_.prefix is not None:
             return scalar_bounds(type_.prefix)[0]

@@ -173,10 +173,10 @@ def _check_rows(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
 def _check_occurrence(
     rows: Rows, view: View, plan: Plan, kinds: dict[str, PartKind]
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if no discriminator value gives the parts of the rows together, a column
-    is not one of the view, or ``each`` is no array of one of the parts. Otherwise check the columns
-    and conditions too; unknown columns do not prevent that. ``kinds`` has the parts of the view by
-    name.
+    """Yield one diagnostic and stop if no discriminator value gives the parts of the rows together.
+    Otherwise yield one for each column that the view lacks, and one if ``each`` names several
+    arrays, or no array of one of the parts. If ``each`` is right, check the columns and conditions
+    too. ``kinds`` has the parts of the view by name.
     """
     decider = next((kind for kind in kinds.values() if kind.decides), None)
     numbers: list[int | None] = [None] if decider is None else [*decider.cases]

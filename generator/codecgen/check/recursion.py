@@ -35,9 +35,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _is_endless(f: Field) -> bool:
-    """Return whether a field always holds a layout. False if it holds none, has a ``when``, is a
-    struct that can be null, a choice that can be null or unknown, or an array with a ``nesting``
-    limit that can be empty.
+    """Return whether a field holds layouts and nothing in the field itself can end a recursion.
+    False if it holds none, has a ``when``, is an optional struct, a choice that can be null or
+    unknown, or an array with a ``nesting`` limit that can be empty. An array without such a limit
+    counts as endless.
     """
     if not references_of(f) or f.when is not None or getattr(f.type, "present", None):
         return False
@@ -89,7 +90,8 @@ def _ending_layouts(model: Model) -> set[str]:
 
 def _does_field_end(f: Field, ending: set[str]) -> bool:
     """Return whether the content of a field ends: the layout of one case of a choice, or of every
-    possible element of an array or struct, is in ``ending`` or of a used directory.
+    possible element of an array or struct, is in ``ending`` or of a used directory. True for other
+    fields that hold no layout.
     """
     if isinstance(f.type, ChoiceType):
         return _has_ending_case(f, ending)

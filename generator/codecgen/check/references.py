@@ -136,8 +136,8 @@ def _check_enums(layout: Layout, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_field_known(word: str, layout: Layout, where: Span) -> Iterator[Diagnostic]:
-    """Yield a diagnostic at ``where`` unless ``word`` is a field of the layout. Its help is the
-    closest name.
+    """Yield a diagnostic at ``where`` unless ``word`` is a field of the layout or a value from
+    outside that it is given. Its help is the closest name, or a list of names.
     """
     spans = field_spans(layout)
     if word not in spans:
@@ -146,8 +146,9 @@ def _check_field_known(word: str, layout: Layout, where: Span) -> Iterator[Diagn
 
 
 def _check_count(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the ``count`` of an array names no field of the layout and no value from
-    outside, or a value from outside that is no integer. Yield nothing for other fields.
+    """Yield a diagnostic if the ``count`` of an array names no field of the layout and no value
+    from outside, or a value from outside that is no integer or has an enum. Yield nothing for other
+    fields, and for an array that ``counts`` of another field names.
     """
     if not isinstance(f.type, ArrayType) or f.type.counted_by is None or "count" not in f.places:
         return
@@ -161,9 +162,10 @@ def _check_count(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 
 def _check_size(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if the length of bytes names no field of the layout and no value from outside, a
-    value from outside that is no integer, or a field that is the length of something else or (by its own
-    ``measures``) the number of bytes exactly. Yield nothing for other fields.
+    """Yield a diagnostic if the length of bytes or text is a name that is neither a field of the
+    layout nor an integer from outside. Also yield one if the field of this name has ``measures``
+    for another range, or for exactly these bytes although their length is that field plus or minus
+    a number. Yield nothing for other fields.
     """
     type_ = f.type
     if not isinstance(type_, BytesType) or type_.sized_by is None:

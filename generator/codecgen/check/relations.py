@@ -142,10 +142,10 @@ def _check_range(
         return
     if key == "measures" and first == own:
         alone = any(layout.fields_of(v)[-1].name == f.name for v in versions_of(layout, f.versions))
-        yield from _check_self_count(f, layout, last > own and not alone, start)
+        yield from _check_self_measurement(f, layout, last > own and not alone, start)
     elif key == "measures" and first < own:
-        yield from _check_counted_before(f, layout, layout.fields[first:own], start)
-        yield from _check_self_count(f, layout, last > own, start)
+        yield from _check_measured_before(f, layout, layout.fields[first:own], start)
+        yield from _check_self_measurement(f, layout, last > own, start)
     if key != "measures":
         yield from check_zeroed_fields(f, field_range, key, layout, first, last)
         if first <= own <= last and f.name not in field_range.zero:
@@ -155,7 +155,9 @@ def _check_range(
     yield from _check_ends_exist(f, field_range, key, layout, start, stop)
 
 
-def _check_self_count(f: Field, layout: Layout, more: bool, where: Span) -> Iterator[Diagnostic]:
+def _check_self_measurement(
+    f: Field, layout: Layout, more: bool, where: Span
+) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a length whose range includes itself has no fixed size, has a ``when``,
     or (``more`` is False) measures nothing else.
     """
@@ -172,7 +174,7 @@ def _check_self_count(f: Field, layout: Layout, more: bool, where: Span) -> Iter
         yield Diagnostic("C016", message, where, help=help)
 
 
-def _check_counted_before(
+def _check_measured_before(
     f: Field, layout: Layout, before: tuple[Field, ...], where: Span
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic for the first field in ``before``, the measured fields in front of the
@@ -320,8 +322,10 @@ def measured_ranges(layout: Layout, version: int | None) -> list[tuple[Field, in
 
 
 def _check_nesting(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each pair of measured ranges in a version that are equal or overlap,
-    unless one lies inside the other and the outer one's length comes first.
+    """Yield a diagnostic for each pair of measured ranges in a version that are equal or overlap.
+    One may lie inside the other; if both begin at the same field, the length of the outer one must
+    come first. Also yield one if a range begins before its own length, and the other range begins
+    after it, up to that length.
     """
     field_ranges = measured_ranges(layout, version)
     for i, (f, first, last) in enumerate(field_ranges):
@@ -436,7 +440,9 @@ def check_cycles(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
 
 
 def _reachable(name: str, covers: dict[str, list[Field]]) -> set[str]:
-    """Return the names of the checksums that a checksum covers, directly or through others."""
+    """Return the names of the checksums that a checksum covers, directly or through others. Its own
+    name is among them if they cover it.
+    """
     seen: set[str] = set()
     todo = list(covers[name])
     while todo:

@@ -206,7 +206,9 @@ def _check_misprint(
 
 def _check_range_ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each field that a length or checksum range begins or ends with, or
-    that a count counts, if it exists since a later release than the length, checksum or count.
+    that a count counts, if it exists since a later release than the length, checksum or count. A
+    length, checksum or count without a release exists since the first one; a range end without a
+    release is skipped.
     """
     own = f.since or layout.since
     first = own.release if own is not None else None
@@ -231,8 +233,8 @@ def _check_range_ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 
 def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a field of a layout that is no draft holds a draft, or a layout or
-    choice newer than the field. For a choice the choice's own release counts. Declarations of used
-    directories are not checked.
+    choice newer than the field. For a choice the choice's own release counts. What has no release
+    is not compared. Declarations of used directories are not checked.
     """
     used = choice_of(f)
     if used is None:

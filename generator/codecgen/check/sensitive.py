@@ -12,8 +12,9 @@ from codecgen.spans import hint, place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each field of which the field that names the secret, or the endings of
-    secret names, are wrong.
+    """Yield a diagnostic for each secret field whose naming field (``named_by``) is unknown or no
+    text, or whose ``endings`` of secret names are missing, empty or not in lower case. Yield
+    nothing for fields whose secret no other field names.
     """
     for layout in model.layouts.values():
         for f in layout.fields:

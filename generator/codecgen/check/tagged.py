@@ -135,8 +135,9 @@ def _check_ranges(layout: Layout) -> Iterator[Diagnostic]:
 
 def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a flexible layout holds a layout that does not say whether it is
-    flexible, or is flexible in other versions than its holder. Layouts with a fixed version, a
-    version field or no versions of their own are exempt from the second.
+    flexible, and for the first version in which only one of the two is flexible. The second is not
+    checked for layouts that are ``never`` flexible, or have a fixed version, a version field or no
+    versions. Cases of choices and inline layouts are not checked.
     """
     ref = reference_of(f)
     held = None if ref is None else model.layouts.get(ref.layout)
@@ -215,8 +216,8 @@ def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diag
 
 def _check_filled(f: Field, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each field of a layout held with the default ``{}`` that has no
-    default, constant or ``absent`` of its own and is not an array, tagged, nullable struct or
-    version field.
+    default, constant or ``absent`` of its own. Exempt are arrays without a fixed number of
+    elements, tagged fields, nullable structs and version fields.
     """
     ref = reference_of(f)
     held = None if ref is None else model.layouts.get(ref.layout)

@@ -35,9 +35,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_text(text: Text, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a text has neither lines nor keys, a pointless ``may_be_empty``, two
-    examples of one name, or bad names, lines, keys, tolerances, constants or conditions. An empty
-    text gets only the first.
+    """Yield a diagnostic if a text (the format of a file of lines or properties) has neither lines
+    nor keys; nothing else is checked then. Otherwise yield those about a pointless
+    ``may_be_empty``, two examples of one name, and bad names, lines, keys, tolerances, constants or
+    conditions.
     """
     if not text.lines and not text.properties:
         yield Diagnostic("C017", f'"{text.name}" has no lines and no keys', text.span)

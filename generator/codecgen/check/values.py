@@ -205,10 +205,10 @@ def _describe_fitting(f: Field) -> str:
 
 
 def _check_data(type_: BytesType, value: str | bytes, where: Span) -> Iterator[Diagnostic]:
-    """Yield at most one diagnostic if a constant or default is bytes for text, text that is not
-    ASCII for bytes, not of the fixed length, longer than the length prefix can say, or of the
-    length that means null. Padded and zero-terminated values are checked for size and zero bytes
-    instead.
+    """Yield at most one diagnostic if a constant or default is bytes for text, or text for bytes;
+    the loader turns ASCII text into bytes before. The same if it is not of the fixed length, longer
+    than the length prefix can say, or of the length that means null. Padded and zero-terminated
+    values are checked for size and zero bytes instead.
     """
     words = _short_text(value)
     if type_.text and isinstance(value, bytes):

@@ -214,9 +214,10 @@ def _check_named(ref: Reference, model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_held(ref: Reference, holder: Layout, f: Field, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a field names a missing version of a held layout, or names none
-    although the layout has several, no version field, and the holder has no versions or has
-    versions that the held layout lacks. Then the holder's version does not determine it.
+    """Yield a diagnostic if a field names a missing version of a held layout. If it names none of
+    several and the layout has no version field, the holder's version must determine it. Then yield
+    one if the holder has no versions, or the field exists in versions that the layout lacks. Yield
+    nothing if the layout is unknown.
     """
     yield from _check_named(ref, model)
     held = model.layouts.get(ref.layout)

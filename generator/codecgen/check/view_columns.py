@@ -152,8 +152,9 @@ def _check_member(column: Column, layout: Layout, model: Model) -> Iterator[Diag
 def _check_derived_member(
     column: Column, derived: Derived, layout: Layout, model: Model
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless a member can hold a looked-up value of the elements' layout, which all
-    versions have, and one if that value can be null and the member cannot.
+    """Yield at most one diagnostic about a member whose value the elements' layout derives by
+    looking elements up. The member's type cannot hold the value, only some versions have it, or it
+    can be null and the member cannot.
     """
     type_ = BytesType("i32", text=derived.type == "string")
     if not _can_hold(column, ScalarType(derived.type) if derived.python == "int" else type_):
@@ -193,8 +194,9 @@ def can_be_missing(f: Field) -> bool:
 
 def _can_hold(column: Column, type_: FieldType | Element) -> bool:
     """Return whether a column's type suits a field's type and has room for all its numbers.
-    Booleans also fit integer columns, text also binary ones. Only the column type is compared, not
-    members. False for choices, tags and padding.
+    Booleans also fit integer columns, text also binary ones. Of structs and lists only the column
+    type is compared, not the members. False for choices, tags, padding and layouts as array
+    elements.
     """
     match type_:
         case ArrayType():

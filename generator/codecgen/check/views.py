@@ -70,7 +70,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
 def _find_layouts(view: View, model: Model, found: list[Diagnostic]) -> set[str]:
     """Return the names of the layouts that the entries of a view can have: the cases of a choice by
     a field, or one layout. Return an empty set, and append a diagnostic to ``found``, if it is
-    another choice, nests choices, has no clear end or version, or is unknown.
+    another choice, nests choices, has no clear end or version, or is unknown. An unknown name that
+    another diagnostic covers gets none.
     """
     where = place(view, "of")
     choice = model.choices.get(view.of)
@@ -202,8 +203,9 @@ Resolve = Callable[[Expression], ViewResolver]
 
 def check_values(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each column whose value is invalid, has the wrong type, can be null
-    although the column cannot, or does not fit; and for each column without a value that is neither
-    nullable nor a list. ``resolve`` returns a resolver for an expression.
+    although the column cannot, or does not fit the column or its members. The same if the value
+    looks up elements of the array that gives the rows. Also yield one for each column without a
+    value that is neither nullable nor a list. ``resolve`` returns a resolver for an expression.
     """
     for column in view.columns:
         value = rows.values.get(column.name)

@@ -97,7 +97,9 @@ def _is_path_default(column: Column) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Checks one write section."""
+    """Checks the ``write`` section of rows of a view: which fields of an entry and of its elements
+    are written, and from which expressions of columns.
+    """
 
     model: Model
     view: View
@@ -110,9 +112,10 @@ class _Rows:
         return self.rows.write
 
     def check(self) -> Iterator[Diagnostic]:
-        """Yield a diagnostic if the rows are ``header_only``, their array holds no layouts, or
-        ``item`` is given without an array; otherwise or also for each field that is wrongly written
-        or has no value. Yield nothing if the layout is unknown.
+        """Yield one diagnostic and stop if the rows are ``header_only`` or made of several arrays.
+        Otherwise yield one if their array holds no layouts, or ``item`` is given without an array.
+        Also yield one for each field that is wrongly written or has no value. Yield nothing if the
+        layout is unknown.
         """
         rows, write = self.rows, self.write
         layout = self.model.layouts.get(rows.layout)

@@ -31,7 +31,8 @@ _SCHEMA_DIRECTORY = "schema directory, which holds codecgen.yaml"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Return 0 if it succeeded, 1 if it reported findings, 2 if it could not run:
-    UsageError, TemplateFilesError, OutputError and OSError are printed to standard error. ``argv``
+    UsageError (also for wrong arguments), TemplateFilesError, OutputError and OSError are printed
+    to standard error. Return 2 without a message if the reader of a pipe has gone. ``argv``
     defaults to the process's arguments. ``--help`` and ``--version`` raise SystemExit.
     """
     for stream in (sys.stdout, sys.stderr):
@@ -377,8 +378,8 @@ def _add_named(parser: argparse.ArgumentParser) -> None:
 
 
 def _byte(text: str) -> int:
-    """Return a number of bytes, from decimal digits or ``0x`` and hexadecimal digits. Raise
-    ArgumentTypeError for other text and for negative numbers.
+    """Return a number of bytes, from at most 18 decimal digits or ``0x`` and at most 15 hexadecimal
+    digits. Raise ArgumentTypeError for other text and for negative numbers.
     """
     if not re.fullmatch(r"[0-9]{1,18}|0[xX][0-9a-fA-F]{1,15}", text):
         raise argparse.ArgumentTypeError(

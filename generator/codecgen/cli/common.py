@@ -49,8 +49,9 @@ def report_errors(command: Callable[[], int]) -> int:
 
 @contextmanager
 def paused_garbage_collection() -> Iterator[None]:
-    """Collect no cyclic garbage inside the ``with`` block: models and plans have next to none, and
-    searching them for it takes a sixth of a run.
+    """Turn the garbage collector off inside the ``with`` block, and on again after it if it was on.
+    Models and plans have next to no cyclic garbage, and searching them for it takes a sixth of a
+    run.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -90,8 +91,9 @@ def report(diagnostics: list[Diagnostic], files: Mapping[str, str]) -> None:
 
 
 def release_of(wanted: str | None, model: Model) -> str | None:
-    """Return the release that equals ``wanted`` as the manifest spells it, or None if ``wanted`` is
-    None. Raise UsageError if the manifest does not list it, or it is no release.
+    """Return the release that equals ``wanted`` as the manifest spells it (``2.1`` equals
+    ``2.1.0``), or None if ``wanted`` is None. Raise UsageError if the manifest does not list it, or
+    it is no release.
     """
     if wanted is None:
         return None

@@ -22,8 +22,8 @@ from codecgen.schema.types import Span
 
 def diff_against(arguments: argparse.Namespace) -> int:
     """Run ``codecgen diff --against``: print all changes by group. Return 0, also if there are
-    changes, or 1 after printing the diagnostics of the schemas. Raise UsageError if the other state
-    cannot be loaded.
+    changes, or 1 after printing the diagnostics of the schemas. Raise UsageError if the schema
+    directory is missing or the other state cannot be loaded.
     """
     new = sound(arguments.schemas)
     if new is None:
@@ -48,8 +48,9 @@ def _line(change: Change) -> str:
 
 def breaking(arguments: argparse.Namespace) -> int:
     """Run ``codecgen breaking``: print accepted breaks and report the others. Return 1 if a
-    breaking change is not accepted in the manifest, or the schemas have diagnostics; else 0. Raise
-    UsageError if the other state cannot be loaded.
+    breaking change is not accepted in the manifest, or the schemas have diagnostics; else 0, also
+    if an accepted break does not occur, which is only noted. Raise UsageError if the schema
+    directory is missing or the other state cannot be loaded.
     """
     new = sound(arguments.schemas)
     if new is None:

@@ -16,10 +16,11 @@ from codecgen.schema.loader import MANIFEST
 
 
 def fmt(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen fmt``. Return exit code 1 if a file is left alone, because of findings (in the
-    manifest: all files) or because it cannot be reformatted without changing its meaning, or if,
-    with ``--check`` or ``--diff``, a file would change; else 0. Raise UsageError if the path does
-    not exist, or is a file outside of all schema directories.
+    """Run ``codecgen fmt``: rewrite the files that are not in the canonical form, or only show them
+    with ``--check`` or ``--diff``. Return 1 if a file is left alone, because of findings (in the
+    manifest: all files) or because it cannot be reformatted without changing its meaning. Also
+    return 1 if, with ``--check`` or ``--diff``, a file would change; else 0. Raise UsageError if
+    the path does not exist, or is a file outside of all schema directories.
     """
     directory, only = _find_directory(arguments.path)
     _, diagnostics, texts = load(directory)
@@ -59,8 +60,10 @@ def fmt(arguments: argparse.Namespace) -> int:
 
 
 def _find_directory(path: Path) -> tuple[Path, str | None]:
-    """Return the schema directory of a path, and the name of the file in it (None for the whole
-    directory). Raise UsageError if the path is in no schema directory.
+    """Return (schema directory of a path, name of the file in it). For a directory return the path
+    itself, even without a manifest, and None. For a file return the closest directory above it with
+    a manifest. Raise UsageError if the path does not exist, or no directory above the file has a
+    manifest.
     """
     if not path.exists():
         raise UsageError(f"{path} does not exist; name a schema directory or a file in one")
@@ -80,7 +83,9 @@ def _diff(name: str, texts: Mapping[str, str], text: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace a file as a whole; its permissions stay. A symbolic link stays one."""
+    """Replace the content of an existing file as a whole; its permissions stay. A symbolic link
+    stays one, and the file that it names is replaced.
+    """
     whole = path.resolve()
     mode = stat.S_IMODE(whole.stat().st_mode)
     output.write_whole(whole, text.encode("utf-8"))

@@ -61,8 +61,9 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 def generate(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen generate``. Return 1 if the schemas or targets have diagnostics or, with
-    ``--check``, files would change; else 0. With ``--watch`` return 0 after Ctrl-C. Raise
+    """Run ``codecgen generate``: write the output of the targets. Return 1 if the schemas or
+    targets have diagnostics or, with ``--check``, files would change; else 0. With ``--watch``
+    print errors, and return 2 if the first run has one, else 0 after Ctrl-C. Without it raise
     UsageError for a missing directory, an unknown target or release or unsuitable ``--templates``;
     TemplateFilesError or OutputError if templates or output are unusable.
     """
@@ -226,9 +227,10 @@ def init(arguments: argparse.Namespace) -> int:
 
 
 def import_kafka_json(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen import kafka-json``. Return 0, or 1, with nothing written, if a definition or
-    the resulting schemas have findings. Raise UsageError if the source is no directory or has no
-    definitions, or a file in the way differs and ``--force`` is not given.
+    """Run ``codecgen import kafka-json``: write the schema files that are missing or differ. Return
+    0, or 1, with nothing written, if a definition or the resulting schemas have findings. Raise
+    UsageError if the source is no directory or has no definitions, or a file in the way differs and
+    ``--force`` is not given.
     """
     from codecgen.importers import kafka_json as kafka
 

@@ -21,8 +21,10 @@ from codecgen.values import documents, dump, named_codec, reading
 
 def parse(arguments: argparse.Namespace) -> int:
     """Run ``codecgen parse``: print each parsed layout. Return 0, or 1 if the schemas have
-    diagnostics or bytes do not parse; the values before the error are printed. Raise UsageError if
-    no codec has the name, or the input is unusable or shorter than ``--at`` and ``--length``.
+    diagnostics or bytes do not parse; the values before the error are printed. Deviations that
+    ``--lenient`` accepts are only noted. Raise UsageError if no codec has the name, ``--given``
+    does not fit it, or the input is too large, no hexadecimal text or shorter than ``--at`` and
+    ``--length``; OSError if it cannot be read.
     """
     what = _find_codec(arguments)
     if what is None:
@@ -48,7 +50,8 @@ def parse(arguments: argparse.Namespace) -> int:
 def _find_codec(arguments: argparse.Namespace) -> named_codec.NamedCodec | None:
     """Return the codec that the arguments name, compiled in memory. If the schemas have diagnostics
     or cannot be expressed as codecs, print that and return None. Raise UsageError if no codec has
-    this name or the schema directory is missing.
+    this name or version, ``--given`` is missing, unknown or without meaning for it, or the schema
+    directory is missing.
     """
     model = sound(arguments.schemas)
     if model is None:
@@ -88,8 +91,8 @@ def _readings(
     end: int,
 ) -> Iterator[reading.Reading]:
     """Yield the result of parsing one layout, which must take all bytes up to ``end``; with
-    ``--many`` the results of one after the other. With ``--many`` an error does not end this
-    generator; the caller stops.
+    ``--many`` the results of one after the other, and none if there are no bytes. With ``--many``
+    an error does not end this generator; the caller stops.
     """
     strict = not arguments.lenient
     if not arguments.many:
@@ -139,8 +142,9 @@ def _show(
 def build(arguments: argparse.Namespace) -> int:
     """Run ``codecgen build``: write the bytes to ``--out`` or standard output, or as text with
     ``--hex``. Return 0, or 1 if schemas or values have diagnostics. Raise UsageError if the output
-    is a terminal, exists without ``--overwrite`` or has no directory, or the input or name is
-    unusable.
+    is a terminal, exists without ``--overwrite`` or has no directory, if ``--overwrite`` is given
+    without ``--out``, if no codec has the name, or if the input is too large; OSError if it cannot
+    be read.
     """
     out: Path | None = arguments.out
     if out is None and not arguments.hex and sys.stdout.isatty():

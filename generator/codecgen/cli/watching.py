@@ -37,8 +37,9 @@ def watch(read_input: Callable[[], object], run: Callable[[], int], what: str) -
 
 
 def _run_once(run: Callable[[], int]) -> int:
-    """Call ``run`` and return its exit code, or 2 after printing its error. Its output is flushed,
-    so that it can be read through a pipe.
+    """Call ``run`` and return its exit code, or 2 after printing why it could not run (UsageError,
+    TemplateFilesError, OutputError or OSError). Its output is flushed, so that it can be read
+    through a pipe. Raise BrokenPipeError if nobody reads it.
     """
     code = report_errors(run)
     sys.stdout.flush()

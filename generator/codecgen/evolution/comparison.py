@@ -20,8 +20,9 @@ T = TypeVar("T")
 
 def compare_models(old: Model, new: Model) -> list[Change]:
     """Return all changes from ``old`` to ``new``: first those of bytes, then of names, then of
-    documentation, each in the order of the declarations of ``old``. Byte changes of layouts and
-    enums that only drafts use are left out. The checks must have accepted both models.
+    documentation, each by kind of declaration and in the order of ``old``. Changes that are equal
+    in several versions become one. Byte changes of layouts, choices and enums that only drafts use
+    are left out. The checks must have accepted both models.
     """
     found = [
         *_Comparison(old, new).compare_bytes(),
@@ -44,7 +45,7 @@ class _Comparison:
     def compare_bytes(self) -> Iterator[Change]:
         """Yield the byte changes of released layouts, choices and enums, and of texts: removals and
         changes, with the rule that a breaking one violates. Added declarations yield nothing. A
-        removed enum is not reported here.
+        removed enum or inline layout is not reported here.
         """
         released = _find_released(self.old)
         for name, layout in _every(self.old.layouts).items():
@@ -65,9 +66,10 @@ class _Comparison:
         yield from compare_texts(self.plans)
 
     def _compare_choices(self, old: Choice) -> Iterator[Change]:
-        """Yield a change if a choice is removed or decided by something else (nothing more is
-        compared then), and for each case that is removed, leads to an incompatible layout, or is
-        added (which breaks nothing).
+        """Yield one change if a choice is removed or decided by something else; nothing more is
+        compared then. An enum that has all numbers of the old one counts as the same. Otherwise
+        yield a change for each case that is removed, leads to an incompatible layout, or is added
+        (which breaks nothing).
         """
         new = _every(self.new.choices).get(old.name)
         if new is None:

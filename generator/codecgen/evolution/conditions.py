@@ -37,9 +37,9 @@ def presence(when: Value | None) -> Literal["always", "never", "sometimes"]:
 
 
 def requirements(valid: Value | None, refuse: Value | None) -> list[Value]:
-    """Return the conditions that values of a field meet in strict readers, all of them: the parts
-    of ``valid``, and of ``refuse`` negated, that ``and`` joins. Those that are always true are left
-    out.
+    """Return the conditions that strict readers require of a field, all of them: first the parts,
+    joined by ``and``, of ``refuse`` negated, then those of ``valid``. Those that are always true
+    are left out.
     """
     found = [] if refuse is None else conjuncts(negate(fold(refuse)))
     found += [] if valid is None else conjuncts(fold(valid))
@@ -50,8 +50,10 @@ def find_narrowing(
     old: Sequence[Value], new: Sequence[Value], names: Mapping[str, str]
 ) -> Narrowing:
     """Return ``yes`` if values that meet all conditions ``old`` can break one of ``new``, ``no`` if
-    they cannot, and ``perhaps`` if that is unknown. Only comparisons of a field with a number are
-    decided, by ranges. ``names`` maps old field names to new ones.
+    they cannot, and ``perhaps`` if that is unknown. Conditions that ``old`` also has, by shape,
+    narrow nothing. The others are decided by ranges: one that does not compare a field with a
+    number gives ``perhaps``, and such a condition in ``old`` turns ``yes`` into ``perhaps``.
+    ``names`` maps old field names to new ones.
     """
     known = {named_shape(one, names) for one in old}
     added = [one for one in new if named_shape(one, {}) not in known]

@@ -142,9 +142,9 @@ _MEMBER_KEYS = ("doc", "since", "spelled", "misprint")
 
 
 def compare_documentation(old: Model, new: Model) -> Iterator[Change]:
-    """Yield a change for each title, text, release, link or example that differs in the manifest or
-    in declarations that both models have. No program reads these. Added and removed declarations
-    yield nothing.
+    """Yield a change for each title, ``doc``, release, link, example or other key of documentation
+    that differs in the manifest or in declarations that both models have. No program reads these.
+    Added and removed declarations yield nothing.
     """
     for key in ("title", "doc", "spelling", "releases", "links"):
         if getattr(old.manifest, key) != getattr(new.manifest, key):

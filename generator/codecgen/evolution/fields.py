@@ -46,9 +46,9 @@ class FieldComparison:
         self.path = f"{pair.old.name}.{old.name}"
 
     def compare(self) -> Iterator[Change]:
-        """Yield all changes that concern the bytes of the field: tag, conditions, type, byte order
-        (only if the type is equal), measured ranges, counts, checksums, constant, default and
-        removed tolerances. Yield nothing if none differ.
+        """Yield all changes that concern the bytes of the field: tag, conditions, values given to
+        the held layout, type, byte order (only if the type is equal), measured ranges, counts,
+        checksums, constant, default and removed tolerances. Yield nothing if none differ.
         """
         old, new = self.old.field, self.new.field
         if old.tag != new.tag:
@@ -79,7 +79,10 @@ class FieldComparison:
         return self.pair.change(self.path, message, rule, span, certain=certain)
 
     def _compare_given(self) -> Iterator[Change]:
-        """Yield the values that the field gives in another way to the layout that it holds."""
+        """Yield a change, which perhaps breaks, for each value that the field gives to the layout
+        that it holds by another expression than before. Values that only one side gives yield
+        nothing.
+        """
         told = dict(self.old.field.gives), dict(self.new.field.gives)
         for name in (name for name in self.old.gives if name in self.new.gives):
             before, after = self.old.gives[name], self.new.gives[name]
@@ -90,8 +93,9 @@ class FieldComparison:
     # ------------------------------------------------------------ conditions
 
     def _compare_conditions(self) -> Iterator[Change]:
-        """Yield a change if ``when`` or ``until`` differs (breaking, perhaps), and if ``valid`` or
-        ``refuse`` differ: breaking if old values can be rejected now, else compatible.
+        """Yield a breaking change if ``when`` or ``until`` differs; it is certain only if an
+        ``until`` is added or removed. Yield a change if ``valid`` or ``refuse`` differ: breaking if
+        old values can be rejected now, else compatible.
         """
         old, new = self.old, self.new
         before, after = (
@@ -488,12 +492,13 @@ class FieldComparison:
 
 
 def _find_held_plans(
-    plan: Plan, ref: Reference, around: LayoutPlan, has_version_field: bool
+    plan: Plan, ref: Reference, around: LayoutPlan, is_version_given: bool
 ) -> Sequence[LayoutPlan]:
-    """Return the plans that a reference in ``around`` can mean: all versions of the layout if
-    another field holds the version (``has_version_field``), else those that go with ``around``.
+    """Return the plans that a reference in ``around`` can mean: all versions that ``ref`` allows if
+    ``is_version_given`` (an expression of the field gives the version), else those that go with
+    ``around``.
     """
-    return plan.of(ref) if has_version_field else plan.held(ref, around)
+    return plan.of(ref) if is_version_given else plan.held(ref, around)
 
 
 def _case_key(number: int, ref: Reference) -> tuple[int, ...]:

@@ -30,10 +30,10 @@ class LayoutComparer:
         self._known: dict[tuple[tuple[str, int | None], tuple[str, int | None]], list[Change]] = {}
 
     def compare(self, name: str) -> Iterator[Change]:
-        """Yield the changes of a layout that both states declare: each old version against the
-        version that continues it, or that it is removed, versions that are added, and its place in
-        a protocol. No change of an unstable version is breaking. A change between versions and none
-        is one of names. Raise KeyError if a side lacks the layout.
+        """Yield the changes of a layout that both states declare: old versions that are removed, or
+        differ from the version that continues them; added versions; and its place in a protocol. No
+        change of an unstable version is breaking. If only one state gives the layout versions,
+        yield a change of names too. Raise KeyError if a side lacks the layout.
         """
         plans = self.new.versions[name]
         layout = self.new.model.layouts[name]
@@ -308,7 +308,7 @@ def _canonical_program(
 def _canonical_op(op: ReadOp, names: Mapping[str, str]) -> object:
     """Return a comparable form of a read operation, with field names replaced by ``names``. Return
     None if it reads no bytes: requirements, absent fields and padding that is always empty. Held
-    layouts and cases are not part of it.
+    layouts, cases and tagged fields are not part of it.
     """
     if isinstance(op, Require | Absent) or (
         isinstance(op, Padding) and _is_empty_padding(op.field)

@@ -45,18 +45,19 @@ class LayoutPair:
         certain: bool = True,
         side: Side = "new",
     ) -> Change:
-        """Return a byte change with the old version of this pair, or without versions. It breaks
-        nothing if ``rule`` is ``""``; ``certain`` says whether it surely does. ``side`` tells
-        whether ``span`` is in the old or new schemas.
+        """Return a change of the bytes in the old version of this pair, or of a layout without
+        versions. It breaks nothing if ``rule`` is ``""``; ``certain`` says whether it surely does.
+        ``side`` tells whether ``span`` is in the old or new schemas.
         """
         versions = () if self.old.version is None else (self.old.version,)
         return Change("bytes", path, message, rule, certain, versions, span, side)
 
 
 def select_version(old: LayoutPlan, new: Sequence[LayoutPlan]) -> LayoutPlan | None:
-    """Return the layout plan of ``new`` that reads bytes of ``old``: that of the same version; the
-    lowest version for a layout without versions; a layout without versions for a single version or
-    another name. Return None if there is none.
+    """Return the layout plan of ``new`` that reads bytes of ``old``: that of the same version, if
+    there is one. If ``old`` has no version, return that of the lowest version. If ``old`` has the
+    only version of its layout, or ``new`` is of another name, return the plan without version.
+    Return None if there is none.
     """
     same = next((plan for plan in new if plan.version == old.version), None)
     if same is not None or not new:

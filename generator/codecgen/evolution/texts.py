@@ -11,8 +11,8 @@ from codecgen.schema.texts import EachLine, Text, TextValue
 
 
 def compare_texts(plans: tuple[Plan, Plan]) -> Iterator[Change]:
-    """Yield the changes of the texts that the first plan declares: removed ones, and differences
-    from the second plan. Added texts yield nothing.
+    """Yield the changes of the texts (files of lines or properties) that the first plan declares:
+    removed ones, and differences from the second plan. Added texts yield nothing.
     """
     old, new = (plan.model.texts for plan in plans)
     for name, text in old.items():
@@ -104,8 +104,8 @@ def _compare_values(
 ) -> Iterator[Change]:
     """Yield a change for each difference of a value: name (a change of names only), and, as changes
     of the bytes, kind, label, separator, count, constant, default, ``valid``, ``refuse`` and
-    removed tolerances. A condition that is dropped is compatible. ``names`` maps old line names to
-    new ones.
+    removed tolerances. A condition that is dropped is compatible. An added default, and a condition
+    in place of another, only perhaps break. ``names`` maps old line names to new ones.
     """
     if old.name != new.name:
         yield Change("names", path, f"is renamed to {new.name}", span=new.span)

@@ -59,7 +59,10 @@ class _Modules:
         self._builtins = {**vars(builtins), "__import__": self._import}
 
     def load(self, name: str) -> ModuleType:
-        """Return the module ``name``, executed once."""
+        """Return the module ``name``, compiled and executed at its first use. A module that is
+        still being executed is returned as far as it is. Raise KeyError if there is no such source;
+        errors of the module's own code pass through.
+        """
         if name not in self._loaded:
             module = self._loaded[name] = ModuleType(self._before + name)
             vars(module)["__builtins__"] = self._builtins
@@ -75,7 +78,8 @@ class _Modules:
         level: int = 0,
     ) -> ModuleType:
         """Return the module that ``from name import ...`` needs: one of these modules, or else what
-        Python's own import finds.
+        Python's own import finds. A plain ``import name`` and relative imports always use Python's
+        own. Raise ImportError if it finds none.
         """
         if name in self.sources and fromlist and not level:
             return self.load(name)
@@ -111,8 +115,8 @@ def load(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
 
 
 def _set_fast_paths(module: ModuleType, modules: _Modules) -> None:
-    """Give the layouts of a module their fast parsers and builders, which they look for in
-    ``sys.modules`` otherwise. Do nothing if there are none.
+    """Give each layout of a module its fast parser and builder, or None if there are none, so that
+    it does not look for them in ``sys.modules``.
     """
     name = getattr(module, "__fast__", None)
     paths = {} if name is None else modules.load(name).FAST_PATHS

@@ -36,8 +36,8 @@ class _Mismatch(Exception):
 
 
 def text_findings(plan: Plan, codecs: Codecs) -> Iterator[Diagnostic]:
-    """Yield a diagnostic C024 for each example of a text that the codec does not read and write as
-    given.
+    """Yield a diagnostic C024 for each example of a text (a file of lines or properties) that the
+    codec does not read and write as given.
     """
     for text in plan.model.texts.values():
         for example in text.examples:
@@ -88,8 +88,8 @@ def _run_example(codec: Any, text: Text, example: TextExample) -> TriedText:
 
 def _as_built(text: Text, given: object) -> dict[str, object]:
     """Return the values of an example of a text as its builder takes them, with uuids as UUID
-    objects. Unknown names stay unchanged. Raise _Mismatch if the values are no mapping, a uuid is
-    invalid, or repeated lines are no list of mappings.
+    objects. Unknown names and None stay unchanged. Raise _Mismatch if the values are no mapping, a
+    uuid is invalid, or repeated lines are no list of mappings.
     """
     if not isinstance(given, Mapping):
         raise _Mismatch("the values of an example are a mapping", "")

@@ -113,8 +113,9 @@ def _contains(place: str, path: str) -> bool:
 
 def _run_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Tried:
     """Return the example with its version, bytes and values. Raise Mismatch if its version is
-    unknown, a value differs, or other bytes are built; also if it has a compressed section and
-    gives no bytes. Raise CodecError if it does not parse or build.
+    unknown or not determined, a value differs, or other bytes are built; also if it has a
+    compressed section and gives no bytes. Raise CodecError if it does not parse or build,
+    AssertionError if the fast parser reads other values.
     """
     plans = plan.versions[layout.name]
     if example.version is not None:
@@ -182,7 +183,10 @@ def built(plan: Plan, layout: LayoutPlan, codec: Any, given: Mapping[str, object
 
 
 def given_values(plan: Plan, layout: LayoutPlan, values: object) -> dict[str, object] | None:
-    """Return what ``values``, in the form of examples, have of the values that a layout is given; None if it is given none."""
+    """Return those of ``values``, in the form of examples, that the layout is given from outside,
+    by name and as codecs take them. Return None if the layout declares none or ``values`` is no
+    mapping. Raise Mismatch if one does not suit its type.
+    """
     if not layout.given or not isinstance(values, Mapping):
         return None
     known = {fp.name for fp in layout.given}
@@ -371,7 +375,8 @@ def _compare(
 ) -> None:
     """Raise Mismatch at the first given value that differs from the parsed one, has an unknown
     name, or if ``given`` is no mapping. Parsed values that are not given are ignored, as are
-    lengths, counts and checksums if ``worked_out`` is False.
+    lengths, counts and checksums if ``worked_out`` is False. ``filled`` has the expected numbers of
+    values that are no fields, by name.
     """
     if not isinstance(given, Mapping):
         raise _no_mapping(plan, given, path)

@@ -448,8 +448,9 @@ class _Explainer:
                 )
 
     def enum_value(self, name: str, value: str) -> Iterator[str]:
-        """Yield the lines of the explanation of the value ``value`` of the enum ``name``. Raise
-        UnknownName if the enum has no such value.
+        """Yield the lines of the explanation of the value ``value`` of the enum ``name``. When the
+        lines are read, raise UnknownName if the enum has no such value, and KeyError if there is no
+        such enum.
         """
         enum = self.model.enums[name]
         v = next((v for v in enum.values if v.name == value), None)
@@ -482,8 +483,9 @@ class _Explainer:
             yield from row(str(key), inner or str(ref))
 
     def text(self, text: Text, path: str) -> Iterator[str]:
-        """Return the lines of the explanation of a text (``path`` empty), or of its value or
-        repeated lines at ``path``. Raise UnknownName if there is no such value.
+        """Return the lines of the explanation of a text, the format of a file of lines or
+        properties (``path`` empty), or of its value or repeated lines at ``path``. Raise
+        UnknownName at once if there is no such value.
         """
         if not path:
             return text_lines(text, self.since_rows)
@@ -558,8 +560,9 @@ SinceRows = Callable[[Since | None, Since | None], Iterator[str]]
 
 
 def text_lines(text: Text, since_rows: SinceRows) -> Iterator[str]:
-    """Yield the lines of the explanation of a text: documentation, release, its special cases and
-    tolerances, and one entry per line or property key. ``since_rows`` yields the rows of a release.
+    """Yield the lines of the explanation of a text (the format of a file of lines or properties):
+    documentation, release, its special cases and tolerances, and one entry per line or property
+    key. ``since_rows`` yields the rows of a release.
     """
     yield from title(text.name, "text of lines" if text.lines else "text of properties", text.span)
     yield from paragraph(text.doc)

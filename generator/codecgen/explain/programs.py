@@ -99,7 +99,7 @@ def _format_operation(depth: int, verb: str, name: str, *words: str) -> str:
 
 def _explain_reads(plan: Plan, name: str) -> Iterator[str]:
     """Yield the lines of the read programs of a layout, or of one version (``layout@2``). Raise
-    UnknownName if there is no such layout or version.
+    UnknownName, when the first line is read, if there is no such layout or version.
     """
     head, at, version = name.partition("@")
     plans = plan.versions.get(head, ())
@@ -220,7 +220,8 @@ def _presence_words(type_: FieldType) -> str:
 
 def _length_words(type_: BytesType) -> str:
     """Return the length of bytes or text in words: ``to the end``, ``to a zero byte``, or ``size=``
-    with a number or prefix type, and ``null=`` if it can be null.
+    with a number, a prefix type or the name of a value from outside. After a number or prefix, add
+    ``without zeros at the end`` if padded and ``null=`` if it can be null.
     """
     if type_.length == "rest":
         return "to the end"

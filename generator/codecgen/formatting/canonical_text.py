@@ -30,10 +30,10 @@ class FormatError(Exception):
 
 
 def format_text(text: str) -> str:
-    """Return a schema file in the canonical form. Raise FormatError if the result would not mean the
-    same, or lack a comment.
-
-    ``text`` is a file that codecgen reads without a diagnostic.
+    """Return a schema file, which codecgen reads without a diagnostic, in the canonical form; a
+    file without documents unchanged. Raise FormatError if the result would not mean the same or
+    would lack a comment, if a line begins with ``%``, or if a text of several lines cannot be
+    reformatted.
     """
     if re.search(r"^%", text, re.MULTILINE):
         raise FormatError(
@@ -60,7 +60,7 @@ def format_text(text: str) -> str:
 
 
 class _Document:
-    """Writes one document."""
+    """Writes one YAML document of a schema file in the canonical form."""
 
     def __init__(self, text: str, node: yaml.Node, comments: Sequence[Comment]) -> None:
         self.text = text
@@ -73,7 +73,9 @@ class _Document:
         self.entries = {id(entry.value): entry for entry in entries}
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the document, with the comments above it first."""
+        """Yield the lines of the document without line feeds, with the comments above its first
+        entry first. A blank line below these comments stays.
+        """
         for i, comment in enumerate(self.head):
             yield from _comment_lines(comment, 0, is_first=not i)
         first = next(iter(self.entries.values()), None)
@@ -82,7 +84,11 @@ class _Document:
         yield from self.collection(self.node, _document_kind(self.node), 0)
 
     def collection(self, node: yaml.Node, kind: key_types.Kind, indent: int) -> Iterator[str]:
-        """Yield the lines of a mapping or a sequence in block style."""
+        """Yield the lines of a mapping or a sequence in block style, indented by ``indent`` blanks:
+        its entries in canonical order, each with its comments. Blank lines above an entry or
+        comment become one, and none at the start. Raise FormatError if a text in it cannot be
+        reformatted.
+        """
         is_first = True
         for entry, inner in self.ordered(node, kind, indent):
             for comment in entry.above:
@@ -98,7 +104,10 @@ class _Document:
     def ordered(
         self, node: yaml.Node, kind: key_types.Kind, indent: int
     ) -> list[tuple[Entry, key_types.Kind]]:
-        """Return the entries of a collection in canonical order, each with the kind of its value."""
+        """Return the entries of a mapping or sequence in canonical order, each with the kind of its
+        value. Sequences, and mappings whose key order has a meaning, keep their order. Some keys,
+        such as ``members``, come last if their value takes several lines.
+        """
         if isinstance(node, yaml.SequenceNode):
             item = _item_kind(kind)
             return [(self.entry_of(None, part), item) for part in node.value]
@@ -128,7 +137,10 @@ class _Document:
         return self.entries.get(id(value)) or Entry(key, value)
 
     def takes_lines(self, entry: Entry, kind: key_types.Kind, indent: int) -> bool:
-        """Return whether a mapping is written on several lines."""
+        """Return whether the value of an entry is a mapping that is written on several lines: one
+        in block style, or one in braces that does not fit on a line. False for scalars and
+        sequences.
+        """
         value = entry.value
         if not isinstance(value, yaml.MappingNode):
             return False
@@ -140,7 +152,10 @@ class _Document:
         return indent + len(line) <= WIDTH
 
     def entry(self, entry: Entry, kind: key_types.Kind, indent: int) -> Iterator[str]:
-        """Yield the lines of an entry without the comments above and below it."""
+        """Yield the lines of an entry without the comments above and below it. The comment beside
+        it ends the first line, or the last one of a value in braces or brackets. Raise FormatError
+        if a text in it cannot be reformatted.
+        """
         blanks, lead = " " * indent, self.lead(entry)
         beside = "" if entry.beside is None else f"{entry.beside.gap or '  '}{entry.beside.text}"
         value = entry.value
@@ -172,7 +187,11 @@ class _Document:
             yield from self.collection(value, kind, indent + 2)
 
     def scalar(self, entry: Entry, indent: int) -> list[str]:
-        """Return the lines of a scalar: the first without, the others with indentation."""
+        """Return the lines of a scalar: the first without, the others with indentation. A block
+        keeps its lines. Other scalars become one line; a ``doc`` or ``notes`` that is too long for
+        it is wrapped after ``>``, if it then means the same. Raise FormatError if a text cannot be
+        indented or joined.
+        """
         node = entry.value
         assert isinstance(node, yaml.ScalarNode)
         raw = self.raw(node)
@@ -196,7 +215,10 @@ class _Document:
         return [first, *others]
 
     def flow(self, node: yaml.Node, kind: key_types.Kind) -> str:
-        """Return a node on one line."""
+        """Return a node on one line, however long: collections in braces or brackets with keys in
+        canonical order, scalars as the file has them, joined if they have several lines. Raise
+        FormatError if a scalar cannot be joined.
+        """
         if isinstance(node, yaml.ScalarNode):
             raw = self.raw(node)
             return raw if "\n" not in raw else _join_lines(node, raw)
@@ -231,7 +253,10 @@ def _comment_lines(comment: Comment, indent: int, *, is_first: bool) -> Iterator
 
 
 def _block_lines(raw: str, indent: int) -> list[str]:
-    """Return the lines of a text after ``|`` or ``>`` with another indentation."""
+    """Return the lines of a text after ``|`` or ``>`` with another indentation, the first with that
+    sign. Raise FormatError if the sign has an indentation of its own or keeps blank lines at the
+    end (``|2``, ``|+``).
+    """
     header, *lines = raw.rstrip("\n").split("\n")
     if re.search(r"[\d+]", header.partition("#")[0]):
         message = f"the text after {header!r} has its own indentation or blank lines at its end"
@@ -265,7 +290,10 @@ def _has_scalars_only(node: yaml.Node) -> bool:
 
 
 def _fill(items: Sequence[str], lead: str, indent: int) -> list[str]:
-    """Return items in brackets on several lines, after ``lead``."""
+    """Return the lines of ``items``, at least one, in brackets: the first after ``lead``, the
+    others after ``indent`` blanks. A line has at most ``_FOLDED`` characters unless a single item
+    is longer.
+    """
     lines, line = [], lead
     for i, item in enumerate(items):
         word = ("[" if not i else "") + item + ("]" if i == len(items) - 1 else ",")
@@ -292,7 +320,10 @@ def _options(kind: key_types.Kind) -> tuple[key_types.Kind, ...]:
 
 
 def _mapping_kind(kind: key_types.Kind, node: yaml.MappingNode) -> key_types.Kind:
-    """Return the alternative that a mapping is of."""
+    """Return the kind of a mapping among the alternatives of ``kind``, or of the items of a list: a
+    mapping by version if its first key begins with a digit, else a form with known keys. Without
+    such an alternative return the first that is a mapping, or ``Anything``.
+    """
     keys = [key.value for key, _ in node.value]
     by_version = bool(keys) and keys[0][:1].isdecimal()
     first = key_types.ByVersion if by_version else key_types.Use
@@ -305,7 +336,9 @@ def _mapping_kind(kind: key_types.Kind, node: yaml.MappingNode) -> key_types.Kin
 
 
 def _form_of(kind: key_types.Kind, node: yaml.MappingNode) -> str | None:
-    """Return the form of a mapping; None if the order of its keys has a meaning."""
+    """Return the name of the form (known keys, in the grammar) of a mapping. Return None if the
+    order of its keys has a meaning: it is no form, or ``since``.
+    """
     found = _mapping_kind(kind, node)
     if not isinstance(found, key_types.Use) or found.form == "since":
         return None
@@ -313,7 +346,10 @@ def _form_of(kind: key_types.Kind, node: yaml.MappingNode) -> str | None:
 
 
 def _value_kind(kind: key_types.Kind, node: yaml.MappingNode, key: str) -> key_types.Kind:
-    """Return the kind of a value in a mapping."""
+    """Return the kind of the value under ``key`` in a mapping of kind ``kind``: that of the form's
+    key, or that of all values of a map. Return ``Anything`` for an unknown key and for a mapping
+    without known kind.
+    """
     found = _mapping_kind(kind, node)
     if isinstance(found, key_types.Use):
         return kind_of(found.form, key)
@@ -323,7 +359,9 @@ def _value_kind(kind: key_types.Kind, node: yaml.MappingNode, key: str) -> key_t
 
 
 def _item_kind(kind: key_types.Kind) -> key_types.Kind:
-    """Return the kind of the items of a sequence."""
+    """Return the kind of the items of a sequence: those of the first list among the alternatives of
+    ``kind``, or ``Anything`` if there is none.
+    """
     for option in _options(kind):
         if isinstance(option, key_types.ListOf):
             return option.item
@@ -334,7 +372,9 @@ def _item_kind(kind: key_types.Kind) -> key_types.Kind:
 
 
 def _check_same(before: str, after: str) -> None:
-    """Raise FormatError unless two texts have the same meaning and the same comments."""
+    """Raise FormatError unless two YAML texts have the same meaning and the same comments, wherever
+    the comments stand and whatever the order of keys without a meaning is.
+    """
     old, new = _meaning(before), _meaning(after)
     if old != new:
         raise FormatError(
@@ -343,8 +383,9 @@ def _check_same(before: str, after: str) -> None:
 
 
 def _meaning(text: str) -> object:
-    """Return what is equal for texts with the same meaning and comments, in whatever order the keys of
-    a form are.
+    """Return a form that is equal for texts with the same meaning and comments: that of each
+    document, and the sorted texts of the comments. The order of keys of a form and the places of
+    comments do not count.
     """
     nodes = list(yaml.compose_all(text, yaml.SafeLoader))
     comments = sorted(comment.text for comment in find_comments(text, nodes))
@@ -352,7 +393,11 @@ def _meaning(text: str) -> object:
 
 
 def _meaning_of(node: yaml.Node, kind: key_types.Kind, key: str) -> object:
-    """Return the meaning of a node under a key."""
+    """Return a comparable form of a node: (value, whether it is plain) for a scalar, a list for a
+    sequence, a dict for a mapping. If the order of the mapping's keys has a meaning, the form is a
+    tuple of pairs. The text of a ``doc`` or ``notes`` (``key``) is its words, joined by single
+    blanks.
+    """
     if isinstance(node, yaml.ScalarNode):
         if key in _TEXTS and isinstance(kind, key_types.Text):
             return " ".join(node.value.split())

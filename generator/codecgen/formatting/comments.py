@@ -87,7 +87,9 @@ def scalars_of(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
 
 
 def find_comments(text: str, nodes: Sequence[yaml.Node]) -> list[Comment]:
-    """Return the comments of a text in order. Text inside scalars is no comment."""
+    """Return the comments of a text in order. ``nodes`` are the root nodes of its documents. A
+    ``#`` inside their scalars, or directly after a character that is no blank, begins no comment.
+    """
     lines = Lines(text)
     out: list[Comment] = []
     at = 0
@@ -105,7 +107,9 @@ def find_comments(text: str, nodes: Sequence[yaml.Node]) -> list[Comment]:
 
 
 def entries_of(node: yaml.Node) -> Iterator[Entry]:
-    """Yield the entries of a node in block style and of those inside it, in order."""
+    """Yield the entries of a mapping or sequence in block style and of those inside it, each before
+    its own entries, in file order. Yield nothing for scalars and for nodes in braces or brackets.
+    """
     if not isinstance(node, yaml.CollectionNode) or node.flow_style:
         return
     for part in node.value:
@@ -115,7 +119,9 @@ def entries_of(node: yaml.Node) -> Iterator[Entry]:
 
 
 def attach(comments: Sequence[Comment], entries: Sequence[Entry]) -> list[Comment]:
-    """Give each comment of a document to an entry. Return those above the first entry.
+    """Give each comment of a document to an entry, as ``above``, ``beside`` or ``below``, or mark
+    the entry as raw if the comment stands inside its value. Return the comments above the first
+    entry, which belong to none. ``entries`` are in file order.
 
     A comment with a line of its own belongs to the next entry, or below an earlier one if it is
     indented more than the next.

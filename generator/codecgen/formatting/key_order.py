@@ -58,8 +58,9 @@ NESTED: Mapping[str, Sequence[str]] = {
 
 
 def sort_key(form: str, key: str) -> tuple[int, int]:
-    """Return the place of a key in the canonical order of its form. A key that the order of the form
-    does not name stands before ``doc``, in the order of the grammar.
+    """Return the place of a key in the canonical order of its form. A key that the order of the
+    form does not name stands before ``doc`` (without ``doc``: last), in the order of the grammar.
+    Raise KeyError if the grammar has no such form.
     """
     known = list(grammar.FORMS[form].keys)
     order = list(_ORDER.get(form, known))
