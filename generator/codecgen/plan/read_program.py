@@ -158,8 +158,8 @@ def _index_of(layout: LayoutPlan, name: str | None) -> int:
 
 def _fixed_size_after(layout: LayoutPlan, at: int, last: int | None = None) -> int | None:
     """Return the total size in bytes of the fields after index ``at`` up to index ``last``
-    (included), or up to the end if None. Return None if it varies. Optional bytes that take the
-    rest are skipped.
+    (included), or up to the end if None. Return None if a field is optional or varies in size.
+    Optional bytes that take the rest are skipped.
     """
     total = 0
     for fp in layout.in_order[at + 1 : None if last is None else last + 1]:

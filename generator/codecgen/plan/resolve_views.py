@@ -204,7 +204,8 @@ class ViewResolver(Resolver):
     ) -> nodes.FieldValue | nodes.BitValue:
         """Return a field, or the value inside it that ``names`` leads to, also in a case of a
         choice (``field.case.name``), which is null if the choice holds another case. Raise Stop
-        after a diagnostic if nothing has this name, or the choice lies inside another layout.
+        after a diagnostic if nothing has this name, the choice lies inside another layout, or it is
+        a whole bit field in a case.
         """
         versions = tuple(versions)
         choice = f.in_versions(versions)
