@@ -60,7 +60,9 @@ def value_of(layout: Layout, name: str) -> Field | None:
 
 
 def given_of(f: Field, model: Model) -> tuple[Field, ...]:
-    """Return the values that the layout or the choice which a field or its elements hold is given, or ``()``."""
+    """Return the values that the layout or the choice which a field or its elements hold is given.
+    Return ``()`` if they hold none, or one that the model does not have.
+    """
     choice = choice_of(f)
     if choice is not None:
         return model.choices[choice.choice].outer if choice.choice in model.choices else ()
