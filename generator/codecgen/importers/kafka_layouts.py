@@ -330,8 +330,8 @@ class _Writer:
 
     def null_freedoms(self, one: Field, nullable: Range, made: _Layout, *, is_tagged: bool) -> None:
         """Add to ``made``, the layout around, the tolerances that Kafka's readers have for the null
-        of a field: any presence number for structs, and any negative number for null, for structs
-        that are not tagged and where lengths in the versions ``nullable`` are not compact.
+        of a field. Structs get ``any_present``. Structs that are not tagged, and fields with a
+        version in ``nullable`` whose lengths are not compact, get ``negative_null``.
         """
         flexible = self.message.flexible if one.flexible is None else one.flexible
         struct = one.type.is_struct and not one.type.is_array

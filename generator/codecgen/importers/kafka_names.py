@@ -71,7 +71,8 @@ def file_part(name: str) -> str:
 
 def distinct_parts(directories: Collection[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
     """Return for each path a snake_case name made of the parts after the common beginning, as few
-    as tell all paths apart; ``""`` if there is only one path.
+    as tell all paths apart. The name is ``""`` if there is only one path, and for a path that is
+    the common beginning. Paths that differ only in letter case or separators can get one name.
     """
     common = 0
     ways = sorted(set(directories))
