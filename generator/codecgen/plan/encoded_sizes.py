@@ -148,10 +148,10 @@ class _Sizer:
                 return self.size_tags(value)
 
     def count_elements(self, name: str) -> int:
-        """Return the number of elements of the array ``name`` in the value. If the array is None or
-        not given, return 0; but return the number for null if the array can be null and either None
-        was given or the array has a default. Raise SizeError if the value is neither None nor a
-        list or tuple.
+        """Return the value of the field that counts the array ``name``: its number of elements,
+        plus the number by which the field is larger. An array that is None or not given has 0
+        elements. It counts as null, and gives the number for null, if it can be null and was given
+        as None or has a default. Raise SizeError if the value is neither None nor a list or tuple.
         """
         array = self.layout.field(name)
         type_ = None if array is None else array.field.type
@@ -163,8 +163,8 @@ class _Sizer:
 
     def size_scalar(self, type_: object, value: object) -> int:
         """Return the encoded size in bytes of a number of variable length. Enum values can be given
-        by name. Raise SizeError if the value is no integer (booleans are none), an unknown name, or
-        does not fit.
+        by name. Raise SizeError if the value is no integer (booleans count as 0 and 1 only with an
+        enum), an unknown name, or does not fit.
         """
         assert isinstance(type_, ScalarType)
         if type_.enum is not None:

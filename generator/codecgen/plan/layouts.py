@@ -491,8 +491,9 @@ def _with_first(field_range: FieldRange | None, following: str) -> FieldRange | 
 
 
 def _with_version_bits(f: Field, version: int | None, model: Model) -> Field:
-    """Return a bit field with the members that exist in ``version``; its reserved member becomes
-    the bits that no other member takes. Other fields are returned unchanged.
+    """Return a bit field with the members that exist in ``version``. A reserved member becomes the
+    bits that no other member takes, and is dropped if there are none. Other fields are returned
+    unchanged.
     """
     if not isinstance(f.type, BitsType):
         return f

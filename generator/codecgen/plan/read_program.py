@@ -125,8 +125,9 @@ def _opens_at(layout: LayoutPlan, m: FieldPlan) -> str:
 
 
 def _is_verified_ahead(layout: LayoutPlan, c: FieldPlan, part: FieldRange) -> bool:
-    """Return whether the checksum ``c`` covers one range, everything from ``part`` to the end with no field as
-    zeros, so that readers verify it before they read on. False if a length says where the end is, but only later.
+    """Return whether readers verify the checksum ``c`` before they read on: ``c`` stands before
+    ``part``, its only range, which reaches to the end with no field as zeros. False if a length
+    says where the end is, but only later.
     """
     fields = layout.in_order
     last, first = fields[-1].name, _index_of(layout, part.first)

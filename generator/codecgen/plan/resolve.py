@@ -466,8 +466,9 @@ class Resolver:
         self, ref: Reference, names: tuple[str, ...], path: Path, owner: nodes.Owner
     ) -> Field:
         """Return the field ``names[0]`` of another layout, in whatever version has it. Raise Stop
-        after a diagnostic if the layout lacks it, or if it is a length or checksum that builders
-        compute later. Raise Stop alone if the layout is unknown.
+        after a diagnostic if the layout lacks it. Do so, too, for a length or checksum that
+        builders compute later, unless the scope has no limit or ``owner`` is ``item``. Raise Stop
+        alone if the layout is unknown.
         """
         layout = self.scope.model.layouts.get(ref.layout)
         if layout is None:
