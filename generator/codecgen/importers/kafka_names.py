@@ -52,8 +52,8 @@ def unused_name(name: str, taken: Collection[str], word: str) -> str:
 
 
 def layout_name(message: Message) -> str:
-    """Return the name of a message's layout: the message's in snake_case, with ``_message`` behind
-    if that is reserved.
+    """Return the name of a message's layout: the message's in snake_case. Append ``_message`` if
+    that is the name of a scalar type, a Python keyword or ``api``.
     """
     name = snake(message.name)
     taken = name in SCALARS or name == TABLE or keyword.iskeyword(name)

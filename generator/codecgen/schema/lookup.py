@@ -28,8 +28,8 @@ MAX_VERSIONS = 100
 
 
 def integer_range(name: str) -> tuple[int, int] | None:
-    """Return the smallest and largest number, both included, of an integer or varint type, or None
-    for other and unknown types.
+    """Return the smallest and largest number, both included, of an integer or variable-length
+    integer type, ``compact`` included. Return None for other and unknown types.
     """
     scalar = find_scalar(name)
     if scalar is None or scalar.python != "int":

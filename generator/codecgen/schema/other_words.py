@@ -296,8 +296,9 @@ def constant_help(text: str) -> str:
 
 
 def given_array_help(text: str) -> str:
-    """Return the word of this language for the elements of an array from outside, for a word that
-    means text or bytes elsewhere, or ``""`` for other words.
+    """Return ``write string`` or ``write bytes``, the words of this language for the elements of an
+    array from outside, for a word that means text or bytes elsewhere. Return ``""`` for other
+    words.
     """
     if text.lower() in TEXTS:
         return "write string"

@@ -113,7 +113,8 @@ class Reader:
     def read_record(self, node: Node, form_name: str) -> Record | None:
         """Return a mapping as the record of its form. Return None, with diagnostics, if it is no
         mapping, has unknown, missing or conflicting keys, or a value that does not fit.
-        ``form_name`` must be a key of ``grammar.FORMS``.
+        ``form_name`` must be a key of ``grammar.FORMS``. Of a layout, the names of its fields and
+        given values are kept for the diagnostics of what is read next.
         """
         form = grammar.FORMS[form_name]
         if not isinstance(node, Mapping):
@@ -496,7 +497,7 @@ def describe_alternatives(
     what: str, keys: Collection[str], present: Collection[str]
 ) -> tuple[str, str]:
     """Return (code, message) of a diagnostic about a mapping, called ``what``, that needs exactly
-    one of ``keys``, but has none of them or several (``present``).
+    one of ``keys``: C005 if it has none of them, C011 if it has several (``present``).
     """
     if not present:
         *most, last = keys
