@@ -77,10 +77,10 @@ def uuid_of(text: str) -> bytes | None:
 
 
 def yaml_default(one: Field) -> str | None:
-    """Return the default of a field as YAML (a stated empty text as two quotes), or an empty string
-    if it has none or the language's own (records, zero uuid). Return None if the language cannot
-    express it: other uuids, and floats that are no whole number or too large. The default must fit
-    the type, as ``wrong_default`` checks.
+    """Return the default of a field as YAML (a stated empty text as two quotes). Return an empty
+    string if it has none, or the schema language's own (records, zero uuid). Return None if the
+    language cannot express it: other uuids, and floats that are no whole number or too large. The
+    default must fit the type, as ``wrong_default`` checks.
     """
     kind = one.type.non_array_name
     text = one.default if kind == "string" else one.default.strip()

@@ -67,7 +67,8 @@ class Protocol:
     def entry(self, message: Message) -> Mapped | None:
         """Return the value of the key ``message`` of a layout: role, apiKey, headers by version,
         unstable version and listeners. Return None for messages that are neither header, request
-        nor response with an apiKey, or whose name is not in ``messages``.
+        nor response with an apiKey, and if another message has the type and apiKey in the table of
+        messages.
         """
         if message.type == "header":
             return _header_entry(message)

@@ -49,8 +49,8 @@ def as_of(model: Model, release: str | None) -> Model:
     """Return the model as it was at ``release``, or ``model`` itself if ``release`` is None. Drop
     later fields, versions, enum values, cases and declarations, layouts and cases that refer to
     dropped ones, unused enums, drafts and all views. Declarations of used directories stay
-    unchanged. Raise ValueError if ``release`` has parts that are no integers; it need not be a
-    release of the manifest.
+    unchanged. ``release`` need not be in the manifest; comparing it raises ValueError unless all
+    its parts are integers.
 
     Drafts have no release, and views are written for today's formats.
     """

@@ -111,8 +111,8 @@ def reference(value: object, span: Span) -> Reference:
 
 def bytes_type(r: Record) -> BytesType:
     """Return the type of a field or element with the key ``string`` or ``bytes``: length, null
-    number (``none``), and whether it is padded. A length that is a field or a value from outside
-    becomes ``rest``, with its name in ``sized_by``. Nothing is checked.
+    number (``none``), and whether it is padded. A length that is a value from outside, or a field
+    plus or minus a number, becomes ``rest``, with the name in ``sized_by``. Nothing is checked.
     """
     key = "string" if "string" in r else "bytes"
     length, null = r[key], cast(int | None, r["none"])

@@ -113,8 +113,8 @@ class Reader:
     def read_record(self, node: Node, form_name: str) -> Record | None:
         """Return a mapping as the record of its form. Return None, with diagnostics, if it is no
         mapping, has unknown, missing or conflicting keys, or a value that does not fit.
-        ``form_name`` must be a key of ``grammar.FORMS``. Of a layout, the names of its fields and
-        given values are kept for the diagnostics of what is read next.
+        ``form_name`` must be a key of ``grammar.FORMS``. The reader remembers the names of a
+        layout's fields and given values for the values inside.
         """
         form = grammar.FORMS[form_name]
         if not isinstance(node, Mapping):
