@@ -268,7 +268,8 @@ class Plan:
 
     def expected(self, ref: Reference, around: LayoutPlan) -> LayoutPlan:
         """Return the plan that a reference in ``around`` means by default: that of the version of
-        ``around`` or without version, or else the oldest version that the reference allows.
+        ``around`` or without version, or else the oldest version that the reference allows. Raise
+        IndexError if the reference states a version that does not exist, which the checks exclude.
         """
         plans = self.of(ref)
         return next((p for p in plans if p.version in (around.version, None)), plans[0])

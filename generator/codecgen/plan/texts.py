@@ -54,7 +54,7 @@ def value_scopes(text: Text, path: str, model: Model) -> tuple[Scope, Scope]:
     """Return two scopes (the names that an expression may use) for the value at ``path`` of a text:
     one for its rules and one for its default. Both contain the values before it, in earlier lines
     or in the same repeated line; rules also see the value itself. With properties, rules see all of
-    them.
+    them. Raise StopIteration if the text has no such path.
     """
     name, _, inner = path.partition(".")
     fields = _as_fields(text, name if inner else None)
