@@ -137,8 +137,9 @@ class _Parser:
     # ------------------------------------------------------------ pieces
 
     def comments(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Skip white space and comments. Return two tuples of comment lines: those that begin on
-        the line of the last value, and all others. Raise _Stop if a comment does not end.
+        """Skip white space and comments. Return two tuples of comment lines, without empty lines at
+        both ends: those that begin on the line of the last value, bracket or comma, and all others.
+        Raise _Stop if a comment does not end.
         """
         behind: list[str] = []
         before: list[str] = []
@@ -203,8 +204,8 @@ class _Parser:
         return Scalar(text, True, self.span(start, self.at))
 
     def deeper(self, start: int) -> None:
-        """Count a level of nesting that begins at index ``start``, and raise an error there beyond
-        the maximum depth. The caller counts it back.
+        """Count a level of nesting that begins at index ``start``. Raise _Stop there if it is
+        deeper than ``DEEPEST``. The caller counts the level back.
         """
         self.depth += 1
         if self.depth > DEEPEST:
@@ -212,8 +213,8 @@ class _Parser:
 
     def object(self, start: int) -> Object:
         """Return the rest of an object after its brace, which is at ``start``, with comments at its
-        members. Raise _Stop at a syntax error, such as a comma before the brace, or if it nests too
-        deep.
+        members. Keys that are given twice are kept. Raise _Stop at a syntax error, such as a comma
+        before the brace, or if it nests too deep.
         """
         self.deeper(start)
         members: list[Member] = []

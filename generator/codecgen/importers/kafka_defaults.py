@@ -77,9 +77,10 @@ def uuid_of(text: str) -> bytes | None:
 
 
 def yaml_default(one: Field) -> str | None:
-    """Return the default of a field as YAML (a stated empty text as two quotes); an empty string if
-    it has none, or one that is the schema language's own (records, zero uuid); None if the language
-    cannot express it: other uuids, and floats that are no whole number or too large.
+    """Return the default of a field as YAML (a stated empty text as two quotes). Return an empty
+    string if it has none, or the schema language's own (records, zero uuid). Return None if the
+    language cannot express it: other uuids, and floats that are no whole number or too large. The
+    default must fit the type, as ``wrong_default`` checks.
     """
     kind = one.type.non_array_name
     text = one.default if kind == "string" else one.default.strip()
@@ -102,9 +103,9 @@ def yaml_default(one: Field) -> str | None:
 
 
 def implied_default(one: Field, here: Range) -> str:
-    """Return the default as YAML that Kafka gives a field without one, such as ``0``, ``false``,
-    ``""`` in quotes, or ``null`` for nullable records. Return ``""`` for arrays, structs and uuids,
-    which need none.
+    """Return the default as YAML that Kafka gives a field without one, such as ``0``, ``false`` or
+    ``""`` in quotes. Records that can be null in all versions ``here`` give ``null``; other fields
+    never do. Return ``""`` for arrays, structs and uuids, which need none.
     """
     if one.type.is_array or one.type.is_struct or one.type.name == "uuid":
         return ""

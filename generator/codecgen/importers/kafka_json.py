@@ -58,7 +58,8 @@ class Imported:
 def find(directory: Path) -> Definitions:
     """Return the message definitions below a directory (``*.json``, sorted by path) with the
     findings that Kafka's generator would report. Return no files and one finding if there are more
-    than ``MOST_FILES`` or ``MOST_BYTES``. Raise OSError if a file cannot be read.
+    than ``MOST_FILES`` or ``MOST_BYTES``, and nothing at all for a directory that does not exist.
+    Raise OSError if a file cannot be read.
     """
     files: dict[str, bytes] = {}
     findings: list[Diagnostic] = []

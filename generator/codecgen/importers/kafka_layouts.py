@@ -47,7 +47,6 @@ class Naming:
     spelling: Literal["camel", "snake"]
     record_types: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
     protocol: Protocol = field(default_factory=Protocol)
-    """The name of a message -> the field for what it is a key of, its enum, and the value of that."""
 
 
 @dataclass(slots=True)
@@ -243,9 +242,9 @@ class _Writer:
     def make_fields(
         self, fields: Sequence[Field], around: Range, made: _Layout, *, filled: bool
     ) -> tuple[Mapped, Mapped]:
-        """Return (untagged fields, tagged fields) in order, with a field that is tagged in some
-        versions in both. ``filled`` gives each untagged one a default. Fields in no version of
-        ``around`` are left out and noted in ``missing``.
+        """Return (untagged fields, tagged fields) in order. A field that is tagged in some versions
+        is in both, as a tagged one with ``tagged_`` before its name. ``filled`` gives each untagged
+        one a default. Fields in no version of ``around`` are left out and noted in ``missing``.
         """
         plain, tagged = Mapped(), Mapped()
         names = field_names(fields)
@@ -300,7 +299,8 @@ class _Writer:
     ) -> Mapped:
         """Return the keys of a field in the versions ``here``: tag, type, ``versions`` if they
         differ from ``around``, ``none`` if it can be null and the type does not say so, and
-        ``default``. A default that YAML cannot express is left out and counted in ``missing``.
+        ``default``. A tagged struct that cannot be null gets the default ``{}``. A default that
+        YAML cannot express is left out and counted in ``missing``.
         """
         out = Mapped(short=True)
         if is_tagged:
@@ -330,8 +330,8 @@ class _Writer:
 
     def null_freedoms(self, one: Field, nullable: Range, made: _Layout, *, is_tagged: bool) -> None:
         """Add to ``made``, the layout around, the tolerances that Kafka's readers have for the null
-        of a field: any presence number for structs, and any negative number for null, for structs
-        that are not tagged and where lengths in the versions ``nullable`` are not compact.
+        of a field. Structs get ``any_present``. Structs that are not tagged, and fields with a
+        version in ``nullable`` whose lengths are not compact, get ``negative_null``.
         """
         flexible = self.message.flexible if one.flexible is None else one.flexible
         struct = one.type.is_struct and not one.type.is_array

@@ -52,8 +52,8 @@ def unused_name(name: str, taken: Collection[str], word: str) -> str:
 
 
 def layout_name(message: Message) -> str:
-    """Return the name of a message's layout: the message's in snake_case, with ``_message`` behind
-    if that is reserved.
+    """Return the name of a message's layout: the message's in snake_case. Append ``_message`` if
+    that is the name of a scalar type, a Python keyword or ``api``.
     """
     name = snake(message.name)
     taken = name in SCALARS or name == TABLE or keyword.iskeyword(name)
@@ -71,7 +71,8 @@ def file_part(name: str) -> str:
 
 def distinct_parts(directories: Collection[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
     """Return for each path a snake_case name made of the parts after the common beginning, as few
-    as tell all paths apart; ``""`` if there is only one path.
+    as tell all paths apart. The name is ``""`` if there is only one path, and for a path that is
+    the common beginning. Paths that differ only in letter case or separators can get one name.
     """
     common = 0
     ways = sorted(set(directories))

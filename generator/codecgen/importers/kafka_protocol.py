@@ -48,8 +48,9 @@ class Protocol:
     @classmethod
     def from_messages(cls, messages: Iterable[Message]) -> Protocol:
         """Return the headers and the names of the requests and responses that have an apiKey. Of
-        several with one type and apiKey the first counts. A request header that does not begin with
-        apiKey and version is left out.
+        several with one type and apiKey the first counts. Headers are called RequestHeader and
+        ResponseHeader; of several the last counts. A request header that does not begin with apiKey
+        and version is left out.
         """
         headers: dict[str, Message] = {}
         found: dict[tuple[str, int], str] = {}
@@ -66,7 +67,8 @@ class Protocol:
     def entry(self, message: Message) -> Mapped | None:
         """Return the value of the key ``message`` of a layout: role, apiKey, headers by version,
         unstable version and listeners. Return None for messages that are neither header, request
-        nor response with an apiKey.
+        nor response with an apiKey, and if another message has the type and apiKey in the table of
+        messages.
         """
         if message.type == "header":
             return _header_entry(message)

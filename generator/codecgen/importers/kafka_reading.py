@@ -120,9 +120,9 @@ class _Reader:
         self.found.append(Diagnostic("", message, span, help=help))
 
     def entry(self, node: Object, known: Collection[str], what: str) -> _Entry:
-        """Return the members of an object by key, without those that are null. Report unknown keys,
-        and keys given twice with different values, of which the first counts. ``what`` names the
-        object in messages.
+        """Return the members of an object by key, without those that are null. Report unknown keys
+        and leave them out. Report keys that are given twice with different values; the first value
+        counts. ``what`` names the object in messages.
         """
         out = _Entry(node)
         for member in node.members:
@@ -292,7 +292,8 @@ class _Reader:
 
     def field(self, node: Object) -> Field | None:
         """Return a field, without inner fields that are wrong. Report what is missing or wrong in
-        its own keys, and return None then; its inner fields are still reported.
+        its own keys, and return None then; its inner fields are still reported. A field without
+        ``versions`` exists in its tagged versions.
         """
         before = len(self.found)
         entry = self.entry(node, FIELD_KEYS, "field")

@@ -49,8 +49,8 @@ class Records:
 
 def records_of(messages: Sequence[Message], part: str) -> Records:
     """Return the records among the messages of a directory, by ascending apiKey. Messages without
-    apiKey are left out. ``part`` begins the names that are made, to tell several directories apart;
-    it can be ``""``.
+    apiKey are left out; of several of one type and apiKey the last counts. ``part`` begins the
+    names that are made, to tell several directories apart; it can be ``""``.
     """
 
     def by_api_key(kind: str) -> dict[int, Message]:
@@ -72,6 +72,7 @@ def records_of(messages: Sequence[Message], part: str) -> Records:
 def record_files(records: Records) -> Iterator[tuple[str, str]]:
     """Yield (name, text) of the schema files with record types and the choices among records: two
     for coordinator records, two for metadata records, none for kinds that the directory lacks.
+    Raise KeyError if a coordinator value has no key, which ``check_directory`` reports.
     """
     if records.keys:
         name = records.coordinator

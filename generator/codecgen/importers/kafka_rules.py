@@ -204,9 +204,9 @@ def _tag(m: Message, f: Field) -> Iterator[Diagnostic]:
 
 
 def _structs(m: Message) -> Iterator[Diagnostic]:
-    """Yield a finding for each common struct with the name of an earlier one, for each field of a
-    struct that is not defined, or is defined twice, for each field that gives fields to a common
-    struct, and for each common struct that holds itself.
+    """Yield a finding for each common struct with the name of an earlier one, and for each common
+    struct that holds itself. Yield one for each field whose type is a struct that is not defined,
+    or that an earlier field defines too, and for each that gives fields to a common struct.
     """
     common: dict[str, Struct] = {}
     for struct in m.structs:

@@ -37,7 +37,8 @@ def release_key(release: str) -> tuple[int, ...]:
 
 def exists_at(since: Since | None, release: str) -> bool:
     """Return whether something that began with ``since`` exists at ``release``, the first release
-    included. True if ``since`` is None or names no release.
+    included. True if ``since`` is None or names no release; ``release`` is then not looked at.
+    Raise ValueError if one of the two releases has parts that are no integers.
     """
     if since is None or since.release is None:
         return True
@@ -48,7 +49,8 @@ def as_of(model: Model, release: str | None) -> Model:
     """Return the model as it was at ``release``, or ``model`` itself if ``release`` is None. Drop
     later fields, versions, enum values, cases and declarations, layouts and cases that refer to
     dropped ones, unused enums, drafts and all views. Declarations of used directories stay
-    unchanged.
+    unchanged. ``release`` need not be in the manifest; comparing it raises ValueError unless all
+    its parts are integers.
 
     Drafts have no release, and views are written for today's formats.
     """
@@ -224,9 +226,9 @@ def _is_resolvable(ref: Reference, layouts: Mapping[str, Layout]) -> bool:
 def _without_dangling_layouts(
     layouts: dict[str, Layout], used: Mapping[str, Layout]
 ) -> dict[str, Layout]:
-    """Return ``layouts`` without choice cases and layouts that refer to a layout missing from
-    ``layouts`` and ``used``, and without layouts that hold a choice without cases. Repeat until no
-    layout is dropped.
+    """Return ``layouts`` without choice cases and layouts that refer to a layout, or a version of
+    one, missing from ``layouts`` and ``used``. Drop layouts that hold a choice without cases, too.
+    Repeat until no layout is dropped.
     """
     while True:
         every = Declarations(layouts, used)

@@ -14,9 +14,10 @@ from codecgen.schema.types import ChoiceType, Reference, ScalarType, StructType
 def find_held_plan(
     plan: Plan, around: LayoutPlan, fp: FieldPlan, fields: Mapping[str, object], value: object
 ) -> LayoutPlan | None:
-    """Return the layout plan, in its version, of ``value``, which the field ``fp`` or an element of
-    it holds. ``fields`` are the values of the surrounding layout ``around``. Return None if the
-    field holds no layout, or no case or version matches.
+    """Return the layout plan, in its version, of ``value``, which the field ``fp`` holds, directly
+    or as a case of a choice. ``value`` may be an element of ``fp`` if the elements are a choice.
+    ``fields`` are the values of the surrounding layout ``around``. Return None if no case or
+    version matches, and for fields of other types, arrays of one layout included.
     """
     known = _with_builder_defaults(plan, around, fields)
     choice = choice_of(fp.field)
@@ -91,9 +92,10 @@ def _find_version(
     fields: Mapping[str, object],
     value: object,
 ) -> LayoutPlan | None:
-    """Return the plan of ``ref`` in the version that the field (``held_version``), the version
-    field in ``value`` or the surrounding layout gives; the first if nothing in the bytes tells.
-    Return None if no version matches.
+    """Return the plan of ``ref`` in the version of its version field in ``value``, or for a layout
+    without such a field in that of the field's ``held_version``. With neither, or if only one
+    version is possible, return the first version that the surrounding layout allows. Return None if
+    no version matches, or ``value`` lacks the version field.
     """
     by = plan.model.layouts[ref.layout].version_is
     if fp.held_version is None:

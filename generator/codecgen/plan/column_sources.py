@@ -47,8 +47,9 @@ class Sources:
 
 
 def column_sources(view: ViewPlan, case: CasePlan) -> Sources:
-    """Return how the columns of a case are filled: from fields (bytes, uuids, structs, lists), from
-    computed numbers, or not at all (missing, which includes columns that are always null). Raise
+    """Return how the top-level columns of a case are filled: from fields (bytes, uuids, structs,
+    lists), from computed numbers, or not at all (``missing``). A column of the first kind that is
+    always null is missing, too; a number that is always null counts as computed. Raise
     UnsupportedSource if a column of the first kind is not a suitable field of the row, or two show
     one field.
     """

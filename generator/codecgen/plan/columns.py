@@ -139,9 +139,10 @@ def plan_view(plan: Plan, view: View) -> ViewPlan:
 
 
 def _list_entries(plan: Plan, view: View) -> tuple[str | None, tuple[tuple[int, LayoutPlan], ...]]:
-    """Return the name of the field that tells the entries of a view apart, and (number, layout
-    plan) for each of them. The field is None if the view is over a layout of one version; a layout
-    without versions has number 0.
+    """Return the name of the discriminator of a view's entries, and (number, layout plan) for each
+    of them. For a choice the number is that of the case, else the version, or 0 without versions.
+    The name is None for a layout of one version or without a version field, and for a choice that
+    no field decides.
     """
     choice = plan.model.choices.get(view.of)
     if choice is not None:
@@ -250,7 +251,8 @@ def _plan_writes(
 ) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
     """Return the values that ``write`` gives to the fields of an entry and of its elements: two
     mappings by field name or ``field.bit``. Both are empty if the rows have no ``write``. Fields
-    that the version lacks are left out.
+    that the version lacks are left out. Raise AssertionError if an expression is invalid, which the
+    checks exclude.
     """
     if rows.write is None:
         return {}, {}
@@ -274,7 +276,8 @@ def _resolve_write(
     out: dict[str, Value], name: str, resolver: WriteResolver, layout: LayoutPlan
 ) -> None:
     """Store in ``out`` what ``resolver`` gives for the written field ``name`` (or ``field.bit``),
-    unless this version of the layout lacks the field.
+    unless this version of the layout lacks the field. Raise AssertionError if the expression is
+    invalid.
     """
     fp = layout.field(name.partition(".")[0])
     if fp is None:
@@ -306,8 +309,9 @@ def _plan_codecs(plan: Plan, entry: LayoutPlan, type_: ArrayType) -> dict[int, C
 
 
 def _plan_codec(name: str, variants: dict[str, tuple[str, str]], limit: int) -> CodecPlan:
-    """Return the plan of the codec ``name`` with its variants, which are a pair (read, written) by
-    name, or None for both. ``limit`` is the most bytes that a section may decompress to.
+    """Return the plan of the codec ``name`` with its variants. ``variants`` has the pair (read,
+    written) by codec; both are None for a codec without a pair. ``limit`` is the most bytes that a
+    section may decompress to.
     """
     read, written = variants.get(name, (None, None))
     return CodecPlan(name, read, limit, written)

@@ -30,8 +30,9 @@ def known_fields(value: Value) -> Value | None:
 
 def fold(value: Value, known: Known = known_fields) -> Value:
     """Return ``value`` with known parts replaced by constants and decided conditions by their
-    branch or truth. ``known`` returns the constant or null for a leaf, or None if nothing is known
-    about it. A sum with a null side becomes null; other sums of constants are not added up.
+    branch or truth. ``known`` is asked about each node, outer nodes first, and returns the
+    replacement, or None if nothing is known. A sum with a null side becomes null; other sums of
+    constants are not added up.
     """
     found = known(value)
     if found is not None:

@@ -148,10 +148,10 @@ class _Sizer:
                 return self.size_tags(value)
 
     def count_elements(self, name: str) -> int:
-        """Return the number of elements of the array ``name`` in the value. If the array is None or
-        not given, return 0; but return the number for null if the array can be null and either None
-        was given or the array has a default. Raise SizeError if the value is neither None nor a
-        list or tuple.
+        """Return the value of the field that counts the array ``name``: its number of elements,
+        plus the number by which the field is larger. An array that is None or not given has 0
+        elements. It counts as null, and gives the number for null, if it can be null and was given
+        as None or has a default. Raise SizeError if the value is neither None nor a list or tuple.
         """
         array = self.layout.field(name)
         type_ = None if array is None else array.field.type
@@ -163,8 +163,8 @@ class _Sizer:
 
     def size_scalar(self, type_: object, value: object) -> int:
         """Return the encoded size in bytes of a number of variable length. Enum values can be given
-        by name. Raise SizeError if the value is no integer (booleans are none), an unknown name, or
-        does not fit.
+        by name. Raise SizeError if the value is no integer (booleans count as 0 and 1 only with an
+        enum), an unknown name, or does not fit.
         """
         assert isinstance(type_, ScalarType)
         if type_.enum is not None:
@@ -314,8 +314,8 @@ class _Sizer:
 
     def size_held(self, ref: Reference, value: object, version: Value | None = None) -> int:
         """Return the encoded size in bytes of a held layout, in the version that ``version``
-        evaluates to or, without one or without such a version, in the version of the holder or its
-        bytes. Raise SizeError if the value is no mapping or cannot be sized.
+        evaluates to. Without one, or if no version matches, use the version of the holder or of the
+        version field in ``value``. Raise SizeError if the value is no mapping or cannot be sized.
         """
         if not isinstance(value, Mapping):
             raise SizeError(f"{ref.layout}: a mapping is needed, not {value!r}")
@@ -328,8 +328,8 @@ class _Sizer:
 
     def size_chosen(self, choice: ChoiceType, value: object, fp: FieldPlan) -> int:
         """Return the size in bytes, with the length prefix, of a case of a choice, or of given
-        bytes (an unknown case). A null that the choice allows has the size of its prefix. Raise
-        SizeError if no case matches or it cannot be sized.
+        bytes, which no check compares with the cases. A null that the choice allows has the size of
+        its prefix. Raise SizeError if no case matches or it cannot be sized.
         """
         if value is None and choice.length is not None and choice.null is not None:
             return length_size(choice.length, choice.null)
@@ -341,7 +341,8 @@ class _Sizer:
 
     def find_case(self, choice: ChoiceType, value: object, fp: FieldPlan) -> Reference:
         """Return the case of a choice that the discriminator selects: the field's ``given``, or the
-        field ``by`` in ``value``. Raise SizeError if none matches.
+        field ``by`` in ``value``, which must be a number. Raise SizeError if none matches, also for
+        the name of an enum value.
         """
         number = None if fp.given is None else self.evaluate(fp.given)
         said = value if isinstance(value, Mapping) else {}

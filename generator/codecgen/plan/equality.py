@@ -71,9 +71,9 @@ def conjuncts(condition: Value) -> list[Value]:
 
 
 def implied_value(holding: list[Value], value: Value) -> Value | None:
-    """Return the literal that the conditions in ``holding``, all true, imply for ``value``: true or
-    false if it is one of them or the opposite of one, or the constant that one sets it equal to.
-    Return None if they imply nothing.
+    """Return the literal that the conditions in ``holding``, all true, imply for ``value``, or None
+    if they imply nothing. It is true or false if ``value`` is one of them or the opposite of one.
+    It is the number or enum value on the right of an ``==`` that has ``value`` on the left.
     """
     for condition in holding:
         if is_same(value, condition):

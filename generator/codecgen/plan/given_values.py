@@ -12,8 +12,10 @@ from codecgen.plan.nodes import Owner, Value
 def replace_given(
     value: Value, gives: Mapping[str, Value], owners: tuple[Owner, ...], of: Owner
 ) -> Value:
-    """Return ``value`` with what is given to the fields of ``owners`` replaced by the values of ``gives``, whose own fields are
-    those of ``of``.
+    """Return ``value`` with each value from outside (``is_given``) that belongs to one of
+    ``owners`` replaced by its expression in ``gives``. The own fields of that expression become
+    fields of ``of``. Values under ``first``, ``last``, ``max`` and ``min`` stay, as does all if
+    ``gives`` is empty. Raise KeyError if ``gives`` lacks a name.
     """
     if not gives:
         return value
@@ -30,7 +32,10 @@ def replace_given(
 
 
 def with_owner(value: Value, owner: Owner) -> Value:
-    """Return a value whose own fields are those of ``owner``."""
+    """Return ``value`` with ``owner`` as the owner of each field, bit and looked-up array in it
+    that belongs to ``own``. Other owners, and arrays under ``first``, ``last``, ``max`` and
+    ``min``, stay as they are.
+    """
     match value:
         case nodes.FieldValue(owner="own"):
             return replace(value, owner=owner)

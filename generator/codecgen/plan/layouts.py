@@ -243,7 +243,8 @@ class Plan:
     def held(self, ref: Reference, around: LayoutPlan) -> tuple[LayoutPlan, ...]:
         """Return the plans that a reference inside the layout ``around`` can mean: the stated
         version, or all versions if the held layout has a version field, else the version of
-        ``around``. If no version matches that, return all versions.
+        ``around``. If the held layout lacks that one, return all versions. Return ``()`` only for a
+        stated version that does not exist.
         """
         plans = self.of(ref)
         if ref.version is None and self.model.layouts[ref.layout].version_is is None:
@@ -267,7 +268,8 @@ class Plan:
 
     def expected(self, ref: Reference, around: LayoutPlan) -> LayoutPlan:
         """Return the plan that a reference in ``around`` means by default: that of the version of
-        ``around`` or without version, or else the oldest version that the reference allows.
+        ``around`` or without version, or else the oldest version that the reference allows. Raise
+        IndexError if the reference states a version that does not exist, which the checks exclude.
         """
         plans = self.of(ref)
         return next((p for p in plans if p.version in (around.version, None)), plans[0])
@@ -332,8 +334,9 @@ def _split_declarations(things: Mapping[str, T], used: Mapping[str, object]) -> 
 
 def _plan_layout(layout: Layout, version: int | None, model: Model, plan_of: object) -> LayoutPlan:
     """Return the plan of a layout in one version: its fields with offsets, sizes and resolved
-    expressions. The offset is None after the first field of variable size and for tagged fields.
-    ``plan_of`` returns the plans of another layout by name.
+    expressions. The offset is None after the first field that is optional or of variable size, and
+    for tagged fields. ``plan_of`` returns the plans of another layout by name. Raise ValueError if
+    an expression is invalid.
     """
     fields = []
     offset: int | None = 0
@@ -372,7 +375,9 @@ def _plan_layout(layout: Layout, version: int | None, model: Model, plan_of: obj
 
 
 def _count_own_bytes(fp: FieldPlan, fields: list[FieldPlan]) -> int:
-    """Return how many bytes a length field counts up to and including itself; 0 if its range begins after it."""
+    """Return how many bytes a length field counts up to and including itself. Return 0 if its range
+    begins after it, and for fields that are no lengths. Fields of variable size count 0.
+    """
     if fp.measures is None:
         return 0
     before = fields[: fields.index(fp) + 1]
@@ -487,8 +492,9 @@ def _with_first(field_range: FieldRange | None, following: str) -> FieldRange | 
 
 
 def _with_version_bits(f: Field, version: int | None, model: Model) -> Field:
-    """Return a bit field with the members that exist in ``version``; its reserved member becomes
-    the bits that no other member takes. Other fields are returned unchanged.
+    """Return a bit field with the members that exist in ``version``. A reserved member becomes the
+    bits that no other member takes, and is dropped if there are none. Other fields are returned
+    unchanged.
     """
     if not isinstance(f.type, BitsType):
         return f

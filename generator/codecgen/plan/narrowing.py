@@ -72,9 +72,9 @@ def _fact_key(value: nodes.FieldValue | nodes.ColumnValue) -> Key:
 
 
 def condition_text(value: Value) -> str:
-    """Return a condition on fields of the layout itself as source text (``a.b == 1``, ``not a.b``),
-    or ``""`` if it uses anything else, such as fields of elements, the literals true and false,
-    sums or ``and``.
+    """Return a condition on fields of the layout itself as source text (``a.b == 1``, ``not a.b``).
+    Return ``""`` if it uses anything else, such as fields of elements, the literals true and false,
+    sums, ``and``, or ``not`` of a comparison.
     """
     match value:
         case nodes.FieldValue() | nodes.BitValue() if _owner_of(value) == "own":

@@ -307,8 +307,8 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def children_of(value: Value) -> tuple[Value, ...]:
-    """Return the direct operands of a node, or ``()`` for a leaf. Ends of arrays (``EndValue``) and
-    fields are leaves.
+    """Return the direct operands of a node, or ``()`` for a leaf. The only operand of a look-up is
+    its index. Fields, bits and ends of arrays (``EndValue``) are leaves.
     """
     match value:
         case DerivedValue():
@@ -335,8 +335,8 @@ def iterate_nodes(value: Value) -> Iterator[Value]:
 
 
 def map_children(value: Value, change: Callable[[Value], Value]) -> Value:
-    """Return a node with ``change`` applied to each direct operand. Leaves and membership tests are
-    returned unchanged.
+    """Return a node with ``change`` applied to each direct operand; of a look-up only to its index.
+    Leaves and membership tests are returned unchanged.
     """
     match value:
         case DerivedValue():
@@ -355,8 +355,9 @@ def map_children(value: Value, change: Callable[[Value], Value]) -> Value:
 
 
 def fields_read(value: Value) -> Iterator[FieldValue]:
-    """Yield the fields that an expression reads, including arrays whose elements it uses. Repeats are
-    possible.
+    """Yield the fields that an expression reads, with repeats. Bits count as the field that holds
+    them. For an end or extreme of an array, or a look-up, yield the array and not the field of its
+    element.
     """
     for node in iterate_nodes(value):
         if isinstance(node, FieldValue):
@@ -383,7 +384,8 @@ def case_in(value: Value) -> FieldValue | None:
 
 def cases_read(value: Value) -> Iterator[tuple[FieldValue, FieldValue]]:
     """Yield (case, field) for each field that an expression reads in a case of a choice; the field
-    is the case itself if that is read whole. Repeats are possible.
+    is the case itself if that is read whole. Bits count as the field that holds them. Repeats are
+    possible.
     """
     for read in fields_read(value):
         case = case_in(read)

@@ -96,11 +96,8 @@ class PayloadCase:
     """Rows of a payload whose parts are known: the elements of ``array`` in the part ``of``, or one row if
     ``array`` is None.
 
-    ``values`` and ``when`` are folded: null parts and versions are known. ``empty`` is True if this version
-    lacks the array.
-
-    ``values`` is what the columns are made of, ``when`` the condition of the rows: what is known of null parts and of versions
-    is settled in them. ``empty`` ones have no rows: there is no such array.
+    ``values`` has the value of each column, ``when`` the condition of the rows. Both are folded: null parts and
+    versions are known. A case that is ``empty`` has no rows: the part is null, or its version lacks the array.
     """
 
     number: int

@@ -161,9 +161,10 @@ ReadOp = (
 
 
 def fields_needed(ops: tuple[ReadOp, ...], *, checks: bool) -> set[str]:
-    """Return the names of the layout's own fields whose values the operations use: in conditions,
-    lengths, end conditions, counts, codecs and discriminators. If ``checks``, also those that
-    checksums and requirements compare.
+    """Return the names of the layout's own fields whose values the operations use in conditions,
+    lengths, end conditions, counts, codecs and discriminators. Add fields for values that structs
+    and elements are given; values given to a choice are left out. If ``checks``, also return those
+    that checksums and requirements compare.
     """
     out: set[str] = set()
     for op in ops:

@@ -125,8 +125,9 @@ def _opens_at(layout: LayoutPlan, m: FieldPlan) -> str:
 
 
 def _is_verified_ahead(layout: LayoutPlan, c: FieldPlan, part: FieldRange) -> bool:
-    """Return whether the checksum ``c`` covers one range, everything from ``part`` to the end with no field as
-    zeros, so that readers verify it before they read on. False if a length says where the end is, but only later.
+    """Return whether readers verify the checksum ``c`` before they read on: ``c`` stands before
+    ``part``, its only range, which reaches to the end with no field as zeros. False if a length
+    says where the end is, but only later.
     """
     fields = layout.in_order
     last, first = fields[-1].name, _index_of(layout, part.first)
@@ -158,8 +159,8 @@ def _index_of(layout: LayoutPlan, name: str | None) -> int:
 
 def _fixed_size_after(layout: LayoutPlan, at: int, last: int | None = None) -> int | None:
     """Return the total size in bytes of the fields after index ``at`` up to index ``last``
-    (included), or up to the end if None. Return None if it varies. Optional bytes that take the
-    rest are skipped.
+    (included), or up to the end if None. Return None if a field is optional or varies in size.
+    Optional bytes that take the rest are skipped.
     """
     total = 0
     for fp in layout.in_order[at + 1 : None if last is None else last + 1]:

@@ -66,8 +66,8 @@ class Resolver:
 
     def resolve(self, expected_enum: str | None = None) -> Value | None:
         """Return the resolved expression, or None if it is invalid; diagnostics are then in
-        ``found``. A single word is a value of ``expected_enum`` if the enum has it, and a field
-        otherwise.
+        ``found``, unless an earlier one covers the cause. A single word is a value of
+        ``expected_enum`` if the enum has it, and a field otherwise.
         """
         try:
             return self.resolve_node(self.expression.node, expected_enum)
@@ -174,8 +174,9 @@ class Resolver:
     ) -> Value:
         """Return ``if`` with its branches, each resolved with what the condition implies for it;
         single words and numbers there may be values of the enum ``expected``. If the version
-        decides the condition, return that branch only. Raise Stop after a diagnostic if the
-        condition is not boolean or the types of the branches differ.
+        decides the condition, return that branch only, and leave the other one unresolved. Raise
+        Stop after a diagnostic if a part is invalid, the condition is not boolean, or the types of
+        the branches differ.
         """
         test = self.resolve_condition(condition, "if")
         known = decide(test)
@@ -201,8 +202,8 @@ class Resolver:
 
     def resolve_comparison(self, operator: str, left: Node, right: Node) -> Value:
         """Return a comparison with resolved sides. A single word beside a field with an enum is a
-        value of that enum. Raise Stop after a diagnostic if the word is unknown or the sides cannot
-        be compared.
+        value of that enum. Raise Stop after a diagnostic if the word is unknown, an order is asked
+        of enum values, or the sides cannot be compared.
         """
         for path, word, first in ((left, right, True), (right, left, False)):
             if isinstance(path, Path) and isinstance(word, Path) and len(word.names) == 1:
@@ -359,8 +360,8 @@ class Resolver:
 
     def check_is_read(self, f: Field, index: int, path: Path) -> None:
         """Raise Stop after a diagnostic if a field lies at or after the limit of the scope, or is a
-        length or checksum that builders compute later. Arrays in builder expressions and scopes
-        without a limit are exempt from the first; without a limit, also from the second.
+        length or checksum that builders compute later. Scopes without a limit allow both. Builder
+        expressions may use later arrays, and the rules of a length or checksum the field itself.
         """
         scope = self.scope
         early = scope.built and isinstance(f.type, ArrayType)
@@ -465,8 +466,9 @@ class Resolver:
         self, ref: Reference, names: tuple[str, ...], path: Path, owner: nodes.Owner
     ) -> Field:
         """Return the field ``names[0]`` of another layout, in whatever version has it. Raise Stop
-        after a diagnostic if the layout lacks it, or if it is a length or checksum that builders
-        compute later. Raise Stop alone if the layout is unknown.
+        after a diagnostic if the layout lacks it. Do so, too, for a length or checksum that
+        builders compute later, unless the scope has no limit or ``owner`` is ``item``. Raise Stop
+        alone if the layout is unknown.
         """
         layout = self.scope.model.layouts.get(ref.layout)
         if layout is None:
@@ -515,7 +517,7 @@ class Resolver:
     def resolve_end(self, node: EndOf) -> Value:
         """Return the first, last, largest or smallest element of an array, or a field in it; null
         for an empty array unless the scope excludes it. Raise Stop after a diagnostic if it is no
-        array, or if ``max`` or ``min`` is not allowed here or not of numbers.
+        array or one from outside, or if ``max`` or ``min`` is not allowed here or not of numbers.
         """
         is_extreme = node.end in ("max", "min")
         if is_extreme and not self.scope.whole:
@@ -541,9 +543,9 @@ class Resolver:
         return nodes.EndValue(node.end, array, value, type_)  # type: ignore[arg-type]
 
     def resolve_look_up(self, node: LookUp) -> Value:
-        """Return the element of an array with a computed number, or a value in it, nullable if the
-        array, the number or that value can be null. Raise Stop after a diagnostic if look-ups are
-        not allowed here, it is no array, the number is none, or nothing has the name.
+        """Return the element of an array at a computed index, or a value in it, nullable if the
+        array, the index or that value can be null. Raise Stop after a diagnostic if look-ups are
+        not allowed here, it is no array, the index is no integer, or nothing has the name.
         """
         if not self.scope.looks_up:
             message = "elements are looked up by their number only in derived values and in columns of views"

@@ -101,9 +101,9 @@ def scope_under_condition(scope: Scope, rows: Rows, parts: Parts) -> Scope:
 
 
 def find_rows_array(rows: Rows, parts: Parts) -> tuple[PartScope | None, Field | None]:
-    """Return the part and the array field that ``each`` (``part.array``) names: (None, None) if
-    there is no such part, and None for the field if the part has no layout or its version lacks the
-    field. Any version counts if the part is null.
+    """Return the part and the array field that ``each`` (``part.array``) names. Return (None, None)
+    without ``each`` or such a part, and None for the field if the part has no layout or its version
+    lacks the field. Any version counts if the part is null.
     """
     part, _, name = (rows.each or "").partition(".")
     scope = parts.get(part)
@@ -204,7 +204,8 @@ class ViewResolver(Resolver):
     ) -> nodes.FieldValue | nodes.BitValue:
         """Return a field, or the value inside it that ``names`` leads to, also in a case of a
         choice (``field.case.name``), which is null if the choice holds another case. Raise Stop
-        after a diagnostic if nothing has this name, or the choice lies inside another layout.
+        after a diagnostic if nothing has this name, the choice lies inside another layout, or it is
+        a whole bit field in a case.
         """
         versions = tuple(versions)
         choice = f.in_versions(versions)
@@ -277,9 +278,9 @@ class ViewResolver(Resolver):
         return self.fail("C032", message, path, help)
 
     def resolve_part_field(self, name: str, part: PartScope, layout: Layout, path: Path) -> Value:
-        """Return the field ``name`` of a payload part with the part as its owner. If the part is
-        null, return the field of the newest version that has it, as nullable. Raise Stop, with the
-        diagnostics of the oldest version tried, if no version has it.
+        """Return what ``path`` names inside the payload part ``name``, with the part as its owner.
+        If the part is null, return the field of the newest version that has it, as nullable. Raise
+        Stop, with the diagnostics of the oldest version tried, if no version has it.
         """
         inner = Path(path.names[1:], path.column + len(name) + 1)
         versions = [part.version] if not part.null else [*reversed(versions_of(layout, None))]

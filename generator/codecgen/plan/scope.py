@@ -50,7 +50,8 @@ class Scope:
         """Return the versions that the layout of ``ref`` can have where this layout holds it: the
         one that ``ref`` names; the version of this layout, unless the held layout has a version
         field or lacks that version; otherwise all. For a layout without versions, or whose versions
-        have no upper end, None stands for all, and ``{None}`` is returned.
+        have no upper end, None stands for all, and ``{None}`` is returned. Raise KeyError if the
+        model has no such layout.
         """
         held = self.model.layouts[ref.layout]
         if ref.version is not None:
@@ -63,7 +64,8 @@ class Scope:
     def versions_in(self, type_: FieldType, ref: Reference) -> frozenset[int | None]:
         """Return the versions that the layout of ``ref`` can have in a field of type ``type_``: all
         of them if the type takes the version from a value, otherwise those of :meth:`versions_of`.
-        Return ``{None}`` for a layout without versions, or whose versions have no upper end.
+        Return ``{None}`` for a layout without versions, or whose versions have no upper end. Raise
+        KeyError if the model has no such layout.
         """
         if isinstance(type_, StructType | ChoiceType) and type_.version is not None:
             return frozenset(self.model.layouts[ref.layout].all_versions())

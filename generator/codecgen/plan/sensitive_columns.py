@@ -13,8 +13,9 @@ from codecgen.runtime.sensitive import Sensitive
 
 def sensitivity(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Sensitive | None:
     """Return why a column is secret, by the fields that its values show, or None if no value is a
-    secret. If only names with certain endings are secret, it names the column with the field's
-    name; without such a column, or if cases differ, all values are secret.
+    secret. Secret fields inside the layout of a struct or list are not looked at: such a column,
+    and its parts, give None. If only names with certain endings are secret, it names the column
+    with the field's name. Without such a column, or if cases differ, all values are secret.
     """
     found = {
         secret

@@ -46,8 +46,8 @@ class Bounds:
 def size_bounds(plan: Plan, layout: LayoutPlan, inside: frozenset[str] = frozenset()) -> Bounds:
     """Return the minimum and maximum size in bytes of a layout without the contents of its bytes,
     texts and arrays, and the names of the fields that have such contents. The minimum leaves out
-    optional fields, except one of two with opposite conditions. The maximum is None if it is
-    unknown. ``inside`` names the layouts around this one, which end a recursion.
+    optional fields, except one of two neighbors with opposite conditions. The maximum is None if it
+    is unknown. ``inside`` names the layouts around this one, which end a recursion.
     """
     inside |= {layout.name}
     least = 0

@@ -51,7 +51,7 @@ def default_data(fp: FieldPlan) -> bytes | None:
 def holds_default(fp: FieldPlan, value: object) -> bool:
     """Return whether ``value`` is the default of a tagged field. Bit fields are given as their
     number and enum values as numbers. None equals a null default, and the default of optional
-    structs. Arrays and lists of tags default to ``[]``.
+    structs; a struct that is given is never a default. Arrays and lists of tags default to ``[]``.
     """
     type_ = fp.field.type
     found = None if fp.default is None else fold(fp.default)
@@ -72,8 +72,8 @@ def holds_default(fp: FieldPlan, value: object) -> bool:
 
 def default_bytes(fp: FieldPlan) -> bytes:
     """Return the encoded default of a tagged field: numbers in the field's byte order, bytes of
-    fixed length or with their length prefix, and for arrays and structs the prefix that means
-    empty, or null if that is the default.
+    fixed length or with their length prefix. An array is the prefix that means empty, or null if
+    that is its default; a struct is always the prefix that means null.
     """
     f = fp.field
     little = f.endian == "little"
@@ -118,7 +118,8 @@ def _default_int(found: nodes.Value | None) -> int:
 def encode_number(name: str, value: int, little: bool) -> bytes:
     """Return an integer in the encoding of the scalar type ``name``: varints in 7-bit groups in the
     order of the type (zigzag if signed), others in fixed size, little-endian if ``little``. Raise
-    OverflowError if it does not fit a fixed size.
+    OverflowError if it does not fit a fixed size; varints are not checked. Raise KeyError for
+    ``compact`` and unknown types.
     """
     scalar = SCALARS[name]
     if scalar.kind == "integer":

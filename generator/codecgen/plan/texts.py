@@ -52,8 +52,9 @@ def text_plan(text: Text, model: Model) -> TextPlan:
 
 def value_scopes(text: Text, path: str, model: Model) -> tuple[Scope, Scope]:
     """Return two scopes (the names that an expression may use) for the value at ``path`` of a text:
-    one for its rules and one for its default. Both contain the values of earlier lines or of the
-    same line. With properties, rules see all of them.
+    one for its rules and one for its default. Both contain the values before it, in earlier lines
+    or in the same repeated line; rules also see the value itself. With properties, rules see all of
+    them. Raise StopIteration if the text has no such path.
     """
     name, _, inner = path.partition(".")
     fields = _as_fields(text, name if inner else None)

@@ -147,8 +147,9 @@ _FEW = 3
 
 
 def _choice_pieces(type_: ChoiceType) -> Iterator[str | Reference]:
-    """Yield the words of a choice: its name, its layouts if they are few, its discriminator,
-    version, length prefix, null, and whether unknown cases are bytes. References stand for names.
+    """Yield the words of a choice: its name, its layouts if they are at most three, its
+    discriminator, version, length prefix, null, and whether unknown cases are bytes. References
+    stand for names.
     """
     yield "one of "
     yield Reference(type_.choice, None, type_.span)
@@ -227,9 +228,10 @@ def range_words(low: int, high: int | None) -> str:
 
 
 def size_words(fp: FieldPlan) -> str:
-    """Return the size of a field in bytes in words: ``8``, ``1 to 5``, ``the rest``; for a prefix
-    before contents ``4, + length`` (arrays ``4, + elements``, structs and choices ``4, + what it
-    holds``); ``varies`` for structs and choices without prefix.
+    """Return the size of a field in bytes in words: ``8``, ``1 to 5``, ``the rest``. Prefixes come
+    first: ``4, + length``, for arrays ``4, + elements``, for structs and choices ``4, + what it
+    holds``. Arrays without prefix are ``elements``, bytes up to a zero byte ``1 or more``. Structs
+    and choices without prefix, and bytes with a length from outside, are ``varies``.
     """
     if fp.size is not None:
         return str(fp.size)

@@ -73,8 +73,8 @@ def held_type(type_: ArrayType | StructType | ChoiceType | TagsType) -> Type:
 
 
 def scalar_type(type_: ScalarType, nullable: bool = False) -> Type:
-    """Return the type of a scalar field in expressions: an enum if it has one, else that of its
-    values in Python.
+    """Return the type of a scalar field in expressions: an enum if it has one, else int, float,
+    bool or uuid, as its values in Python.
     """
     if type_.enum is not None:
         return Type("enum", type_.enum, nullable)

@@ -30,9 +30,9 @@ def column_range(type_: str) -> Range:
 
 
 def exact_range(value: Value) -> Range:
-    """Return the smallest and largest number, both included, that a value can have before a sum
-    wraps around. Null branches are ignored; null alone gives (0, 0), and values without a range
-    that of int64.
+    """Return the smallest and largest number, both included, that a value can have before its sums
+    wrap around; only derived values are wrapped. Null branches are ignored, and null alone gives
+    (0, 0). Float and uuid fields give (0, 1), other values without a range that of int64.
     """
     match value:
         case nodes.Literal(number) | nodes.Word(value=number):

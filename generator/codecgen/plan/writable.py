@@ -82,9 +82,10 @@ def require_untagged(case: CasePlan) -> None:
 
 
 def require_writable(f: Field) -> None:
-    """Raise WriteError if kernels cannot write a field: a tagged field, a length whose range begins
-    with itself, or a checksum with several ranges, zeroed fields, a mask, or an algorithm that
-    kernels lack.
+    """Raise WriteError if kernels cannot write a field: a tagged field, bytes with a length from
+    outside, or a length or count that is a field plus or minus a number. Also raise it for a length
+    whose range begins with itself, and for a checksum with several ranges or zeroed fields. Masks
+    and algorithms of checksums are not checked.
     """
     if f.tag is not None:
         raise WriteError(TAGGED, f)

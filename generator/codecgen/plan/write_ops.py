@@ -33,8 +33,8 @@ class Limits:
 
 def needed_limits(found: Range, room: Range, allowed: tuple[int, ...] | None = None) -> Limits:
     """Return the checks that a number in the range ``found`` needs: against a lower or upper end of
-    ``room`` only if it can pass that end. With ``allowed``, check against these numbers, as a range
-    if they have no gaps. Ends are included.
+    ``room`` only if it can pass that end. ``allowed``, not empty, replaces ``room``: check against
+    these numbers, as a range if they have no gaps. Ends are included.
     """
     if allowed is not None:
         room = (min(allowed), max(allowed))

@@ -107,7 +107,10 @@ class WriteProgram:
 
 
 def settle_given(case: CasePlan, value: Value, part: str) -> Value:
-    """Return a value of ``part`` with what the entry gives to its rows in terms of the entry."""
+    """Return ``value`` with each value that the rows' array gives to its elements replaced by the
+    expression for it, whose fields belong to the entry. The value's own given values are replaced
+    only if ``part`` is ``item``. Return it unchanged if the rows are no elements of an array.
+    """
     if case.array is None:
         return value
     owners = ("own", "item") if part == "item" else ("item",)
@@ -444,9 +447,10 @@ class _Programmer:
         self, fp: FieldPlan, array: ArrayType, layout: LayoutPlan, leaf: Leaf | None
     ) -> Elements:
         """Return the operation that writes a column of lists, or an empty array if ``leaf`` is
-        None. Raise WriteError if the array has a length in bytes, ``at_least``, null, a fixed count
-        or an end condition; is compressed, unless it is empty and counted; or, with a column, if
-        that is nullable or the elements are no layouts that kernels write.
+        None. Raise WriteError if the array has a length in bytes, ``at_least``, null, a fixed
+        count, a count from outside or an end condition, or is compressed. An empty compressed array
+        with a count is accepted. With a column, also raise it if that is nullable or the elements
+        are no layouts that kernels write.
         """
         f = fp.field
         if array.length is not None:

@@ -275,8 +275,9 @@ class ModelBuilder:
     # ------------------------------------------------------------ fields
 
     def make_fields(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
-        """Return the fields of a layout or of an inline layout in order, untagged ones only. Each
-        array that a field counts has the name of that field in ``counted_by``.
+        """Return the fields of a layout or of an inline layout in order, untagged ones only. Links
+        are filled in: ``counted_by`` of arrays that a field counts, ``measures`` of fields that
+        bytes name as their length. Inline layouts of fields are added to the model.
         """
         spans = forms.key_spans(r["fields"])
         entries = forms.entries(r["fields"])
@@ -298,9 +299,10 @@ class ModelBuilder:
         return (*fields, *section(self.flexible, r.at("flexible"), accepts))
 
     def make_local_layout(self, r: Record, span: Span, accepts: frozenset[str]) -> Reference:
-        """Add an inline layout and return a reference to it. Its name is the path to the field,
-        joined with ``_``. Add nothing if the same field was read before, for other versions. If
-        another declaration has the name, report it and add nothing.
+        """Return a reference to an inline layout, and add the layout to the model. Its name is the
+        path to the field, joined with ``_``. Add nothing if the same field was read before, for
+        other versions. If another declaration has the name, report it and add nothing; the
+        reference is returned all the same.
         """
         name = "_".join(self.path)
         if self.declared.get(name) is span:
@@ -476,7 +478,7 @@ def _read_presence(r: Record) -> tuple[str | None, int | None, Expression | None
 def _make_choice(reader: Reader, r: Record) -> Choice:
     """Return the choice of a document with its cases in order; a case of a number range becomes one
     per number. Report cases that are no valid range, and leave them out. Once there are more than
-    ``MAX_CASES``, report that and leave out the rest.
+    ``MAX_CASES``, report that and leave out the rest. Numbers that occur twice are kept.
     """
     outer = forms.given_values(r["given"])
     by = str(r["by"])
@@ -591,9 +593,9 @@ def _make_text_line(
 
 
 def _make_text_value(name: str, r: Record, span: Span, accepts: frozenset[str]) -> TextValue:
-    """Return a value of a text. Its kind is the first of the kind keys (such as ``decimal`` or
-    ``string``) in its record; its property key is ``spelled``, or else its name. ``accepts`` are
-    the tolerances of the text, which it inherits.
+    """Return a value of a text. Its kind is the first of ``decimal``, ``string`` and ``uuid`` in
+    its record, which has one of them. Its property key is ``spelled``, or else its name.
+    ``accepts`` are the tolerances of the text, which it inherits.
     """
     kind = next(kind for kind in _KINDS if kind in r)
     return TextValue(

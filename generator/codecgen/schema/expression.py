@@ -309,8 +309,9 @@ class _Parser:
 
     def parse_atom(self) -> Node:
         """Parse a number (perhaps after ``-``), ``true``, ``false``, ``null``, a path,
-        ``first(..)`` and the like, or an expression in parentheses, and return its node. Raise
-        ExpressionError at the first token that does not fit, or at the end.
+        ``first(..)`` and the like, a look-up ``array[index]``, or an expression in parentheses, and
+        return its node. Raise ExpressionError at the first token that does not fit, at the end, or
+        if expressions nest more than ``MAX_DEPTH`` deep.
         """
         token, column = self.take()
         if token == "(":
@@ -388,6 +389,7 @@ def source(node: Node) -> str:
 
 def pieces(node: Node) -> Iterator[str | Path]:
     """Yield the text of a node in pieces, in order: field paths as Path, everything else as str.
+    The path inside an element (``first(array).path``, ``array[index].path``) is part of a str.
     Parentheses are added only where they are needed.
     """
     match node:

@@ -35,7 +35,8 @@ class Flexible:
     ) -> Iterator[tuple[Versions, bool, bool]]:
         """Yield the versions of a field in ascending ranges as (versions, whether they are
         flexible, whether the field can be null). ``own`` limits the versions, ``nullable`` are
-        those with null. Yield one range ``0+`` if the layout has no versions.
+        those with null. Yield one range ``0+`` if the layout has no versions. If ``own`` lies
+        outside the layout's versions, yield one version: the higher of the two first ones.
         """
         around = self.versions or Versions(0, None)
         low = max(around.low, own.low) if own is not None else around.low

@@ -111,7 +111,8 @@ def reference(value: object, span: Span) -> Reference:
 
 def bytes_type(r: Record) -> BytesType:
     """Return the type of a field or element with the key ``string`` or ``bytes``: length, null
-    number (``none``), and whether it is padded. Nothing is checked.
+    number (``none``), and whether it is padded. A length that is a value from outside, or a field
+    plus or minus a number, becomes ``rest``, with the name in ``sized_by``. Nothing is checked.
     """
     key = "string" if "string" in r else "bytes"
     length, null = r[key], cast(int | None, r["none"])
@@ -137,8 +138,9 @@ def choice_type(r: Record) -> ChoiceType:
 
 
 def given_values(value: object) -> tuple[Field, ...]:
-    """Return the values that a layout is given, as fields without bytes: numbers and booleans by the name of their type, arrays
-    by that of their elements, others by that of their enum.
+    """Return the values that a layout is given, in order, as fields without bytes. A value has the
+    type that its word names, the enum of that name if there is no such type, or an array. Return
+    ``()`` if the key is missing (None).
     """
     return tuple(
         Field(
@@ -155,8 +157,8 @@ def given_values(value: object) -> tuple[Field, ...]:
 
 
 def _given_type(type_: object) -> ScalarType | ArrayType:
-    """Return the type of a value from outside: that of a word, an enum for a word that is no type,
-    and an array for the form of one.
+    """Return the type of a value from outside: a scalar for the name of a scalar type, an array for
+    a record. Any other word is an ``i64`` with the enum of that name, which need not exist.
     """
     if isinstance(type_, Record):
         element = str(type_["array"])
@@ -215,8 +217,8 @@ def _explicit_range(r: Record) -> FieldRange:
 
 
 def documentation(r: Record) -> Record:
-    """Return what only pages say of a layout, a field or a bit: an empty record if the key is
-    missing.
+    """Return the record under the key ``documentation``, with what only pages say of a layout, a
+    field or a bit. Return an empty record if the key is missing.
     """
     found = r["documentation"]
     return found if isinstance(found, Record) else Record("documentation", {}, r.span)
@@ -280,7 +282,9 @@ def sensitive(value: object) -> Sensitive | None:
 
 
 def mask(value: object) -> Mask | None:
-    """Return how a checksum is changed before it is stored, or None if it is stored as it is."""
+    """Return how a checksum is changed before it is stored, or None if it is stored as it is. A
+    record gives a rotation and an addend, each 0 if it is missing; a number gives the bits to keep.
+    """
     if isinstance(value, Record):
         return Mask(
             rotate_right=cast(int | None, value["rotate_right"]) or 0,
@@ -303,14 +307,18 @@ def compression(r: Record) -> Compression:
 
 
 def declared_names(node: yaml_tree.Node | None) -> set[str]:
-    """Return the names that a document declares under its first key: one, or the keys of a mapping."""
+    """Return the names that a document declares, from the value of its key: the text of a scalar,
+    or the keys of a mapping. Return an empty set for other nodes and for None.
+    """
     if isinstance(node, yaml_tree.Scalar):
         return {node.text.strip()}
     return {key.text for key, _ in node.entries} if isinstance(node, yaml_tree.Mapping) else set()
 
 
 def derived(name: str, r: Record, span: Span, array: tuple[str, Span] | None) -> Derived:
-    """Return a derived value of a layout, or of the elements of ``array`` (its name and place)."""
+    """Return a derived value from its record ``r``: of a layout, or of each element of ``array``
+    (its name and place).
+    """
     return Derived(
         name=name,
         type=str(r["type"]),
@@ -326,7 +334,9 @@ def derived(name: str, r: Record, span: Span, array: tuple[str, Span] | None) ->
 
 
 def rule(name: str, r: Record, span: Span) -> Rule:
-    """Return a rule of a layout."""
+    """Return a rule of a layout from its record ``r``. It has a condition or a path that ascends;
+    the other one is None.
+    """
     return Rule(
         name=name,
         about=str(r["about"]),
@@ -341,8 +351,8 @@ def rule(name: str, r: Record, span: Span) -> Rule:
 
 
 def accepted_breaks(value: object) -> Iterator[AcceptedBreak]:
-    """Yield rule, place in the schemas, reason and place in the manifest of each breaking change
-    that it accepts; nothing if the key is missing.
+    """Yield each breaking change that a manifest accepts, in order, with its rule, its place in the
+    schemas, the reason, and its place in the manifest. Yield nothing if the key is missing (None).
     """
     for item in cast(tuple[Value, ...], value or ()):
         r = cast(Record, item.value)
@@ -368,7 +378,7 @@ def fills(value: object) -> Iterator[Fill]:
 
 def columns(value: object) -> tuple[Column, ...]:
     """Return the columns of a view, struct or list of structs, in order. Return ``()`` if ``value``
-    is the name of a type, as for a list of plain values.
+    is the name of a type, as for a list of plain values, or missing (None).
     """
     if isinstance(value, str):
         return ()  # the type of what is in a list
@@ -469,7 +479,9 @@ def bit(name: str, r: Record, span: Span) -> BitMember:
 
 
 def example(r: Record) -> Example:
-    """Return an example of a layout."""
+    """Return an example of a layout from its record, with its values as Python objects. ``data`` is
+    None if the builder makes the bytes. ``version`` is None if the record names none.
+    """
     return Example(
         name=r.text("name"),
         doc=r.text("doc"),
@@ -484,7 +496,9 @@ def example(r: Record) -> Example:
 
 
 def overhead(r: Record) -> Overhead:
-    """Return the overhead table of a layout."""
+    """Return the overhead table of a layout from its record, with columns and batch sizes in order.
+    Nothing is checked.
+    """
     columns = []
     for value in cast(tuple[Value, ...], r["columns"]):
         c = cast(Record, value.value)

@@ -114,9 +114,9 @@ def with_numbers(
     choices: Mapping[str, Choice],
 ) -> Choice:
     """Return the choice with names of enum values in its cases as numbers where they are known.
-    Fill in the version of a case if its layout has a single version, or if the keys of its cases
-    are just its versions (then the key). A choice that is not decided by a field is returned
-    unchanged.
+    Fill in the version of a case if its layout has a single version and no version field. If the
+    version field decides, and the keys of a layout's cases are just its versions, the key is the
+    version. A choice that is not decided by a field is returned unchanged.
     """
     if choice.by is None:
         return choice
@@ -226,8 +226,9 @@ def _has_versions(f: Field, layouts: Mapping[str, Layout]) -> bool:
 
 
 def with_sizes(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """Return the fields with ``measures`` in each field that bytes name as their length, unless it
-    measures something else, and with the length of those that name no field as one from outside.
+    """Return the fields with each field that bytes name as their length linked to them: it gets
+    ``measures`` and ``excess``, unless it measures something already. Bytes whose length names no
+    field get the length ``from_outside``.
     """
     out = {f.name: f for f in fields}
     for f in fields:

@@ -28,8 +28,8 @@ MAX_VERSIONS = 100
 
 
 def integer_range(name: str) -> tuple[int, int] | None:
-    """Return the smallest and largest number, both included, of an integer or varint type, or None
-    for other and unknown types.
+    """Return the smallest and largest number, both included, of an integer or variable-length
+    integer type, ``compact`` included. Return None for other and unknown types.
     """
     scalar = find_scalar(name)
     if scalar is None or scalar.python != "int":
@@ -60,7 +60,9 @@ def value_of(layout: Layout, name: str) -> Field | None:
 
 
 def given_of(f: Field, model: Model) -> tuple[Field, ...]:
-    """Return the values that the layout or the choice which a field or its elements hold is given, or ``()``."""
+    """Return the values that the layout or the choice which a field or its elements hold is given.
+    Return ``()`` if they hold none, or one that the model does not have.
+    """
     choice = choice_of(f)
     if choice is not None:
         return model.choices[choice.choice].outer if choice.choice in model.choices else ()

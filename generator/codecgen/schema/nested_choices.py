@@ -16,8 +16,8 @@ Cases = tuple[Case, ...]
 
 def with_layouts(choices: Mapping[str, Choice], every: Mapping[str, Choice]) -> dict[str, Choice]:
     """Return the choices, by name, with each case that is a choice replaced by the cases of that
-    choice. Cases whose nested choice cannot be decided are left out; a check reports them.
-    ``every`` also has the choices of used directories.
+    choice, and at most ``MAX_CASES`` + 1 cases each. Cases whose nested choice cannot be decided
+    are left out; a check reports them. ``every`` also has the choices of used directories.
     """
     known: dict[str, Cases] = {}
     return {
@@ -85,7 +85,9 @@ def inner_choices(choice: Choice | None) -> list[str]:
 
 
 def has_same_discriminator(choice: Choice, inner: Choice) -> bool:
-    """Return whether a choice and a nested choice are decided by the same field or enum."""
+    """Return whether a choice and a nested choice are decided by the same field or enum. Two
+    choices that are decided by numbers of a type from outside always count as the same.
+    """
     if choice.by is not None or inner.by is not None:
         return choice.by == inner.by
     return choice.given == inner.given

@@ -209,8 +209,9 @@ def key_help(text: str, known: Collection[str]) -> str:
 
 
 def word_help(text: str, known: Collection[str]) -> str:
-    """Return help for a word that is not in ``known``: a type of another language, or another
-    spelling or letter case of a known word. Return ``""`` if nothing fits.
+    """Return help for a word that is not in ``known``: a type of another language, another spelling
+    or letter case of a known word, or the first part of several known words. Return ``""`` if
+    nothing fits.
     """
     bare = {word.replace("_", ""): word for word in known}
     longer = [word for word in known if word.startswith(f"{text.lower()}_")]
@@ -250,7 +251,9 @@ def name_help(text: str) -> str:
 
 
 def versions_help(text: str) -> str:
-    """Return help for a version range in another notation, or ``""`` if it is none or descends."""
+    """Return help for a version range in another notation, or ``""`` if it is none or descends. A
+    number alone counts as the first version of an open range.
+    """
     for pattern, ours in _RANGES:
         found = pattern.match(text)
         if found is not None and int(found[1]) <= int(found[found.lastindex or 1]):
@@ -260,7 +263,7 @@ def versions_help(text: str) -> str:
 
 def cases_help(text: str) -> str:
     """Return help for a range of numbers in another notation, such as ``0x90..0x9f``, or ``""`` if
-    ``text`` is none.
+    ``text`` is none. The order of the numbers is not checked.
     """
     found = _CASES.match(text)
     return f"write {found[1]}-{found[2]}" if found is not None else ""
@@ -293,8 +296,9 @@ def constant_help(text: str) -> str:
 
 
 def given_array_help(text: str) -> str:
-    """Return the word of this language for the elements of an array from outside, for a word that
-    means text or bytes elsewhere, or ``""`` for other words.
+    """Return ``write string`` or ``write bytes``, the words of this language for the elements of an
+    array from outside, for a word that means text or bytes elsewhere. Return ``""`` for other
+    words.
     """
     if text.lower() in TEXTS:
         return "write string"

@@ -113,7 +113,8 @@ class Reader:
     def read_record(self, node: Node, form_name: str) -> Record | None:
         """Return a mapping as the record of its form. Return None, with diagnostics, if it is no
         mapping, has unknown, missing or conflicting keys, or a value that does not fit.
-        ``form_name`` must be a key of ``grammar.FORMS``.
+        ``form_name`` must be a key of ``grammar.FORMS``. The reader remembers the names of a
+        layout's fields and given values for the values inside.
         """
         form = grammar.FORMS[form_name]
         if not isinstance(node, Mapping):
@@ -268,9 +269,10 @@ class Reader:
         return Value(Ranged(tuple(parts)), node.span) if good else None
 
     def read_scalar(self, node: Node, kind: key_types.Kind) -> Value | None:
-        """Return a scalar as a Python value of the given kind: str, int, bool, bytes, Versions,
-        bits as a pair, or an Expression. Return None after a diagnostic if it does not fit. Numbers
-        and booleans must not be quoted.
+        """Return a scalar as a Python value of the given kind: str, int, bool, bytes, Versions or
+        an Expression. Bits, layout names and amounts are pairs: (lowest, highest), (name, version
+        or None), (field, what is added to it). Return None after a diagnostic if it does not fit.
+        Numbers and booleans must not be quoted.
         """
         if not isinstance(node, Scalar):
             self.report("C006", f"{key_types.kind_words(kind)} is expected here", node.span)
@@ -448,8 +450,8 @@ def _pick_kind(node: Node, options: tuple[key_types.Kind, ...]) -> key_types.Kin
 
 
 def parse_integer(text: str) -> int | None:
-    """Return the number in decimal or ``0x`` hexadecimal digits, perhaps after ``-``. Return None
-    if ``text`` is something else.
+    """Return the number in at most 20 decimal digits, or at most 16 hexadecimal digits after
+    ``0x``, perhaps after ``-``. Return None if ``text`` is something else, blanks included.
     """
     if not INTEGER.match(text):
         return None
@@ -458,7 +460,9 @@ def parse_integer(text: str) -> int | None:
 
 
 def _parse_range(text: str) -> Versions | None:
-    """Return a version range (``1``, ``0-2``, ``1+``), or None if ``text`` is not one or descends."""
+    """Return a version range (``1``, ``0-2``, ``1+``), or None if ``text`` is not one, descends, or
+    has more than five digits in a number.
+    """
     found = _RANGE.match(text)
     if not found:
         return None
@@ -468,8 +472,8 @@ def _parse_range(text: str) -> Versions | None:
 
 
 def _parse_bits(text: str) -> tuple[int, int] | None:
-    """Return the lowest and highest bit, both included, of ``3`` or ``0-2``, or None if ``text`` is
-    not such a range or descends.
+    """Return the lowest and highest bit, both included, of ``3`` or ``0-2``. Return None if
+    ``text`` is not such a range, descends, or has more than two digits in a number.
     """
     found = _BITS.match(text)
     if not found:
@@ -493,7 +497,7 @@ def describe_alternatives(
     what: str, keys: Collection[str], present: Collection[str]
 ) -> tuple[str, str]:
     """Return (code, message) of a diagnostic about a mapping, called ``what``, that needs exactly
-    one of ``keys``, but has none of them or several (``present``).
+    one of ``keys``: C005 if it has none of them, C011 if it has several (``present``).
     """
     if not present:
         *most, last = keys

@@ -132,7 +132,7 @@ def _not_utf8(file: str, text: str) -> Diagnostic | None:
 
 
 class _Composer(yaml.composer.Composer, yaml.resolver.Resolver):
-    """Makes nodes of events that are there already: parsing is what takes long."""
+    """Composer of YAML nodes that takes a list of events in the place of a parser."""
 
     def __init__(self, events: list[yaml.Event]) -> None:
         yaml.composer.Composer.__init__(self)
