@@ -233,7 +233,8 @@ class Fields:
 
     def _inner_first(self) -> tuple[Field, ...]:
         """Return the fields that have checksums, in their order, but each after the checksums of
-        other fields that it covers, since these must be computed first.
+        other fields that it covers (unless these count as zeros), since they must be computed
+        first.
         """
         out: list[Field] = []
 

@@ -347,8 +347,8 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         """Return the bytes of a mapping of fields. Ordinary values go to the generated fast
         builder, all others are built field by field. Raise BuildError if the value is no dict, a
         name is unknown, a value is missing, does not fit or breaks a rule, or layouts nest deeper
-        than the session allows. ``this`` has the values that the layout is given by the one around; None:
-        ``value`` has them.
+        than the session allows; UnsupportedCodec if a compression package is missing. ``this`` has
+        the values that the layout is given by the one around; None: ``value`` has them.
         """
         # A build of an outer layout looks at what is filled in.
         fast = None if type(value) is GivenFields else self.fast_path
@@ -361,7 +361,8 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     def _write_fields(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a mapping of fields, built field by field. Raise BuildError if the
         value is no dict, a name is unknown, a value is missing, does not fit or breaks a rule, or
-        layouts nest deeper than the session allows.
+        layouts nest deeper than the session allows; UnsupportedCodec if a compression package is
+        missing.
         """
         session.enter()
         try:
@@ -545,7 +546,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a mapping of fields, in the layout that its field ``by`` selects by
         number or name. Raise BuildError if the value is no dict, the field names no case, or a
-        value cannot be written.
+        value cannot be written; UnsupportedCodec if a compression package is missing.
         """
         layout = self.case_of(value.get(self.by)) if isinstance(value, dict) else None
         if layout is None:

@@ -212,9 +212,10 @@ class _Reading:
         self.source.tolerate_freedom("loose_properties", error)
 
     def join_continued_lines(self, line: Line, text: str) -> tuple[str, Line]:
-        """Return the text of a line joined with the lines that it continues in (each before the
-        last ends in an odd number of backslashes), and the last of these lines. Raise LimitError if
-        they have more characters than the session allows in a line.
+        """Return the text of a line joined with the lines that it continues in, and the last of
+        these lines. Each line before the last ends in an odd number of backslashes; the last of
+        them, and the blanks at the start of the next line, are left out. Raise LimitError if the
+        lines have more characters than the session allows in one.
         """
         limit = self.source.session.limits.line
         parts: list[str] = []

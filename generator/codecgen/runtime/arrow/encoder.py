@@ -112,9 +112,9 @@ class Encoder:
     def encode(self, batches: Iterable[pa.RecordBatch], row: int = 0) -> Iterator[memoryview]:
         """Yield the bytes of entries with the rows, in pieces of one or more whole entries of about
         ``piece_bytes`` bytes. An entry may have rows of two record batches. Raise RowRefused if a
-        value does not fit or no entry can hold a row; ValueError for wrong columns. Raise
-        BuildError for an unknown codec or a level that it lacks; UnsupportedCodec if its package is
-        not installed.
+        value does not fit or no entry can hold a row; ValueError for wrong columns or types, or a
+        damaged array. Raise BuildError for an unknown codec or a level that it lacks;
+        UnsupportedCodec if its package is not installed.
 
         Meanwhile ``rows`` is the number of the next row to be written.
 
