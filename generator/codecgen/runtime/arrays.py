@@ -138,8 +138,8 @@ class Array(Codec):
         """Return whether the count or length (at the head of ``source``, or in an earlier field)
         means null. Move ``source`` behind the number if so, else leave it in place. With
         ``negative_null``, a lenient session takes any negative number for null, and a strict one
-        raises LengthError. Raise CodecError if the number is cut off; TrailingError if bytes follow
-        a count of null and ``bytes_after_none`` does not tolerate them.
+        raises LengthError. Raise CodecError if the number does not parse; TrailingError if bytes
+        follow a count of null and ``bytes_after_none`` does not tolerate them.
         """
         start = source.pos
         noticed = len(source.session.findings)
@@ -208,8 +208,9 @@ class Array(Codec):
     def number(self, source: Source, this: Any) -> int | None:
         """Return the number of elements: fixed, read from the count at the head of ``source``, or
         an earlier field's value. Return None if only the section's end or a condition tells. Raise
-        LengthError if it is negative, 0 below a minimum, or more than the bytes left can hold;
-        LimitError above the session's limit, unless a lenient session reads a whole section.
+        LengthError if it is negative, 0 below a minimum, or (read here, for uncompressed elements)
+        more than the bytes left can hold. Raise LimitError above the session's limit, unless a
+        lenient session reads a whole section. A fixed number is not checked.
         """
         start = source.pos
         if self.fixed is not None:
@@ -246,8 +247,9 @@ class Array(Codec):
         """Read the length prefix, if there is one, and return the elements' bytes as a Source,
         decompressed. Return None for a count of 0 if the array fills its section without a length;
         bytes that follow are a TrailingError then. Raise CodecError if the length is negative or
-        too large (a ``torn`` session takes what is left), arrays nest too deep, or the codec is
-        unknown.
+        too large (a lenient ``torn`` session takes what is left), arrays nest too deep, or the
+        codec is unknown. A damaged compressed stream raises nothing here: reading raises its error
+        where the data ends.
         """
         start = source.pos
         if number == 0 and self.closes and self.length is None:
@@ -417,9 +419,10 @@ class Array(Codec):
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a list or tuple, with its count, length and compression; None is
-        written as null if the array has a null. Raise BuildError if the value is no list, has the
-        wrong number of elements or one that means null, an element cannot be written, or arrays
-        nest too deep.
+        written as null if the array has a null. Raise BuildError if the value is no list, or its
+        number of elements is wrong or means null. Raise it also if an element cannot be written,
+        arrays nest too deep, or the ``until`` condition does not hold for exactly the last element.
+        Raise UnsupportedCodec if the package of the compression codec is not installed.
         """
         if value is None and self.null is not None:
             return self.write_null(self.null, this, session)

@@ -74,9 +74,10 @@ class Bits(Codec):
 
     def read(self, source: Source, this: Any) -> Parsed:
         """Read the integer at the head of ``source``, and return its bits by name: bools, enum
-        members or numbers. Raise TruncatedError if bytes are missing; in a strict session
-        ValueRefused for set reserved bits, or a number without a member in an enum (unless its bit
-        has ``keep_unknown``). A lenient session keeps these values, with a finding for each.
+        members or numbers. Raise CodecError if the integer is cut off or does not parse. In a
+        strict session raise ValueRefused for set reserved bits, or a number without a member in an
+        enum (unless its bit has ``keep_unknown``). A lenient session keeps these values, with a
+        finding for each.
         """
         pos = source.pos
         raw = self.base.read(source, this) & self.all
@@ -101,9 +102,9 @@ class Bits(Codec):
         return out
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
-        """Return the bytes of the integer for a mapping of bits (None: all defaults). Raise
-        BuildError for an unknown name or a value that does not fit, and in a strict session for set
-        reserved bits.
+        """Return the bytes of the integer for a mapping of bits. Missing bits get their defaults;
+        None counts as ``{}``. Raise BuildError if ``value`` is no dict, has an unknown name or a
+        value that does not fit, and in a strict session for set reserved bits.
         """
         number = self.number(value, this)
         for bit in self.bits if session.strict else ():
@@ -143,9 +144,9 @@ class Bits(Codec):
         return given
 
     def raw(self, value: Any) -> int:
-        """Return the integer whose bits ``value`` has, signed if the integer is. Every name must be
-        there. Reserved bits are kept, enum members are not checked, and numbers are cut to their
-        bits.
+        """Return the integer whose bits ``value`` has, signed if the integer is. Raise KeyError if
+        a bit is missing; other names are ignored. Reserved bits are kept, enum members are not
+        checked, and numbers are cut to their bits.
         """
         raw = 0
         for bit in self.bits:

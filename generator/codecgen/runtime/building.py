@@ -45,9 +45,11 @@ class Build:
 
     def build(self) -> bytes:
         """Return the bytes of all fields in order. Raise BuildError if a value is missing, cannot
-        be written or breaks a rule of its field, an absent array has no given count, and, in a
-        strict session, if the fields together break a rule of the layout, or an unchanged parsed
-        element would get another derived value.
+        be written or breaks a rule of its field. Raise it also if an absent array has no given
+        count, or a value looks up an element that an array lacks. In a strict session, raise it
+        also if the fields together break a rule of the layout, or an unchanged parsed element would
+        get another derived value. Raise UnsupportedCodec if the package of a compression codec is
+        not installed.
         """
         parts: list[bytes] = []
         for f in self.fields.all:
@@ -157,10 +159,11 @@ class Build:
         )
 
     def copy_values(self, value: Any) -> Any:
-        """Return a deep copy of the given values. Arrays that are always present and missing become
-        empty, or None if they have a default; elements get derived values such as their index.
-        Raise BuildError if the value is no dict, has an unknown name not beginning with ``_``, an
-        array is no list and may not be null, or numbers of an element contradict.
+        """Return a deep copy of the given values; a GivenFields (the copy of an outer layout's
+        build) is changed in place instead. Arrays that are always present and missing become empty,
+        or None if they have a default; elements get derived values such as their index. Raise
+        BuildError if the value is no dict, has an unknown name not beginning with ``_``, an array
+        is no list and may not be null, or numbers of an element contradict.
         """
         if not isinstance(value, dict):
             raise BuildError(f"a mapping with the fields of {self.name} is needed, not {value!r}")
@@ -212,9 +215,8 @@ class Build:
                     raise self.fields.locate(prefix_path(error, f"[{i}]"), f) from None
 
     def padding(self, f: Field, codec: Padding, before: int) -> bytes:
-        """Return the zero bytes of a padding field after ``before`` bytes of the layout; for an
-        absent field those that stand at the layout's start. Raise BuildError if a value is given
-        for it.
+        """Return the zero bytes of a padding field after ``before`` bytes of the layout, ``b""`` if
+        the field is absent. Raise BuildError if a value other than None is given for it.
         """
         value = self.obj.get(f.name)
         self.obj[f.name] = None
@@ -237,9 +239,9 @@ class Build:
 
     def value_bytes(self, f: Field) -> bytes:
         """Return the bytes of the value of a field: ``b""`` if its condition does not hold, and
-        zeros for a length or checksum, which is computed later. Counts, constants and defaults are
-        filled in. Raise BuildError if the value is missing, cannot be written, breaks a rule of the
-        field, or is given for an absent field.
+        zeros for a length or checksum, which is computed later, whatever was given. Counts,
+        constants and defaults are filled in. Raise BuildError if the value is missing, cannot be
+        written, breaks a rule of the field, or is given for an absent field that is no length.
         """
         if not self.is_there(f):
             if self.obj.get(f.name) is not None and f.measures is None:
@@ -270,10 +272,10 @@ class Build:
         return data
 
     def count(self, f: Field) -> Any:
-        """Return the number of elements of the arrays that a field counts, if one is given as a
-        list. Else return the given count; without one, the number for null if an array is null, and
-        else 0, which marks the count as missing if all the arrays stay absent. Raise BuildError if
-        the lists have different numbers of elements.
+        """Return the number of elements of the arrays that a field counts (plus the ``plus`` of the
+        array), if one is given as a list. Else return the given count; without one, the number for
+        null if an array is null, and else 0, which marks the count as missing if all the arrays
+        stay absent. Raise BuildError if the lists have different numbers of elements.
         """
         lists = {
             array: len(items) + getattr(self.fields.by_name[array].codec, "plus", 0)

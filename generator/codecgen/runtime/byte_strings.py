@@ -38,9 +38,10 @@ class Bytes(Codec):
 
     def read(self, source: Source, this: Any) -> Any:
         """Read the length, if one precedes, and return the value; None if the length means null.
-        Raise LengthError if the length is negative (``any_negative`` makes that null for a lenient
-        session) or larger than the bytes that are left; TruncatedError if bytes of a fixed size are
-        missing; ValueRefused for invalid text.
+        Raise LengthError, or the pending error, if the length is larger than the bytes that are
+        left. Raise LengthError if it is negative (``any_negative`` makes that null for a lenient
+        session); TruncatedError if bytes of a fixed size or of the length are missing; ValueRefused
+        for invalid text.
         """
         length = self.length
         if length is None:
@@ -103,7 +104,9 @@ class Bytes(Codec):
 
 
 class OuterLength(Codec):
-    """The length of bytes that is the value ``name`` from outside. It has no bytes."""
+    """Codec of a length that is not in the bytes: the value ``name`` that the layout gets from
+    outside.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__()

@@ -114,8 +114,8 @@ def checksum(name: str, mask: Mask | None = None) -> Callable[[Buffer], int]:
 
 @cache
 def function_of(crc: Crc) -> Callable[[Buffer], int]:
-    """Return a function that computes a CRC over bytes with a table of 256 entries, one byte at a
-    time, in plain Python.
+    """Return a function that computes a CRC over bytes, as an unsigned number, with a table of 256
+    entries, one byte at a time, in plain Python. It is made once for each CRC.
     """
     mask, top = (1 << crc.width) - 1, crc.width - 8
     table = first_table(crc)

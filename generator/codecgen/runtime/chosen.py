@@ -99,10 +99,11 @@ class Chosen(Codec):
     def in_version(
         self, found: Versioned, this: Any, number: Callable[[Choice], int]
     ) -> Layout | Choice | str:
-        """Return the layout of a mapping ``found`` in the version that an earlier field or the
-        layout around states (its only one if no field does); any other ``found`` itself. Return a
-        message, as a str, if a mapping gets no version, the version is unknown, or the layout (a
-        choice by what ``number`` returns for it) states another one than the field.
+        """Return the layout in ``found``, a mapping from versions to layouts, for the version that
+        an earlier field or, without one, the layout around states. Without such a field, a mapping
+        of one layout gives that one. Return any other ``found`` itself. Return a message, as a str,
+        if a mapping gets no version, the version is unknown, or ``found`` (a choice by what
+        ``number`` returns for it) states another one than the field.
         """
         version = self.around if self.version is None else self.version(this)
         if isinstance(found, Mapping) and len(found) == 1 and self.version is None:

@@ -23,8 +23,9 @@ def note(command: str) -> str:
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
     """Return the completion script of the command with the parser ``parser`` for the ``shell``
-    ``bash``, ``zsh`` or ``fish``. Arguments whose metavar is PATH, DIR, FILE or VALUES, without
-    choices, complete to file names. Raise ImportError if shtab is not installed.
+    ``bash``, ``zsh`` or ``fish``. Mark the arguments of ``parser`` whose metavar is PATH, DIR, FILE
+    or VALUES, without choices, so that they complete to file names. Raise ImportError if shtab is
+    not installed.
     """
     import shtab
 

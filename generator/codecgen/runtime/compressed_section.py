@@ -57,10 +57,10 @@ class Compressed:
 
     def open(self, source: Source, this: Any) -> Source:
         """Decompress the rest of the window, and return the result as a new Source; without
-        compression, return ``source`` itself. Damage is no error here: it becomes ``pending``,
-        which is raised where the data ends. Raise ValueRefused or UnsupportedCodec for an unknown
-        codec or a missing package. Unusual spellings are a CompressionError in a strict session,
-        and findings in a lenient one.
+        compression, return ``source`` itself. Damage, or more bytes than the limit, is no error
+        here: it becomes ``pending``, which is raised where the data ends. Raise ValueRefused or
+        UnsupportedCodec for an unknown codec or a missing package. Unusual spellings are a
+        CompressionError in a strict session, and findings in a lenient one.
         """
         try:
             codec = self.codec(this)

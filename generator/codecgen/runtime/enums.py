@@ -47,8 +47,8 @@ def describe_number(value: int) -> str:
 
 
 def list_numbers(known: Iterable[int]) -> str:
-    """Return numbers for a message, in order and separated by commas. Three or more consecutive
-    numbers without labels are a range: ``0-2``.
+    """Return numbers for a message, ascending and separated by commas; ``""`` for none. Three or
+    more consecutive numbers without labels are a range: ``0-2``.
     """
     parts: list[str] = []
     run: list[int] = []

@@ -11,9 +11,9 @@ from codecgen.runtime.version import version_of
 
 def lazy_exports(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the functions ``__getattr__`` and ``__dir__`` of a generated package. They import
-    ``PACKAGE._exports`` for the names on first use, then a name's module when it is asked for.
-    ``__getattr__`` raises AttributeError for an unknown name, and for ``__version__`` without an
-    installed distribution.
+    ``PACKAGE._exports`` for the names on first use, then a name's module when it is asked for, and
+    keep the object as an attribute of the package. ``__getattr__`` raises AttributeError for an
+    unknown name, and for ``__version__`` without an installed distribution.
     """
     modules: dict[str, str] = {}
 

@@ -235,9 +235,9 @@ def read_tags(
     data: bytes, pos: int, end: int, other: tuple[int, ...] = ()
 ) -> tuple[list[tuple[int, int, int]], int]:
     """Return the tagged fields of the section at index ``pos`` as (tag, first index, end) each, and
-    the index after the section. Raise Irregular if there are 64 or more, a tag does not ascend or
-    is in ``other``, a varint is not in its shortest form, or a field ends after ``end``; IndexError
-    if ``data`` ends within a varint.
+    the index after the section. Raise Irregular if there are 64 or more, a varint is not in its
+    shortest form, or a field ends after ``end``. Raise it also if a tag does not ascend, is above
+    2**31 - 1 or in ``other``; IndexError if ``data`` ends within a varint.
     """
     count, pos = read_varint(data, pos, 5, 0xFFFFFFFF)
     if count >= MIN_ELEMENTS:
@@ -261,9 +261,9 @@ def read_unknown_tags(
     data: bytes, pos: int, end: int, other: tuple[int, ...] = ()
 ) -> tuple[construct.ListContainer, int]:
     """Return the tagged fields of the section at index ``pos``, all taken as unknown, as a list of
-    TaggedField, and the index after the section. Raise Irregular if there are 64 or more, a tag
-    does not ascend or is in ``other``, a varint is not in its shortest form, or a field ends after
-    ``end``; IndexError if ``data`` ends within a varint.
+    TaggedField, and the index after the section. Raise Irregular if there are 64 or more, a varint
+    is not in its shortest form, or a field ends after ``end``. Raise it also if a tag does not
+    ascend, is above 2**31 - 1 or in ``other``; IndexError if ``data`` ends within a varint.
     """
     tags, pos = read_tags(data, pos, end, other)
     fields = (TaggedField({"tag": tag, "data": data[start:stop]}) for tag, start, stop in tags)
@@ -272,7 +272,7 @@ def read_unknown_tags(
 
 def getter(value: Any, names: frozenset[str]) -> Callable[..., Any]:
     """Return the method ``get`` of a mapping of fields. Raise Irregular if the value is no plain
-    dict or container of this library, or has a name that is not among ``names``.
+    dict, Container of construct or Parsed, or has a name that is not among ``names``.
     """
     kind = type(value)
     known = kind is dict or kind is construct.Container or issubclass(kind, Parsed)
@@ -315,8 +315,8 @@ def write_vlq(out: bytearray, number: int, mask: int, step: int) -> None:
 
 def find_base(value: Any, name: str, items: Any, given: str, default: Any) -> Any:
     """Return the value of the field ``name``, which numbers of the elements ``items`` are relative
-    to: the given one, else the number ``given`` of the first element, else ``default``. Raise an
-    exception if it is given as None and the first element does not tell it.
+    to: the given one, else the number ``given`` of the first element, else ``default``. Raise
+    Irregular if it is given as None and the first element does not tell it.
     """
     base = value.get(name)
     if base is None and items:
@@ -329,9 +329,10 @@ def find_base(value: Any, name: str, items: Any, given: str, default: Any) -> An
 
 
 def fill_elements(items: Any, fills: tuple[Fill, ...], bases: tuple[Any, ...]) -> Any:
-    """Return the elements of an array with the numbers that builders work out, each relative to the
-    one of ``bases`` at its index. Elements that lack none are not copied. Raise an exception if an
-    element is no mapping, or its numbers contradict.
+    """Return a list of the elements of an array with the numbers that builders work out, each
+    relative to the one of ``bases`` at its index. Elements that lack none are not copied. Raise
+    Irregular if ``items`` is no list or tuple, TypeError if an element is no mapping. Raise
+    BuildError if the numbers of an element contradict, or a needed base is no int.
     """
     if type(items) not in SEQUENCES:
         raise Irregular
@@ -349,8 +350,9 @@ def fill_elements(items: Any, fills: tuple[Fill, ...], bases: tuple[Any, ...]) -
 
 
 def pack_section(compressed: Compressed, number: int, data: bytearray, level: int | None) -> Any:
-    """Return the bytes of a section, compressed by a codec. Raise KeyError for an unknown codec
-    number, BuildError if the codec lacks the level, UnsupportedCodec if its package is missing.
+    """Return the bytes of a section, compressed by a codec; ``data`` itself if the number means no
+    compression. Raise KeyError for an unknown codec number, BuildError if the codec lacks the
+    level, UnsupportedCodec if its package is missing.
     """
     codec = compressed.codecs[number]
     if codec is None:

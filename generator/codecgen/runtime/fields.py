@@ -233,7 +233,8 @@ class Fields:
 
     def _inner_first(self) -> tuple[Field, ...]:
         """Return the fields that have checksums, in their order, but each after the checksums of
-        other fields that it covers, since these must be computed first.
+        other fields that it covers (unless these count as zeros), since they must be computed
+        first.
         """
         out: list[Field] = []
 
@@ -291,9 +292,10 @@ def end_of(items: Any, index: int, *names: str) -> Any:
 
 
 def look_up(items: Any, index: int | None, array: str, what: str, *names: str) -> Any:
-    """Return the value at the path ``names`` in the element of a list with the number ``index``, from
-    0. Return None if the list or the number is None. Raise ValueRefused, which names the list as
-    ``array`` and the number as ``what``, if there is no such element.
+    """Return the value at the path ``names`` in the element of a list with the number ``index``,
+    from 0. Return None if the list or the number is None, or the element has no such field. Raise
+    ValueRefused, which names the list as ``array`` and the number as ``what``, if there is no such
+    element.
     """
     if items is None or index is None:
         return None

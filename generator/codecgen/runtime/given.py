@@ -50,8 +50,9 @@ def given_values(declared: tuple[Given, ...], told: Mapping[str, Any] | None) ->
 def built_values(
     declared: tuple[Given, ...], this: Mapping[str, Any] | None, value: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the declared values for a build: those of the layout around (``this``), or without one those of ``value``
-    itself. Raise BuildError if one is missing, or ``value`` has another one than the layout around.
+    """Return the declared values for a build: those of the layout around (``this``), or without one
+    those of ``value`` itself. Without ``this`` raise BuildError if one is missing or of another
+    type. With it raise BuildError if ``value`` has another one than the layout around.
     """
     if this is None:
         known = {**arrays_of(value), **value}

@@ -178,9 +178,10 @@ def _rules(fields: Sequence[Field]) -> list[tuple[Callable[[Any], Any], bool]]:
 def _head_checksums(
     layout: Layout, fields: Sequence[Field]
 ) -> list[tuple[int, int, Callable[[Any], int]]] | None:
-    """Return the checksums of a layout, each as (index of its field, first covered byte, function).
-    Return None if one is not a leading field, does not cover all from a leading field to the end,
-    or another length than that of the whole exists. Without checksums, return ``[]``.
+    """Return the checksums of a layout, each as (index of its field, first covered byte, function);
+    ``[]`` without checksums. Return None if one is not a leading field, counts a field as zeros, or
+    does not cover all bytes from one leading field to the end. Return None also if the layout has
+    checksums and no length, or a length of only a part of it.
     """
     out = []
     names = [f.name for f in fields]

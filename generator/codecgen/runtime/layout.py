@@ -165,8 +165,8 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     @cached_property
     def length(self) -> Length | None:
         """Return where the integer lies that counts the layout's bytes to its end. Return None if
-        there is none: it must be always present, at a fixed place, as must be the field that it
-        counts from.
+        there is none: it must have a fixed size and be always present, at a fixed place, as must be
+        the field that it counts from.
         """
         for f in self.fields:
             last = None if f.measures is None else f.measures[1]
@@ -273,7 +273,10 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self._read_fields(source, given)
 
     def _read_fields(self, source: Source, given: Mapping[str, Any]) -> Parsed:
-        """Parse the layout field by field; see :meth:`read`."""
+        """Parse the layout at the head of ``source`` field by field, and return its fields, which
+        begin with the values that it is ``given``. Raise CodecError if the bytes do not parse;
+        LimitError if layouts nest deeper than the session allows.
+        """
         session = source.session
         source.enter()
         before, session.decompressed = session.decompressed, 0
@@ -284,8 +287,10 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
             session.depth -= 1
 
     def open(self, source: Source) -> Opened:
-        """Parse everything but the array that ends the layout, and return it with the fields before an error, if there
-        is one.
+        """Parse all fields at the head of ``source``, except an array that ends the layout, and
+        return them with an iterator over its elements. A CodecError before the array is not raised:
+        the result has it as ``error``, with the fields before it. Raise ValueRefused if the caller
+        passed no fitting value for one that the layout gets from outside.
         """
         source.session.decompressed = 0
         return self._parse_of(source, self._given_values(source, None)).open()
@@ -318,7 +323,8 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         """Return the bytes of a dict with the layout's fields. Lengths, counts, checksums and
         compression are worked out, and fields with a default may be left out. Raise BuildError if
         ``obj`` is no dict, a name is unknown, or a value is missing, does not fit or breaks a rule
-        (``strict=False`` skips rules that relate several fields).
+        (``strict=False`` skips rules that relate several fields). Raise UnsupportedCodec if the
+        package of a compression codec is not installed.
 
         Args:
             obj: The values by the names of the fields. Fields with a default may be left out.
@@ -328,6 +334,7 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
         Raises:
             BuildError: if a value is missing, is not one that the field can have, or breaks a rule.
+            UnsupportedCodec: if the package of a compression codec is not installed.
         """
         fast = self.fast_path
         if fast is not None and strict:
@@ -340,8 +347,8 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         """Return the bytes of a mapping of fields. Ordinary values go to the generated fast
         builder, all others are built field by field. Raise BuildError if the value is no dict, a
         name is unknown, a value is missing, does not fit or breaks a rule, or layouts nest deeper
-        than the session allows. ``this`` has the values that the layout is given by the one around; None:
-        ``value`` has them.
+        than the session allows; UnsupportedCodec if a compression package is missing. ``this`` has
+        the values that the layout is given by the one around; None: ``value`` has them.
         """
         # A build of an outer layout looks at what is filled in.
         fast = None if type(value) is GivenFields else self.fast_path
@@ -354,7 +361,8 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     def _write_fields(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a mapping of fields, built field by field. Raise BuildError if the
         value is no dict, a name is unknown, a value is missing, does not fit or breaks a rule, or
-        layouts nest deeper than the session allows.
+        layouts nest deeper than the session allows; UnsupportedCodec if a compression package is
+        missing.
         """
         session.enter()
         try:
@@ -538,7 +546,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a mapping of fields, in the layout that its field ``by`` selects by
         number or name. Raise BuildError if the value is no dict, the field names no case, or a
-        value cannot be written.
+        value cannot be written; UnsupportedCodec if a compression package is missing.
         """
         layout = self.case_of(value.get(self.by)) if isinstance(value, dict) else None
         if layout is None:
@@ -561,7 +569,8 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         """Build bytes from a dict with the fields of a case, which its field ``by`` selects by
         number or name. Raise BuildError if ``obj`` is no dict, ``by`` is missing or selects no
         case, or a value is missing, does not fit or breaks a rule (``strict=False`` skips rules
-        that relate several fields). ``level`` is the compression level.
+        that relate several fields). Raise UnsupportedCodec if the package of a compression codec is
+        not installed. ``level`` is the compression level.
         """
         return self.write(obj, None, Session(level=level, strict=strict))
 

@@ -106,8 +106,9 @@ class LinesFile(TextFile[P]):
     def build(self, obj: Mapping[str, Any]) -> bytes:
         """Return the UTF-8 bytes of the file for a dict with a value for each line. Counts,
         constants and defaults are filled in, missing lists are empty. Return ``b""`` if the file
-        may be empty and every value is given as None. Raise BuildError if a name is unknown, or a
-        value is missing, does not fit or breaks a rule.
+        may be empty and every value is given as None. Raise BuildError if ``obj`` is no dict, a
+        name is unknown, or a value is missing, does not fit or breaks a rule. Raise it also if the
+        last line is empty and no line feed would end it.
         """
         if not isinstance(obj, dict):
             raise BuildError(f"a mapping with the lines of {self.text_name} is needed, not {obj!r}")
@@ -183,7 +184,8 @@ class _Reading:
     def read_line(self, f: TextLine) -> None:
         """Read the next line, which has one value, into ``obj``. Raise ParseError if there is none
         (with ``ends_early``, a lenient session sets a count to 0), or the label, the value, a
-        constant, a negative count or a rule is wrong.
+        constant, a negative count or a rule is wrong. A lenient session adds a broken ``valid``
+        rule, and the deviations that the line or the text accepts, to its findings instead.
         """
         line = next(self.lines, None)
         if line is None:
@@ -230,7 +232,9 @@ class _Reading:
 
     def read_item(self, f: EachLine, line: Line, path: str) -> Parsed:
         """Return the values of one of repeated lines by name. Raise ParseError if a value does not
-        parse or breaks a rule, or the line has another number of values.
+        parse or breaks a rule, or the line has another number of values. A lenient session adds a
+        broken ``valid`` rule, and the deviations that the lines or the text accept, to its findings
+        instead.
         """
         item = Parsed()
         pieces = [Span(line, 0, line.text)]
@@ -257,8 +261,8 @@ class _Reading:
     def split_values(self, f: TextLine | EachLine, line: Line, count: int, path: str) -> list[Span]:
         """Return the ``count`` pieces of a line between separators; the last takes the rest of the
         line if its kind allows blanks. Raise ValueRefused for another number of pieces, or a blank
-        in a value; with ``extra_blanks``, a lenient session splits at any run of blanks and adds a
-        finding instead.
+        in a value. With ``extra_blanks``, a lenient session splits at any run of blanks and, if
+        that gives ``count`` pieces, adds a finding instead.
         """
         if isinstance(f, TextLine):
             rest, most, first = isinstance(f.kind, RestOfLine), count, 1

@@ -97,8 +97,8 @@ class Session:
             )
 
     def count_section(self, stored: int, plain: int) -> None:
-        """Add the bytes of a section, as stored and decompressed, to ``section``. Do nothing if the
-        section lies deeper in layouts and arrays than the first one.
+        """Add the bytes of a section, as stored and decompressed, to ``section``. Do nothing unless
+        the section lies exactly as deep in layouts and arrays as the first one.
         """
         if self.section is None:
             self.section, self.section_depth = (stored, plain), self.depth
@@ -251,8 +251,8 @@ class Source:
         return self.pos
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move the read position, as a stream does, and return it. Positions outside the window
-        become its start or end.
+        """Move the read position, as a stream does, and return it. Offset 0 is the first byte of
+        the data, not of the window. Positions before it become 0, those beyond the window its end.
         """
         base = (0, self.pos, self.end)[whence]
         self.pos = max(0, min(base + offset, self.end))

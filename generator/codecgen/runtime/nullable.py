@@ -34,7 +34,8 @@ class Nullable(Codec):
     def read(self, source: Source, this: Any) -> Any:
         """Read the number at the head of ``source``; return None if it is ``null``, and the layout
         after it if it is 1. For any other number raise ValueRefused, unless a lenient session
-        tolerates it as null (``any_negative``) or as 1 (``any_present``), with a finding.
+        tolerates it as null (``any_negative``) or as 1 (``any_present``), with a finding. Raise
+        CodecError if the number or the layout does not parse.
         """
         start = source.pos
         number = self.present.read(source, this)

@@ -40,8 +40,9 @@ class Derived:
 
     def display(self, *given: Any) -> Any:
         """Return the value for people, computed from ``given``: the fields, and with ``each`` the
-        element too. A value of unit ``ms`` is Milliseconds. Return None if it is null, or a field
-        that it takes is absent or null. Other errors are let through.
+        element too. A value of unit ``ms`` is Milliseconds. Return None if it is null, a field that
+        it takes is absent or null, or it looks up an element that an array lacks. Other errors are
+        let through.
         """
         try:
             found = self.compute(*given)
@@ -150,7 +151,7 @@ class Parsed(_Container):
         return self
 
     def _array(self) -> InArray:
-        """Return the place of the value in an array, or an empty one."""
+        """Return the place of the value in an array, or ``InArray(None, {})`` if it is in none."""
         try:
             return get_place(self)
         except AttributeError:

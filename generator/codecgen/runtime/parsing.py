@@ -143,8 +143,10 @@ class Parse:
 
     def section(self, f: Field, codec: Array) -> Source | None:
         """Read the count and length of an array, and return the bytes of its elements as a Source,
-        decompressed. Return None if it has no elements. Raise CodecError, whose path names the
-        field, if the count or length is invalid or the codec unknown.
+        decompressed. Return None if the count is 0 and no length follows; with a length, an empty
+        array gives an empty Source. Raise CodecError, whose path names the field, if the count or
+        length is invalid, bytes follow a count of 0, or the codec is unknown. A number for null is
+        not recognized.
         """
         try:
             return codec.section(self.source, self.obj, codec.number(self.source, self.obj))

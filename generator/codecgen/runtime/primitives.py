@@ -138,9 +138,10 @@ class Varint(Codec):
         self.label = ("" if signed else "unsigned ") + ("varint" if bits == 32 else "varlong")
 
     def read(self, source: Source, this: Any) -> int:
-        """Return the number at the head of ``source``. Raise TruncatedError if the bytes end in it;
-        LengthError if it has more than 5 bytes (10 for 64 bits); ValueRefused if it is longer than
-        needed or has too many bits, which ``overlong`` makes a finding of a lenient session.
+        """Return the number at the head of ``source``. Raise TruncatedError, or the pending error,
+        if the bytes end in it; LengthError if it has more than 5 bytes (10 for 64 bits). Raise
+        ValueRefused if it is longer than needed or has too many bits, which ``overlong`` makes a
+        finding of a lenient session.
         """
         data = source.data
         start = pos = source.pos
@@ -201,10 +202,10 @@ class Vlq(Varint):
         self.label = f"{'bijective ' if bijective else ''}variable-length quantity"
 
     def read(self, source: Source, this: Any) -> int:
-        """Return the number at the head of ``source``. Raise TruncatedError if the bytes end in it;
-        LengthError if it has more than 5 bytes (10 for 64 bits); ValueRefused if it begins with
-        bits that are 0 and not needed, or has too many bits, which ``overlong`` makes a finding of
-        a lenient session.
+        """Return the number at the head of ``source``. Raise TruncatedError, or the pending error,
+        if the bytes end in it; LengthError if it has more than 5 bytes (10 for 64 bits). Raise
+        ValueRefused if it begins with bits that are 0 and not needed, or has too many bits, which
+        ``overlong`` makes a finding of a lenient session.
         """
         data = source.data
         start = pos = source.pos
@@ -294,7 +295,8 @@ class Boolean(Codec):
 
     def read(self, source: Source, this: Any) -> bool:
         """Return False for the byte 0, else True. For a byte above 1 raise ValueRefused in a strict
-        session; a lenient one adds a finding. Raise TruncatedError if no byte is left.
+        session; a lenient one adds a finding. Raise TruncatedError, or the pending error, if no
+        byte is left.
         """
         byte = source.take(1)[0]
         if byte > 1:
@@ -352,7 +354,7 @@ class EnumField(Codec):
         """Return the member for the number at the head of ``source``, or the number itself if it
         has none and is tolerated. For a number without a member, or not in ``only``, raise
         ValueRefused in a strict session and add a finding in a lenient one, unless
-        ``keep_unknown``.
+        ``keep_unknown``. Raise CodecError if the number itself does not parse.
         """
         pos = source.pos
         return self.member(self.base.read(source, this), source, pos)

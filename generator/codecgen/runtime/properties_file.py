@@ -76,9 +76,10 @@ class PropertiesFile(TextFile[P]):
 
     def build(self, obj: Mapping[str, Any]) -> bytes:
         """Return the UTF-8 bytes of a dict of values. A missing key takes its default; None, or no
-        default, leaves it out. Lines follow ``order``, then the other keys; comments without
-        ``order`` come first. Raise BuildError if ``obj`` is no dict, a name is unknown, a value
-        cannot be written or breaks a rule, or ``order`` lists a key twice or too many comments.
+        default, leaves it out. Lines follow ``order``, then the other keys, then comments that
+        ``order`` has no place for; without ``order`` comments come first. Raise BuildError if
+        ``obj`` is no dict, a name is unknown, a value cannot be written or breaks a rule, or
+        ``order`` lists a key twice or too many comments.
 
         The other keys are those of the schema in its order, then unknown ones.
         """
@@ -172,9 +173,10 @@ class _Reading:
 
     def read(self) -> Parsed:
         """Return the values of the file by name; absent keys are None. Raise ParseError if a line
-        does not parse, a value is invalid or breaks a rule, or in a strict session if a key is
-        unknown or repeated or a line is spelled unusually; a lenient one adds findings, if the
-        schema accepts that.
+        does not parse, or a value is invalid or breaks a rule. In a strict session raise it also if
+        a key is unknown (unless ``keep_unknown``) or repeated, a line is spelled unusually, or no
+        line feed ends the last one. A lenient session adds findings instead, but, save for an
+        unknown key, only if the schema accepts the deviation.
         """
         last: Line | None = None
         for line in self.lines:
@@ -210,9 +212,10 @@ class _Reading:
         self.source.tolerate_freedom("loose_properties", error)
 
     def join_continued_lines(self, line: Line, text: str) -> tuple[str, Line]:
-        """Return the text of a line joined with the lines that it continues in (each before the
-        last ends in an odd number of backslashes), and the last of these lines. Raise LimitError if
-        they have more characters than the session allows in a line.
+        """Return the text of a line joined with the lines that it continues in, and the last of
+        these lines. Each line before the last ends in an odd number of backslashes; the last of
+        them, and the blanks at the start of the next line, are left out. Raise LimitError if the
+        lines have more characters than the session allows in one.
         """
         limit = self.source.session.limits.line
         parts: list[str] = []
@@ -330,7 +333,8 @@ def _goes_on(text: str) -> bool:
 def escaped(text: str, *, key: bool = False) -> str:
     """Return a key or a value as java.util.Properties writes it: with a backslash before
     backslashes, tabs and line breaks (as letters such as ``t``), before ``=``, ``:``, ``#`` and
-    ``!``, and before blanks: all in a key (``key`` True), else only the first character.
+    ``!``, and before blanks: all in a key (``key`` True), else only the first character. Other
+    characters stay, also those that are not ASCII.
     """
     out: list[str] = []
     for i, character in enumerate(text):

@@ -48,9 +48,9 @@ class Tags(Codec):
         self.number = Varint(32, signed=False, overlong=overlong)
 
     def read_count(self, source: Source) -> int:
-        """Return the number of tagged fields, read at the head of ``source``. Raise LengthError if
-        it is above 2**31 - 1 or more than the bytes left can hold; LimitError above 10,000 or the
-        session's limit of elements.
+        """Return the number of tagged fields, read at the head of ``source``. Raise CodecError if
+        it does not parse; LengthError if it is above 2**31 - 1 or more than the bytes left can
+        hold; LimitError above 10,000 or the session's limit of elements.
         """
         start = source.pos
         count = self.number.read(source, None)
@@ -67,9 +67,9 @@ class Tags(Codec):
         return count
 
     def read_tag(self, source: Source, seen: set[int], last: int) -> int:
-        """Return the next tag. Raise ValueRefused if only other versions have it, or it repeats one
-        of ``seen``, is below ``last`` or above 2**31 - 1; a lenient session adds all but the first
-        case to its findings if the section is ``loose``.
+        """Return the next tag. Raise CodecError if it does not parse. Raise ValueRefused if only
+        other versions have it, or it repeats one of ``seen``, is below ``last`` or above 2**31 - 1;
+        a lenient session adds all but the first case to its findings if the section is ``loose``.
         """
         start = source.pos
         tag = self.number.read(source, None)
@@ -95,8 +95,8 @@ class Tags(Codec):
     def read_known(self, f: Field, size: int, source: Source, this: Any) -> Any:
         """Return the value of a field of the layout from the ``size`` bytes at the head of
         ``source``. Raise CodecError if it does not parse or takes another number of bytes (a
-        finding for a lenient session if ``loose``), and in a strict session if it holds its
-        default.
+        finding for a lenient session if ``loose``). A value that is the default is a ValueRefused
+        in a strict session, and a finding in a lenient one.
         """
         start = source.pos
         if self.loose and not source.session.strict:  # the field says itself where it ends

@@ -80,9 +80,10 @@ def _validate(array: Any) -> None:
 
 
 def cast_column(array: Any, column: Column, row: int) -> Any:
-    """Return an array in the Arrow type of ``column``, the array itself if it has that type. Raise
-    RowRefused, with the row's number counted from ``row``, if a value does not fit or a list or its
-    struct is null; ValueError if the type of the array cannot be cast.
+    """Return an array in the Arrow type of ``column``, the array itself, with its nulls, if it has
+    that type. Raise RowRefused, with the row's number counted from ``row``, if a value does not
+    fit, or a list that is cast or one of its structs is null; ValueError if the type of the array
+    cannot be cast.
 
     Args:
         array: The values.
@@ -135,7 +136,8 @@ def _plainer(array: Any, wanted: Any) -> Any:
 def _cast_list(array: Any, column: Column, row: int) -> Any:
     """Return a list of structs in the type of a column. Members are matched by name, those of a map
     by position; a null type becomes all nulls. Raise RowRefused for the first null list or struct
-    or value that does not fit; ValueError for another type, or other names of members.
+    or value that does not fit. Raise ValueError if it is no list of structs, or members have other
+    names; an empty list array passes with any elements.
     """
     kind = array.type
     if pa.types.is_null(kind):

@@ -71,9 +71,10 @@ each leaf its bytes or elements, and for each leaf its nulls."""
 
 
 def load_kernels(view: View) -> ModuleType:
-    """Import and return the module with the kernels of a view. Without numba, or on a big-endian
-    machine, return its NumPy reader instead. Raise NoKernelsError, an ImportError, if the view has
-    no kernels, or needs the NumPy reader and has none.
+    """Import and return the module with the kernels of a view. Without numba, without the memory to
+    load it, or on a big-endian machine, return its NumPy reader instead. Raise NoKernelsError, an
+    ImportError, if the view has no kernels (even if it has a NumPy reader), or needs the NumPy
+    reader and has none.
 
     With ``NUMBA_DISABLE_JIT`` they are the kernels nevertheless, as plain Python.
     """
@@ -286,9 +287,9 @@ class Decoder:
                 first = self._past(first)
 
     def _sizes(self, first: int, last: int, bias: int) -> SectionSizes:
-        """Return position in the file (``bias`` is added), stored size and decompressed size of the
-        sections of entries ``first`` to ``last`` (excluded). Rejected entries, and sections whose
-        entries are rows themselves, are left out.
+        """Return, for each of the entries ``first`` to ``last`` (excluded), where it begins in the
+        file (``bias`` is added to its address), and the stored and the decompressed size of its
+        section. Rejected entries, and sections whose entries are rows themselves, are left out.
         """
         part, stored, plain = (a[first:last] for a in (self.table, self.stored, self.plain))
         own = (part[:, STATUS] == 0) & ~self.each[part[:, CASE]]
@@ -306,7 +307,7 @@ class Decoder:
         part[good & too_many, STATUS] = -1
 
     def _begin(self, i: int) -> int:
-        """Return where the part of index row ``i`` that is not decoded yet begins, as a position in the chunk."""
+        """Return the address at which the part of index row ``i`` begins that is not decoded yet."""
         row = self.table[i]
         return int(row[SECTION] if self._is_section(i) else row[START])
 
@@ -394,8 +395,10 @@ class Decoder:
         return room
 
     def _rows(self, first: int, last: int, expected: int) -> int:
-        """Return the number of rows to expect from index rows ``first`` to ``last`` (excluded) that
-        are valid: the sum of what they state; if one states none, at most ``expected``.
+        """Return the number of rows to expect from index rows ``first`` to ``last`` (excluded). If
+        the index states the rows of all its entries together, it is what is left of that number.
+        Else it is the sum of what the valid entries state; if one states none, an upper limit by
+        its section's size, but at most ``expected``.
         """
         if self.rows >= 0:
             return self.rows
@@ -410,9 +413,9 @@ class Decoder:
 
     def _measure(self, decode: Any, first: int, last: int, most: int | None = None) -> Any:
         """Run the kernel on entries ``first`` to ``last`` (excluded) without writing, and return
-        the rows and the bytes or elements of each column that they need. Update the estimates.
-        ``most`` limits the pass to that many bytes of the last section, if its entries are rows
-        themselves.
+        the rows and the bytes or elements of each column that they need. Update the estimates, and
+        restore the index rows, unless the first entry is rejected. ``most`` limits the pass to that
+        many bytes of the last section, if its entries are rows themselves.
         """
         before = self.table[first:last].copy()
         if most is not None and self._is_section(last - 1):

@@ -71,9 +71,9 @@ class Decompressor:
 
     def decompress(self, table: Any, chunk: Chunk, first: int, count: int) -> int:
         """Decompress the sections of entries ``first`` to ``count`` (excluded) of the index, and
-        store their new addresses there, until the scratch buffer is full. Return the first entry
-        whose section is not ready, ``count`` if all are. A section that cannot be decompressed, or
-        has an unknown codec, gets the status -1.
+        store their new addresses there, until the scratch buffer is full. Skip rejected and
+        uncompressed entries. Return the first entry whose section is not ready, ``count`` if all
+        are. A section that cannot be decompressed, or has an unknown codec, gets the status -1.
 
         Args:
             table: The index.

@@ -112,8 +112,9 @@ class Encoder:
     def encode(self, batches: Iterable[pa.RecordBatch], row: int = 0) -> Iterator[memoryview]:
         """Yield the bytes of entries with the rows, in pieces of one or more whole entries of about
         ``piece_bytes`` bytes. An entry may have rows of two record batches. Raise RowRefused if a
-        value does not fit or no entry can hold a row; ValueError for wrong columns; BuildError for
-        an unknown codec.
+        value does not fit or no entry can hold a row; ValueError for wrong columns or types, or a
+        damaged array. Raise BuildError for an unknown codec or a level that it lacks;
+        UnsupportedCodec if its package is not installed.
 
         Meanwhile ``rows`` is the number of the next row to be written.
 
@@ -124,6 +125,8 @@ class Encoder:
         Raises:
             RowRefused: if no entry can hold a row.
             ValueError: if the columns are not those of the view.
+            BuildError: if a codec is unknown, or lacks the level.
+            UnsupportedCodec: if the package of a codec is not installed.
         """
         self.rows = row
         rest: pa.RecordBatch | None = None
@@ -145,7 +148,8 @@ class Encoder:
     ) -> Generator[memoryview, None, tuple[pa.RecordBatch | None, int]]:
         """Yield the bytes of the entry that begins with the rows ``rest`` and ends in ``batch``.
         Return (None, first row of ``batch`` after it); if ``batch`` ends before the entry is full,
-        yield nothing and return (all rows of both, number of rows of ``batch``).
+        yield nothing and return (all rows of both, number of rows of ``batch``). Raise RowRefused
+        if no entry can hold a row; BuildError for an unknown codec.
         """
         more = max(256, rest.num_rows)
         while True:
@@ -165,7 +169,7 @@ class Encoder:
         """Yield the bytes of full entries with the rows of ``source``, and, if ``final`` is set, of
         a last entry that is not full. Return the number of rows that were written; the others are
         left to the next record batch. Raise RowRefused if no entry can hold a row; BuildError for
-        an unknown codec.
+        an unknown codec or level; UnsupportedCodec if a package is not installed.
         """
         row = 0
         while row < source.rows:
@@ -201,8 +205,9 @@ class Encoder:
 
     def _emit(self, source: Source, found: _Found) -> Iterator[memoryview]:
         """Yield the bytes of the planned entries: in one piece if none is compressed, else in
-        pieces of about ``piece_bytes`` bytes before compression. Raise BuildError if a codec is
-        unknown; RowRefused if an entry is too large.
+        pieces of about ``piece_bytes`` bytes before compression. Raise BuildError if a codec or its
+        level is unknown, UnsupportedCodec if its package is not installed; RowRefused if an entry
+        is too large.
         """
         if not found.compressed_entries:
             yield self._entry_bytes(source, 0, found.count, found.size)
@@ -229,8 +234,9 @@ class Encoder:
     def _compress_sections(self, source: Source, first: int, last: int) -> list[bytes]:
         """Compress the rows of entries ``first`` to ``last`` (excluded), and store the addresses in
         the entry table. Return the compressed sections, which the caller must keep until they are
-        written; uncompressed entries have none. Raise BuildError for an unknown codec; RowRefused
-        if the rows or the compressed bytes exceed a limit.
+        written; uncompressed entries have none. Raise BuildError for an unknown codec or level,
+        UnsupportedCodec if its package is not installed; RowRefused if the rows or the compressed
+        bytes exceed a limit.
         """
         table = self.table
         size = int(table[first:last, _SIZE].sum())
@@ -270,8 +276,8 @@ class Encoder:
 
     def _refusal_error(self, source: Source, row: int, blamed: int) -> BuildError:
         """Return, without raising it, a RowRefused for the row ``row`` of ``source``, which no
-        entry can hold: the row is too large, or the value of a column has no place in the format.
-        ``blamed`` is the index of the failed check.
+        entry can hold: the row is too large, or the value of a column has no place in the format or
+        would not be read back. ``blamed`` is the index of the failed check.
         """
         check = self.writer.checks[blamed]
         if check.column is None:

@@ -115,8 +115,8 @@ def block(p: int, end: int, to: int, to_end: int) -> int:
 def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
     """Decompress a section that is exactly one LZ4 frame to the address ``to``. Return the address
     after the written bytes; 0 if it is damaged, would write beyond ``to_end``, or has linked
-    blocks, block checksums or empty blocks. With ``kind`` 2 the header checksum may be the one of
-    old Kafka clients.
+    blocks, block checksums or empty blocks. A content checksum is not verified. With ``kind`` 2 the
+    header checksum may be the one of old Kafka clients.
     """
     if end - p < 11 or load_u32_le(p) != _MAGIC:
         return 0

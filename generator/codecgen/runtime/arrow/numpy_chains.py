@@ -57,8 +57,9 @@ def follow(
 ) -> tuple[Vector, Vector, Vector]:
     """Find the consecutive structures in each window (``start`` to ``end``) by their lengths.
     Return their positions, the number in each window, and the position after the last one of each
-    window: before its end if too many structures follow, beyond it if the window is invalid, else
-    equal to it. ``read`` parses a structure, to check guessed starts (None: no check).
+    window: equal to its end if the window is valid. The position is before the end if too many
+    structures follow, before or beyond it if a length is invalid. ``read`` parses a structure, to
+    check guessed starts (None: no check).
     """
     some = np.flatnonzero(start < end)
     counts, after = np.zeros(len(start), np.int64), start.copy()
@@ -282,8 +283,9 @@ def pass_over(
     add: Callable[[int], object],
 ) -> int:
     """Skip at most ``number`` structures one by one from position ``p`` on, calling ``add`` with
-    the position of each, until ``end`` is reached or a fixed-size length is negative. Return the
-    position after the last one, at most BEYOND (2**62).
+    the position of each, until ``end`` is reached, or a fixed-size length is negative or does not
+    fit before it. Return the position after the last one (that of a structure with a negative
+    length), at most BEYOND (2**62).
     """
     step = _varints if prefix.is_varint else _numbers
     return min(step(prefix, view, p, end, number, add), BEYOND)

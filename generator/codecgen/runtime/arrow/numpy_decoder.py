@@ -62,7 +62,8 @@ class _Each:
 
 def _expand_to_entries(fields: Fields, some: Vector) -> Fields:
     """Return a copy of ``fields`` whose vectors have one number for each entry, instead of one for
-    each entry in the mask ``some``: 0 for entries that are not in the mask.
+    each entry in the mask ``some``: 0 for entries that are not in the mask. Fields that are no
+    vectors are dropped.
     """
     out = {}
     for name, value in vars(fields).items():
@@ -357,7 +358,7 @@ class NumpyDecoder:
 
     def _decompress_section(self, codec: Codec | None, section: memoryview) -> bytes | None:
         """Return the decompressed bytes of a section. Return None if it is damaged, has notes or
-        unused bytes or more than the limit, or its codec is None or not installed.
+        unused bytes, more than the limit or 2 GiB, or its codec is None or not installed.
         """
         if codec is None:
             return None

@@ -67,8 +67,8 @@ def _go_on(
 ) -> tuple[Vector, Vector, Vector]:
     """Find the elements that :func:`follow` left, by a plain loop, one entry after the other, up to
     ``count`` (or one more than ``most`` if it is -1). ``rows``, ``counts`` and ``after`` are what
-    it returned. Return all positions in ascending order, the number in each entry, and the position
-    after the last one.
+    it returned; the latter two are changed. Return all positions in ascending order, the number in
+    each entry, and the position after the last one.
     """
     parts: list[Vector] = [rows]
     held: list[int] = []

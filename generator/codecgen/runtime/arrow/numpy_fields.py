@@ -182,7 +182,8 @@ class Walk:
 
     def open(self, size: Vector) -> None:
         """Open a window of ``size`` bytes from the current position on, inside the one that is
-        open. Structures with a negative size, or one beyond the window, become bad.
+        open. Structures with a negative size, or one beyond the window, become bad and get an empty
+        window.
         """
         size = self._check_sizes(size, size < 0)
         self.outer.append(self.end)
@@ -314,9 +315,10 @@ class Walk:
         null: int | None = None,
     ) -> List:
         """Return the elements of an array in each structure as a List, in order, each read by
-        ``read``; with a ``count`` of None, all that fill the window. The count ``null`` means a
-        null array. Structures become bad if an element is invalid, there are fewer than
-        ``at_least`` or more than the limit, or more than 1000.
+        ``read``; only their byte string fields are kept. With a ``count`` of None, they are all
+        that fill the window; the count ``null`` means a null array. Structures become bad if an
+        element is invalid, there are fewer than ``at_least`` or more than the limit, or more than
+        1000.
         """
         nulls: Vector | None = None
         if count is not None:

@@ -190,7 +190,7 @@ def decode(
     """Yield the rows of payloads as Payloads, in input order, with those that do not parse
     (rejected) or have no case (unknown). Check the arguments at once: raise ValueError if ``parts``
     are not the view's or differ in length, or a column is unknown or named twice; TypeError if a
-    part is not binary.
+    part is not binary. The iterator raises ValueError if the offsets of an array are damaged.
 
     Args:
         view: Description of the view, from the generated package ``columns``.
@@ -360,7 +360,8 @@ class _Decoder:
 
     def _estimate_buffers(self, arrays: Mapping[str, _PartBytes], first: int, last: int) -> Any:
         """Return the buffer sizes to allocate for payloads ``first`` to ``last`` (excluded): what
-        earlier ones took per byte and per payload, plus a margin; at most ``max_rows`` rows.
+        earlier ones took per byte and per payload, plus a margin. They are for at most ``max_rows``
+        rows, and 2**28 bytes or elements of each column.
         """
         room = self.shares * (self._bytes_of(arrays, first, last) * MARGIN) + SPARE
         room[_ROWS] = min(self.shares[_ROWS] * (last - first) * MARGIN + SPARE, self.max_rows)

@@ -104,8 +104,8 @@ def over_limit(codec: str, limit: int, read: int, delivered: int) -> LimitError:
 
 
 def add_note(notes: list[str], text: str) -> None:
-    """Append ``text`` to ``notes``, or do nothing if there are many: a stream may hold the same
-    oddity a million times.
+    """Append ``text`` to ``notes``, or do nothing if there are 16 already: a stream may hold the
+    same oddity a million times.
     """
     if len(notes) < _MAX_NOTES:
         notes.append(text)

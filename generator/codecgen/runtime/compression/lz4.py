@@ -237,7 +237,8 @@ def _header_checksum(data: bytes) -> int:
 def _write(data: memoryview, level: int | None, variant: str | None) -> bytes:
     """Return ``data`` as one LZ4 frame of independent blocks of 64 KiB, stored where compression
     does not help. Level None or 9 is the fast compressor; others are high compression, at most
-    level 12. Raise UnsupportedCodec if lz4 is not installed.
+    level 12. The variant ``legacy-header-checksum`` writes the header checksum of old Kafka
+    clients, over the magic number too. Raise UnsupportedCodec if lz4 is not installed.
     """
     try:
         import lz4.block

@@ -59,8 +59,9 @@ _USUAL_HEADER = _Header(6, LARGEST_BLOCK, None, False, 0, 5)
 
 def _usual(data: memoryview, limit: int) -> bytes | None:
     """Return the data of a section that is one zstd frame without content size, checksum and
-    dictionary. Return None for any other section, and if it is damaged or does not fit ``limit``.
-    Raise ImportError if zstandard is not installed.
+    dictionary, whose blocks can hold at most 4 MiB or 32 times its size. Return None for any other
+    section, and if it is damaged or does not fit ``limit``. Raise ImportError if zstandard is not
+    installed.
     """
     if len(data) < 6 or data[:5] != USUAL_START or data[5] not in USUAL_WINDOWS:
         return None
@@ -75,10 +76,11 @@ def _usual(data: memoryview, limit: int) -> bytes | None:
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
-    """Decompress all frames of ``data`` to at most ``limit`` bytes, skipping skippable ones. An
-    error, such as a cut-off frame, is in the result, beside the bytes before it. A cut-off last
-    frame is only a note if another is before it and it begins inside the last 128 KiB step of a
-    stream reader. Raise UnsupportedCodec if zstandard is not installed.
+    """Decompress all frames of ``data`` to at most ``limit`` bytes, skipping skippable ones; no
+    data gives no bytes and no error. An error, such as a cut-off frame, is in the result, beside
+    the bytes before it. A cut-off last frame is only a note if another is before it and it begins
+    inside the last 128 KiB step of a stream reader. Raise UnsupportedCodec if zstandard is not
+    installed.
     """
     try:
         import zstandard

@@ -41,8 +41,9 @@ def _make_plain_function(name: str) -> Function:
 
 @cache
 def make_tables(crc: Crc) -> Any:
-    """Return the eight tables of a CRC. The register is at the low end of 64 bits if bits are reflected,
-    at the high end otherwise.
+    """Return the eight tables of a CRC as one int64 array: the number at ``256 * k + byte`` is the
+    register, from 0, after ``byte`` and ``k`` zero bytes. The register is at the low end of 64 bits
+    if bits are reflected, at the high end otherwise.
     """
     shift = 0 if crc.refin else 64 - crc.width
     first = [entry << shift for entry in first_table(crc)]
@@ -57,7 +58,10 @@ def make_tables(crc: Crc) -> Any:
 
 @cache
 def compile_crc(crc: Crc) -> Function:
-    """Return the compiled function of a CRC."""
+    """Return a function ``compute(start, size)`` of the CRC of ``size`` bytes at address ``start``,
+    as a signed 64-bit number; compiled if numba is there. It is made once for each CRC. Raise
+    NotImplementedError if the CRC reflects its input or its output, but not both.
+    """
     if crc.refin != crc.refout:
         raise NotImplementedError(f"{crc.title} reflects its input or its output, not both")
     table = make_tables(crc)
