@@ -251,8 +251,9 @@ class Fields:
         return Term(self.variables.get(part, f.name), self.absence(value, part, layout))
 
     def absence(self, value: nodes.FieldValue, part: str, layout: LayoutPlan) -> Expr | None:
-        """Return the condition that an optional field is absent; None if it has no ``when`` or is
-        not nullable. Raise Refused if kernels cannot express the condition.
+        """Return the condition that an optional field is absent, and note the fields that it reads
+        in ``used``; None if the field has no ``when`` or ``value`` is not nullable. Raise Refused
+        if kernels cannot express the condition.
         """
         fp = layout.field(value.field.name)
         if not value.type.nullable or fp is None or fp.when is None:

@@ -235,7 +235,8 @@ class LayoutReader:
         """Emit the code of an operation that reads a field. Its value goes to the column that shows
         the field, if there is one; a number also goes to its variable if it has a column or its
         name is in ``wanted``, and is else checked and skipped. Raise Unsupported for a choice, or
-        if kernels cannot read the type; TypeError for padding and operations that read no field.
+        if kernels cannot read the type; TypeError for padding and operations that read no field,
+        which :func:`refuse_unsupported_layout` and :meth:`print_op` keep away.
         """
         part = self.values.part = fields.part
         match op:
@@ -440,7 +441,9 @@ class LayoutReader:
     def compare_checksum(
         self, c: FieldPlan, part: str, start: Expr, size: Expr, only: tuple[Expr, ...] = ()
     ) -> None:
-        """Emit the comparison of a checksum over ``size`` bytes at ``start``, under the conditions ``only``."""
+        """Emit code by which the kernel fails if the checksum of ``size`` bytes at ``start`` differs
+        from the value in the field ``c`` of ``part``, if all conditions ``only`` hold.
+        """
         computed = computed_checksum(c.field, start, size)
         stored = self.variables.get(part, c.name)
         self.values.fail_if(all_of([*only, computed.ne(stored)]), c.field)

@@ -546,7 +546,5 @@ class _NoArrays(ElementReader):
     """ElementReader that refuses arrays in the elements of arrays."""
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
-        """Return the name of the reader of the elements of the array ``f``, which reads the members
-        that columns show. Raise Unsupported if an element has rules that readers cannot check.
-        """
+        """Raise Unsupported, which names the array ``f``."""
         raise Unsupported("an array in an array of a row", f)
