@@ -312,8 +312,9 @@ class Printer:
 
     def comparison(self, value: Expr, head: str, least: int, room: int) -> list[str]:
         """Return ``head`` and an operand as a list of lines: one line if it fits in ``room``
-        characters or is no comparison, otherwise split before the comparison operator. An operand
-        of lower precedence than ``least`` gets parentheses.
+        characters or is no comparison, otherwise split before the comparison operator, and a long
+        right side as :meth:`sum` does. An operand of lower precedence than ``least`` gets
+        parentheses.
         """
         one = head + self.text(value, least)
         if len(one) <= room or not isinstance(value, Op) or _BINDS[value.operator] != _BINDS["=="]:

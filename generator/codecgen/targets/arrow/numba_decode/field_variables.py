@@ -134,9 +134,10 @@ class Fields:
         return Arithmetic(self.leaf)
 
     def constant_finder(self) -> Known:
-        """Return a function that maps a value to a Literal if the schema fixes it (constant fields,
-        versions of the layout and of its elements), otherwise to None. Fields of the entry have no
-        constants in a header-only case, since kernels do not check them there.
+        """Return a function that maps a value to a Literal if the schema fixes it: a field that is
+        not nullable and has an integer constant, or a known version of the layout or its elements.
+        The function returns None for others, also for fields of the entry in a header-only case,
+        since kernels do not check them there.
         """
         head = self.case is not None and self.case.rows.header_only
         element = None if self.case is None or self.case.array is None else self.case.element

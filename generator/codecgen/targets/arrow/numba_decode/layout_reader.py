@@ -340,7 +340,7 @@ class LayoutReader:
         window's end. The kernel fails if the length is negative or reaches beyond ``end``; where an
         optional length is absent, the window reaches to ``end`` less the fields after it. Raise
         Unsupported if the length is no integer, counts itself, or is optional and measures anything
-        but one field of bytes.
+        but one field of bytes, or one that fields of varying size follow.
         """
         m, code = op.length, self.code
         check_number(m.field)
@@ -479,9 +479,9 @@ class LayoutReader:
 
     def read_array(self, op: read_ops.Elements, fields: Fields, end: Expr) -> None:
         """Emit code that reads an array inside a row; the kernel fails at a conditional compressed
-        array. Raise Unsupported for an unconditional compressed array, a length in bytes, elements
-        that are choices or of any version, a null that may be a count, or elements that kernels
-        cannot read.
+        array, and for a count that is negative or more than the bytes or its limit allow. Raise
+        Unsupported for an unconditional compressed array, a length in bytes, elements that are
+        choices or of any version, a null that may be a count, or elements that kernels cannot read.
         """
         fp, type_, element = op.field, op.type, op.element
         f, part = fp.field, fields.part
