@@ -159,7 +159,8 @@ def _plan_changes(
 ) -> _Changes:
     """Return the files to write, to leave unchanged, to remove and to keep in a run. Raise
     OutputError if a file of another package, a file that the generator did not write, a directory
-    or a symbolic link has the path of one.
+    or a symbolic link has the path of one, or if a parent is a file or a symbolic link. A foreign
+    file with the same content counts as unchanged. Raise OSError if a file cannot be read.
     """
     listed = _read_list(out)
     _reject_foreign_files(out, package, files, listed)
@@ -198,8 +199,9 @@ def _plan_changes(
 
 
 def _is_inside(path: str) -> bool:
-    """Return whether a path is relative, stays below the output directory and is a valid file name
-    on every operating system, and is neither the file list nor in the staging directory.
+    """Return whether a path is relative, stays below the output directory, and is neither the file
+    list nor in the staging directory. False also for characters, and for trailing periods and
+    blanks, that Windows does not allow; its reserved names, such as ``con``, are not refused.
     """
     if any(c in path for c in '\\:*?"<>|') or any(ord(c) < 32 for c in path):
         return False
@@ -290,7 +292,8 @@ def _lock(out: Path) -> int | None:
 def _apply(out: Path, changes: _Changes, paths: Iterable[str]) -> None:
     """Write and remove the files of ``changes``, all or none. If that fails, restore the old files
     and raise OutputError for an OSError (it names files that could not be restored), or the error
-    itself. ``paths`` are those of all files that are to exist at the end.
+    itself. Write the file list too. ``paths`` are those of all files of the run. Raise OSError, with
+    nothing changed, if the staging directory of an earlier run cannot be removed.
     """
     staging = out / STAGING
     _clear(staging)  # a run that was killed left it
@@ -399,8 +402,8 @@ class _Swap:
                 directory.rmdir()
 
     def undo(self) -> list[str]:
-        """Restore the files that were moved or removed, last ones first, and delete new ones.
-        Return the paths for which that failed.
+        """Restore the files that were moved or removed, last ones first, and delete new ones with
+        the directories that are empty then. Return the paths for which that failed, ``[]`` if none.
         """
         lost = []
         for path, copy in reversed(self.before):
