@@ -149,9 +149,9 @@ class _Diff:
         return words if fp.offset is None else f"{words}, at byte {fp.offset}"
 
     def field(self, old: FieldPlan, new: FieldPlan) -> Iterator[str]:
-        """Yield the changes of one field, a line each: spelling, type, position (or else size),
-        condition, constant, checksum and similar keys, cases of its choice, and bit members. Yield
-        nothing if these are equal.
+        """Yield the changes of one field, a line each: spelling, type, position, size (only if type
+        and position are equal), condition, constant, checksum and similar keys, cases of its
+        choice, and bit members. Yield nothing if these are equal.
         """
         name = new.name
         shown = [
@@ -188,7 +188,8 @@ class _Diff:
 
     def enums(self, old: Layout, new: Layout) -> Iterator[str]:
         """Yield a line for each value that was added, removed or renumbered in an enum that the
-        layouts use, each enum once in the whole comparison.
+        layouts use, each enum once in the whole comparison. An enum that one side lacks counts as
+        one without values there.
         """
         names = [
             name for name in (*_enums_of(old), *_enums_of(new)) if f"enum {name}" not in self.seen

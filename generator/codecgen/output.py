@@ -83,10 +83,10 @@ def write_tree(
     *,
     dry_run: bool = False,
 ) -> Summary:
-    """Write the files of a package's targets below ``out``, remove those that these targets wrote
-    before and no longer do, and return the changes. Raise OutputError if a path leads out of
-    ``out``, a foreign file is in the way, another process writes there, or a file cannot be
-    written; OSError if ``out`` cannot be read or created.
+    """Write the files of a package's targets below ``out``, and return the changes. Remove files
+    that these targets wrote before and no longer do, unless their mark is gone. Raise OutputError if
+    a path leads out of ``out``, a foreign file is in the way, another process writes there, or a
+    file cannot be written; OSError if ``out`` cannot be read or created.
 
     All files change or none does. New files are written to a directory of their own first and moved when all of them are
     there. If a move fails, the files that were moved before it are restored. Only a process that is killed between two moves
@@ -157,10 +157,12 @@ def _format_paths(paths: Iterable[str]) -> str:
 def _plan_changes(
     out: Path, package: str, targets: Mapping[str, Mapping[str, str]], files: Mapping[str, bytes]
 ) -> _Changes:
-    """Return the files to write, to leave unchanged, to remove and to keep in a run. Raise
-    OutputError if a file of another package, a file that the generator did not write, a directory
-    or a symbolic link has the path of one, or if a parent is a file or a symbolic link. A foreign
-    file with the same content counts as unchanged. Raise OSError if a file cannot be read.
+    """Return the files to write, to leave unchanged, to remove (those that these targets wrote
+    before and no longer do) and to keep (such files without the generator's mark). Raise OutputError
+    if a listed file of another package, another content that the generator did not write, a
+    directory or a symbolic link has the path of one, or if a parent is a file or a symbolic link.
+    Raise OSError if a file cannot be read.
+
     """
     listed = _read_list(out)
     _reject_foreign_files(out, package, files, listed)
