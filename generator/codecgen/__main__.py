@@ -8,9 +8,11 @@ from codecgen.runtime.extras import missing
 
 
 def main() -> int:
-    """Run a command and return its exit code. If a package that the command needs, such as PyYAML
-    or Jinja2, is missing, print what to install and return 2. Raise ModuleNotFoundError for other
-    missing modules.
+    """Run the command that ``sys.argv`` names and return its exit code, as
+    :func:`codecgen.cli.main` does: 0, 1 for findings, 2 if it could not run. If a package that the
+    command needs, such as PyYAML or Jinja2, is missing, print what to install to standard error and
+    return 2. Raise ModuleNotFoundError for other missing modules; SystemExit for ``--help`` and
+    ``--version``.
     """
     try:
         from codecgen.cli import main as run

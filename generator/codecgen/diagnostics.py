@@ -39,7 +39,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def suggest(word: str, known: Sequence[str], what: str) -> str:
-    """Return ``did you mean "x"?`` with the closest known word, or ``what: a, b, c and 9 more`` if none is close."""
+    """Return ``did you mean "x"?`` with the closest known word. If none is close, return the first
+    10 in the given order, ``what: a, b, c and 9 more``, or ``what: none`` if ``known`` is empty.
+    """
     more = f" and {len(known) - _MAX_SUGGESTED} more" if len(known) > _MAX_SUGGESTED else ""
     listed = f"{what}: {', '.join(known[:_MAX_SUGGESTED]) or 'none'}{more}"
     return did_you_mean(word, known) or listed
@@ -49,10 +51,10 @@ def render(
     diagnostics: Iterable[Diagnostic], files: Mapping[str, str], severity: str = "error"
 ) -> str:
     """Return all diagnostics as text, sorted by file, line and column, each with its source line
-    and a caret under the cause, separated by blank lines. ``files`` has the text by name; without
-    it the source line is left out.
-
-    ``severity`` is ``error`` or ``note``.
+    and a caret under the cause, separated by blank lines; ``""`` if there are none. ``files`` has
+    the text by name; without the file or the line in it, the source line and the caret are left
+    out. A longer line is cut to 160 characters around the cause. ``severity`` is the first word of
+    each: ``error`` or ``note``.
     """
     ordered = sorted(
         diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column, d.code, d.message)
@@ -108,8 +110,9 @@ def printable(text: str, instead: str | None = None) -> str:
 
 
 def format_value(value: object) -> str:
-    """Return a value of an example, or one that was parsed, as one line of YAML. Bytes become
-    ``{hex: ..}``, or quoted text if they are printable ASCII.
+    """Return a value of an example, or one that was parsed, as one line of YAML for a message. Text
+    is quoted as Python quotes it. Bytes become ``{hex: ..}``, or quoted text if they are printable
+    ASCII. Values of other types, such as uuids, are printed by ``str``, without quotes.
     """
     match value:
         case None | bool():

@@ -27,7 +27,8 @@ class Side:
 def diff(layout: str, before: Side, after: Side) -> str:
     """Return the changes of a layout or text, and of the layouts that it holds, as indented lines
     below a heading, or ``nothing changed``. A name that neither state declares gives ``nothing
-    changed`` too. A version that a held layout lacks is a line, and no fields are compared.
+    changed`` too. A version that the layout, or one that it holds, lacks is a line, and none of its
+    fields are compared. The text does not end with a line feed; unprintable characters are escaped.
     """
     head = f"{layout}: {before.title} -> {after.title}"
     texts = before.model.texts.get(layout), after.model.texts.get(layout)
@@ -68,9 +69,10 @@ class _Diff:
 
     def layout(self, name: str, version: int | None, other: int | None) -> Iterator[str]:
         """Yield the changes of a layout (added, removed, or fields and enums), then those of the
-        layouts that it holds, each layout once. ``version`` and ``other`` are the versions to
-        compare; None for both compares all versions. Yield a line for a version that does not
-        exist, and compare no fields then.
+        layouts that it holds behind ``in NAME: ``, each layout once. ``version`` and ``other`` are
+        the versions to compare; None for both compares all versions. For a version that does not
+        exist, yield a line and compare no fields, but enums and held layouts. Yield nothing if
+        neither state has the layout.
         """
         self.seen.add(name)
         old, new = self.before.model.layouts.get(name), self.after.model.layouts.get(name)
@@ -105,7 +107,8 @@ class _Diff:
     def releases(self, old: Layout, new: Layout) -> Iterator[str]:
         """Yield the lines for each version of ``old``: its changes, each behind ``version N: ``
         (nothing for a layout without versions), or ``version N is removed`` if ``new`` lacks it.
-        Then yield ``version N is added`` for each version that only ``new`` has.
+        Then yield ``version N is added`` for each version that only ``new`` has. If just one of the
+        two has versions, the other is ``the form without versions``.
         """
         sides = [self.plans[0].versions[old.name], self.plans[1].versions[new.name]]
         for plan in sides[0]:
@@ -146,9 +149,9 @@ class _Diff:
         return words if fp.offset is None else f"{words}, at byte {fp.offset}"
 
     def field(self, old: FieldPlan, new: FieldPlan) -> Iterator[str]:
-        """Yield the changes of one field, a line each: spelling, type, position (or else size),
-        condition, constant, checksum and similar keys, cases of its choice, and bit members. Yield
-        nothing if these are equal.
+        """Yield the changes of one field, a line each: spelling, type, position, size (only if type
+        and position are equal), condition, constant, checksum and similar keys, cases of its
+        choice, and bit members. Yield nothing if these are equal.
         """
         name = new.name
         shown = [
@@ -185,7 +188,8 @@ class _Diff:
 
     def enums(self, old: Layout, new: Layout) -> Iterator[str]:
         """Yield a line for each value that was added, removed or renumbered in an enum that the
-        layouts use, each enum once in the whole comparison.
+        layouts use, each enum once in the whole comparison. An enum that one side lacks counts as
+        one without values there.
         """
         names = [
             name for name in (*_enums_of(old), *_enums_of(new)) if f"enum {name}" not in self.seen

@@ -34,9 +34,10 @@ def load_with(directory: Path, files: Mapping[str, str]) -> Loaded:
 
 
 def read_all_files(directory: Path) -> dict[Path, Mapping[str, str]]:
-    """Return the text of the files of a schema directory and of all directories that it uses, by
-    file name, by resolved directory. A directory that does not exist has no files. Raise OSError if
-    a file cannot be read.
+    """Return the files of a schema directory and of all directories that it uses, directly or
+    through others: by resolved directory, the texts by relative file name. A directory that does
+    not exist, or is used and has no codecgen.yaml, has the value ``{}``; packages that are not
+    installed are left out. Raise OSError if a file cannot be read.
     """
     found: dict[Path, Mapping[str, str]] = {}
     todo = [directory]
@@ -53,7 +54,9 @@ def read_all_files(directory: Path) -> dict[Path, Mapping[str, str]]:
 
 
 def _find_uses(manifest: str) -> list[str]:
-    """Return the paths and packages that the text of a manifest names under ``uses``."""
+    """Return the paths and packages that the text of a manifest names under ``uses``, in order.
+    Return ``[]`` if there are none or the text is not YAML; entries of another form are left out.
+    """
     documents, _ = yaml_tree.load(loader.MANIFEST, manifest)
     uses = documents[0].get("uses") if documents else None
     entries = uses.entries if isinstance(uses, yaml_tree.Mapping) else ()
@@ -62,7 +65,8 @@ def _find_uses(manifest: str) -> list[str]:
 
 def _locate(wanted: str, directory: Path) -> Path | None:
     """Return the schema directory that ``uses`` of ``directory`` names as ``wanted``: a relative
-    path, or an installed package. Return None if no such package is installed.
+    path, which need not exist, or that of an installed package. Return None if no such package with
+    schemas is installed.
     """
     return shipped(wanted) if NAME.match(wanted) else directory / wanted
 
@@ -76,7 +80,8 @@ def texts_of(model: Model) -> dict[str, str]:
 def shipped(package: str) -> Path | None:
     """Return the schema directory of an installed package: ``schemas`` inside it, or up to two
     directories above it (a source tree), if its manifest names the package. Return None if there is
-    none. The package is not imported.
+    none, or if ``package`` is no snake_case name. The package is not imported. Raise OSError if a
+    manifest cannot be read.
     """
     try:
         spec = find_spec(package) if NAME.match(package) else None
@@ -151,9 +156,10 @@ class _Loader:
     def load(
         self, directory: Path, above: tuple[Path, ...], new: Mapping[str, str] | None = None
     ) -> Loaded:
-        """Return (model, diagnostics, files) of a directory, loaded and checked once. ``above`` are
-        the directories that are being loaded and use it; ``new`` are files by name that replace or
-        extend those on disk. Raise OSError if a file cannot be read.
+        """Return (model, diagnostics, files) of a directory, loaded and checked once; later calls
+        return the same and ignore the other arguments. The model is None if it is unusable.
+        ``above`` are the directories that are being loaded and use it; ``new`` are files by name
+        that replace or extend those on disk. Raise OSError if a file cannot be read.
         """
         here = directory.resolve()
         if here not in self.known:
@@ -169,9 +175,11 @@ class _Loader:
         return self.known[here]
 
     def find(self, wanted: str, directory: Path, around: tuple[Path, ...]) -> UsedDirectory:
-        """Return the directory that ``uses`` names as ``wanted``: a path relative to ``directory``,
-        or an installed package. Raise CannotUse if it does not exist, has findings, or uses or
-        contains one of the directories ``around`` (those being loaded, the current one last).
+        """Load and return the directory that ``uses`` names as ``wanted``: a path relative to
+        ``directory``, or an installed package. ``around`` are the directories being loaded, the
+        current one last. Raise CannotUse if it is not installed, has no codecgen.yaml or has
+        findings, if it is one of ``around`` or contains or lies in the last, or if ``around`` has
+        16 or more. Raise OSError if a file cannot be read.
         """
         installed = NAME.match(wanted) is not None
         found = _locate(wanted, directory)

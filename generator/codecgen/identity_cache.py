@@ -1,4 +1,4 @@
-"""Results of functions of one large immutable object, such as a model or a plan, kept for the objects used last."""
+"""Cache results of functions of one large immutable object, such as a model or a plan, for the latest objects."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ KEPT = 8
 
 
 def cached_by_identity(function: Callable[[K], V]) -> Callable[[K], V]:
-    """Return ``function`` with a cache of its results for the last ``KEPT`` arguments. Only the
-    very same object finds its result, because equal models can differ in their places. The argument
-    must not change afterwards; callers share the result and must not change it.
+    """Return ``function`` with a cache of its results for the ``KEPT`` (8) arguments computed last;
+    using a cached result does not keep it longer. Only the very same object finds its result,
+    because equal models can differ in their places. The argument must not change afterwards;
+    callers share the result and must not change it. Exceptions are not cached.
     """
     results: OrderedDict[int, tuple[K, V]] = OrderedDict()  # the object lives, so its id is its own
 

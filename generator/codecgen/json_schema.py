@@ -64,8 +64,9 @@ def _reference(form: str) -> Json:
 
 
 def _form_schema(name: str, form: key_types.Form) -> Json:
-    """Return the JSON Schema of a form: its keys, the required ones, groups of which exactly one is
-    allowed, and keys that need others. ``since`` is special: any key with a release or numbers.
+    """Return the JSON Schema of a form: its keys, the required ones, groups of which exactly one
+    key must be given, and keys that need others. Other keys are not allowed. ``since`` is special:
+    any key with a release or numbers.
     """
     if name == "since":
         return {
@@ -179,8 +180,8 @@ def _kind_schema(kind: key_types.Kind) -> Json:
 def _either_schema(options: Sequence[key_types.Kind]) -> Json:
     """Return the JSON Schema of a value of any of several kinds, checked by its shape: mapping,
     list or scalar. A ListOf also accepts one item without the list. Scalars alone give ``anyOf``,
-    or the schema of the only one. Raise ValueError for two mappings, unless just one of them is by
-    version.
+    or the schema of the only one. Raise ValueError for two mappings by version, or for two other
+    mappings; one of each is allowed.
     """
     lists = [kind.item for kind in options if isinstance(kind, key_types.ListOf)]
     plain = list(

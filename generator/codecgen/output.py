@@ -83,10 +83,10 @@ def write_tree(
     *,
     dry_run: bool = False,
 ) -> Summary:
-    """Write the files of a package's targets below ``out``, remove those that these targets wrote
-    before and no longer do, and return the changes. Raise OutputError if a path leads out of
-    ``out``, a foreign file is in the way, another process writes there, or a file cannot be
-    written; OSError if ``out`` cannot be read or created.
+    """Write the files of a package's targets below ``out``, and return the changes. Remove files
+    that these targets wrote before and no longer do, unless their mark is gone. Raise OutputError if
+    a path leads out of ``out``, a foreign file is in the way, another process writes there, or a
+    file cannot be written; OSError if ``out`` cannot be read or created.
 
     All files change or none does. New files are written to a directory of their own first and moved when all of them are
     there. If a move fails, the files that were moved before it are restored. Only a process that is killed between two moves
@@ -157,9 +157,12 @@ def _format_paths(paths: Iterable[str]) -> str:
 def _plan_changes(
     out: Path, package: str, targets: Mapping[str, Mapping[str, str]], files: Mapping[str, bytes]
 ) -> _Changes:
-    """Return the files to write, to leave unchanged, to remove and to keep in a run. Raise
-    OutputError if a file of another package, a file that the generator did not write, a directory
-    or a symbolic link has the path of one.
+    """Return the files to write, to leave unchanged, to remove (those that these targets wrote
+    before and no longer do) and to keep (such files without the generator's mark). Raise OutputError
+    if a listed file of another package, another content that the generator did not write, a
+    directory or a symbolic link has the path of one, or if a parent is a file or a symbolic link.
+    Raise OSError if a file cannot be read.
+
     """
     listed = _read_list(out)
     _reject_foreign_files(out, package, files, listed)
@@ -198,8 +201,9 @@ def _plan_changes(
 
 
 def _is_inside(path: str) -> bool:
-    """Return whether a path is relative, stays below the output directory and is a valid file name
-    on every operating system, and is neither the file list nor in the staging directory.
+    """Return whether a path is relative, stays below the output directory, and is neither the file
+    list nor in the staging directory. False also for characters, and for trailing periods and
+    blanks, that Windows does not allow; its reserved names, such as ``con``, are not refused.
     """
     if any(c in path for c in '\\:*?"<>|') or any(ord(c) < 32 for c in path):
         return False
@@ -290,7 +294,8 @@ def _lock(out: Path) -> int | None:
 def _apply(out: Path, changes: _Changes, paths: Iterable[str]) -> None:
     """Write and remove the files of ``changes``, all or none. If that fails, restore the old files
     and raise OutputError for an OSError (it names files that could not be restored), or the error
-    itself. ``paths`` are those of all files that are to exist at the end.
+    itself. Write the file list too. ``paths`` are those of all files of the run. Raise OSError, with
+    nothing changed, if the staging directory of an earlier run cannot be removed.
     """
     staging = out / STAGING
     _clear(staging)  # a run that was killed left it
@@ -399,8 +404,8 @@ class _Swap:
                 directory.rmdir()
 
     def undo(self) -> list[str]:
-        """Restore the files that were moved or removed, last ones first, and delete new ones.
-        Return the paths for which that failed.
+        """Restore the files that were moved or removed, last ones first, and delete new ones with
+        the directories that are empty then. Return the paths for which that failed, ``[]`` if none.
         """
         lost = []
         for path, copy in reversed(self.before):

@@ -29,9 +29,9 @@ class Placed(Protocol):
 
 
 def hint(word: str, declared: Mapping[str, Span], what: str = "known here") -> str:
-    """Return ``did you mean "x"? (file:line)`` for the closest declared name, else help for a
-    foreign constant, ``none is declared``, or ``known here: ..`` with the first 8 names and how many more there are. ``what``
-    stands in the place of ``known here``.
+    """Return ``did you mean "x"? (file:line)`` for the closest declared name. If none is close,
+    return help for another spelling of true, false or null, ``none is declared``, or ``known here:
+    ..`` with the first 8 names and how many more there are. ``what`` replaces ``known here``.
     """
     guess = did_you_mean(word, declared)
     if guess:

@@ -46,9 +46,9 @@ class Borrowed:
 
 
 def write(name: str, directory: Path, uses: str | None) -> tuple[str, ...]:
-    """Write the starter files into ``directory``, created if needed, and return their names. Raise
-    StarterError, with nothing written, if one exists or ``name`` or ``uses`` is unsuitable; OSError
-    if a file cannot be written.
+    """Write the starter files into ``directory``, created if needed, and return their relative
+    paths. Raise StarterError, with nothing written, if one exists or :func:`starter` refuses
+    ``name`` or ``uses``. Raise OSError if a file cannot be written; files written before it stay.
     """
     files = starter(name, uses)
     there = [file for file in files if (directory / file).exists()]
@@ -63,9 +63,10 @@ def write(name: str, directory: Path, uses: str | None) -> tuple[str, ...]:
 
 
 def starter(name: str, uses: str | None) -> Mapping[str, str]:
-    """Return the text of the starter files, whose schemas were checked, by name. ``uses`` is an
-    installed package to use, or None. Raise StarterError if the name is not snake_case, or the
-    package is not installed or has findings.
+    """Return the text of the starter files, whose schemas were checked, by relative path. ``uses``
+    is an installed package to use, or None. Raise StarterError if the name is not snake_case or too
+    long (with ``_codecs`` more than 64 characters), or if the package is not installed, has no
+    schemas or has findings.
     """
     if not NAME.match(name):
         raise StarterError(

@@ -14,9 +14,10 @@ class TemplateFilesError(Exception):
 
 
 def read_templates(directory: Path) -> dict[str, str]:
-    """Return the text of all ``.j2`` files below a directory, by relative path. Hidden files are
-    skipped. Raise TemplateFilesError if it is no directory, has no templates or more than
-    ``MAX_FILES``, or one is too large or not UTF-8; OSError if a file cannot be read.
+    """Return the text of all ``.j2`` files below a directory, by relative path (with ``/``),
+    sorted. Hidden files and directories are skipped. Raise TemplateFilesError if it is no directory,
+    has no templates or more than ``MAX_FILES`` (500), or one is larger than 1 MiB or not UTF-8;
+    OSError if a file cannot be read.
     """
     if not directory.is_dir():
         raise TemplateFilesError(f"{directory} is not a directory; name one with files *{SUFFIX}")

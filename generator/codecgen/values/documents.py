@@ -28,8 +28,9 @@ class Word(str):
 
 def to_plain(value: Any) -> Any:
     """Return a value as mappings, lists, text, numbers, booleans and None, recursively. Enum values
-    become names, uuids and non-finite floats text, bytes text if they are printable UTF-8 and
-    ``{hex: ..}`` otherwise. Keys that begin with ``_`` are left out.
+    become names in lower case, uuids and non-finite floats text, bytes text if they are printable
+    UTF-8 (line feeds allowed) and ``{hex: ..}`` otherwise. Keys that begin with ``_`` are left out.
+    Values of other types are returned as they are.
     """
     if isinstance(value, Enumeration):
         return Word(value.name.lower())
@@ -129,7 +130,9 @@ class BuildError(Exception):
 
 def build_all(named: NamedCodec, file: str, text: str) -> bytes:
     """Return the encoded values of all documents of a YAML file, joined in order. Raise BuildError
-    if the text is too large or not valid YAML, has no document, or values do not fit the layout.
+    if the text is larger than 64 MiB, nested deeper than 100 levels or not valid YAML, has no
+    document, or values do not fit the layout or are not read back as given. ``file`` is the name in
+    diagnostics; no file is read.
     """
     documents, found = yaml_tree.load(file, text, most=MAX_TEXT_BYTES, deepest=MAX_DEPTH)
     if not documents and not found:

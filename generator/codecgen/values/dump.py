@@ -37,8 +37,9 @@ def list_streams(
     plan: Plan, reading: Reading, given: Input, end: int
 ) -> Iterator[tuple[Stream, int, int]]:
     """Yield the input from the start of the reading to ``end``, then each decompressed section
-    whole, as (stream, first byte, byte after the last). Pieces for bytes that no field has say
-    ``not read`` after an error, else ``passed over``.
+    whole, outer sections first, as (stream, first byte, byte after the last). Sections that cannot
+    be decompressed are left out. Pieces for bytes that no field has say ``not read`` after an
+    error, else ``passed over``.
     """
     left = "not read" if reading.error is not None else "passed over"
     if reading.plan is None:
@@ -52,8 +53,9 @@ def list_streams(
 
 def format_heading(reading: Reading, index: int | None, width: int | None) -> list[str]:
     """Return the lines that say what was parsed and where: ``3: record_batch at byte 310, 97
-    bytes``. The number is left out if ``index`` is None, and the size after an error. Lines are
-    wrapped to ``width`` unless it is None.
+    bytes``. The number is left out if ``index`` is None, and the size after an error. Without a
+    known layout the name is ``nothing that is known``. Lines are wrapped to ``width`` unless it is
+    None.
     """
     what = "nothing that is known" if reading.plan is None else format_layout(reading.plan)
     size = (
@@ -80,8 +82,9 @@ def _fill_gaps(stream: Stream, first: int, last: int, left: str) -> Stream:
 
 
 def _dump_stream(stream: Stream, width: int | None) -> Iterator[str]:
-    """Yield the lines of all pieces of a stream: 8 bytes a line, or 4 on a narrow terminal, with
-    columns for paths and values fitted to ``width``. None does not limit them.
+    """Yield the lines of all pieces of a stream: 8 bytes a line, or 4 if ``width`` is less than 72,
+    with columns for paths and values fitted to ``width``, but at least 8 wide. None does not limit
+    them.
     """
     per_line = 8 if width is None or width >= _NARROW else 4
     digits = max([4, *(len(str(piece.end)) for piece in stream.pieces)])

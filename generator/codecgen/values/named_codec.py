@@ -43,8 +43,9 @@ class NamedCodec:
 
     def layout_of_values(self, values: Mapping[str, object]) -> tuple[LayoutPlan, LayoutCodec]:
         """Return (plan, codec) of the layout that ``values`` select through the discriminators of
-        the choice; those of the codec itself if it is no choice. Raise CodecError if a
-        discriminator is missing or unknown.
+        the choice and of choices inside it, as numbers or enum names. If the codec is no choice,
+        return its own and look at no value. Raise CodecError if a discriminator is missing or
+        unknown.
         """
         codec: LayoutCodec | ChoiceCodec | None = self.codec
         while isinstance(codec, ChoiceCodec):
@@ -88,10 +89,11 @@ def format_layout(plan: LayoutPlan) -> str:
 
 
 def find_codec(plan: Plan, codecs: Codecs, text: str, given: str | None) -> NamedCodec:
-    """Return the codec for ``layout``, ``layout@version`` or a choice. Raise UnknownCodecError if
-        there is none, a version is unknown or needed, ``given`` is unknown or needed, or either stands
-    where it has no meaning. ``given`` is the discriminator of a choice that the bytes lack, or of a
-    layout the values that it gets from outside: ``has_key=true,names=["a","b"]``.
+    """Return the codec for ``layout``, ``layout@version`` or a choice. ``given`` is the
+    discriminator of a choice that the bytes lack, or of a layout the values that it gets from
+    outside: ``has_key=true,names=["a","b"]``; their names are not checked, and None is accepted.
+    Raise UnknownCodecError if there is none, a version is unknown or needed, ``given`` is malformed,
+    unknown or (of a choice) needed, or either stands where it has no meaning.
     """
     name, at, version = text.partition("@")
     model = plan.model
@@ -111,8 +113,9 @@ def find_codec(plan: Plan, codecs: Codecs, text: str, given: str | None) -> Name
 
 
 def _read_given(text: str) -> dict[str, object]:
-    """Return the values of ``name=value,name=value``: truth values, numbers, names of enum values, and arrays as JSON lists.
-    Raise UnknownCodecError if an item has another form.
+    """Return the values of ``name=value,name=value`` by name: truth values, numbers, arrays as JSON
+    lists, and all other words, such as names of enum values, as text. Of a repeated name the last
+    value counts. Raise UnknownCodecError if an item has another form, also for empty text.
     """
     out: dict[str, object] = {}
     rest = text
@@ -132,8 +135,10 @@ def _read_given(text: str) -> dict[str, object]:
 
 
 def _read_list(text: str, rest: str) -> tuple[object, str]:
-    """Return the JSON list at the head of ``rest``, and what follows its comma. ``text`` is the whole option, for errors. Raise
-    UnknownCodecError if there is no such list, or something else follows it.
+    """Return the JSON list at the head of ``rest``, and the text behind the comma after it, ``""``
+    if nothing follows. Objects ``{"hex": ".."}`` in the list become bytes. ``text`` is the whole
+    option, for errors. Raise UnknownCodecError if there is no such list, or something other than a
+    comma follows it.
     """
     try:
         found, end = json.JSONDecoder(object_hook=_read_bytes).raw_decode(rest)

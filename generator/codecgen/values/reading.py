@@ -40,8 +40,9 @@ class Reading:
 
 def read_one(named: NamedCodec, given: Input, start: int, end: int, *, strict: bool) -> Reading:
     """Return the result of parsing one layout from byte ``start`` up to byte ``end`` at most (not
-    included). A CodecError is not raised but stored in the result, with the values parsed before
-    it. If ``strict`` is False, tolerated deviations are findings.
+    included); its ``end`` is where the parser stopped. A CodecError is not raised but stored in the
+    result, with the values parsed before it. Bytes after the layout are no error here. If
+    ``strict`` is False, tolerated deviations are findings.
     """
     trace: list[tuple[str, int, int, bool]] = []
     begun: dict[str, Any] = {}

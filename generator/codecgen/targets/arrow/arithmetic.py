@@ -122,8 +122,9 @@ class Arithmetic:
     def term(self, value: Value) -> Term:
         """Return ``value`` as a Term. A sum wraps as a whole, and is null if an operand is; a
         condition gets ``truth``; null becomes 0 with the null condition TRUE; a derived value is
-        computed in its own width; other values come from ``leaf``. Raise Refused for bytes or text,
-        or if ``leaf`` does.
+        computed in its own width; other values come from ``leaf``. Raise Refused for bytes, text
+        and elements looked up in an array, for a comparison that :meth:`comparison` refuses, or if
+        ``leaf`` does.
         """
         match value:
             case nodes.Literal(number) | nodes.Word(value=number):

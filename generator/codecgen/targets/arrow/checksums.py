@@ -8,8 +8,10 @@ from codecgen.targets.arrow.code_tree import Call, Expr, Global, Num
 
 
 def computed_checksum(f: Field, start: Expr, size: Expr, *, written: bool = False) -> Expr:
-    """Return what the checksum field ``f`` stores for ``size`` bytes at ``start``. ``written``: the kernel
-    itself writes the bytes, so that the call stays at its place.
+    """Return the expression for the number that the checksum field ``f`` stores for ``size`` bytes at
+    ``start``: the checksum, changed by the ``mask`` of the field if it has one. With ``written``,
+    for bytes that the kernel itself writes, the call counts as one with side effects, so that it is
+    never removed. Raise AssertionError if ``f`` is no checksum.
     """
     assert f.checksum is not None
     value = Call(Global(f.checksum), (start, size), (), not written)

@@ -246,7 +246,9 @@ def subexpressions(value: Expr) -> tuple[Expr, ...]:
 
 
 def iterate_expressions(value: Expr) -> Iterator[Expr]:
-    """Yield ``value`` and all its subexpressions, depth first."""
+    """Yield ``value`` and all its subexpressions, depth first: each one before its own parts, from
+    left to right, with repetitions. Parameters of lambdas are not included.
+    """
     todo = [value]
     while todo:
         part = todo.pop()
@@ -368,7 +370,8 @@ class Function:
 
 def reads(statement: Statement) -> Iterator[Var]:
     """Yield the variables that a statement itself reads, with the target of an augmented
-    assignment, without the variables that its nested blocks read.
+    assignment, without the variables that its nested blocks read. Repetitions are possible; the
+    order within one expression is not fixed.
     """
     for value in own_values(statement):
         yield from variables(value)

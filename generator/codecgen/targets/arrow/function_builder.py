@@ -26,7 +26,8 @@ from codecgen.targets.arrow.code_tree import (
 
 class Builder:
     """Builds the body of a generated function as a tree, statement by statement. Methods append to
-    the innermost open block.
+    the innermost open block. A context manager opens a block, and appends its compound statement
+    when the context ends; after an exception the statement is dropped.
 
     Attributes:
         body: Statements of the innermost block that is open.
@@ -99,7 +100,8 @@ class Builder:
     def otherwise(self, condition: Expr | None = None) -> Iterator[None]:
         """Open the block of ``elif condition:``, or of ``else:`` without a condition, for the
         duration of the context. The last statement of the open block must be a branch; otherwise
-        raise AssertionError.
+        raise AssertionError, or IndexError if the block is empty. An arm after ``else`` is not
+        detected.
         """
         branch = self.body[-1]
         assert isinstance(branch, Branch)

@@ -73,10 +73,10 @@ Arms = list[tuple[Expr | None, list[Statement]]]
 
 
 def pruned(body: list[Statement]) -> list[Statement]:
-    """Return ``body`` without assignments whose target is never read and whose value has no side
-    effects, and without branches that are then empty, until nothing changes. An ``if`` that holds
-    only another ``if`` becomes one with both conditions. The statements of ``body`` are not
-    changed.
+    """Return ``body`` without assignments whose targets are never read and whose value has no side
+    effects. Drop empty arms at the end of a branch, and branches without arms; empty loops stay.
+    Repeat both until nothing changes. An ``if`` that holds only another ``if``, both without further
+    arms, becomes one with both conditions. The statements of ``body`` are not changed.
     """
     while True:
         used = set(_all_reads(body))
@@ -198,7 +198,8 @@ class Printer:
     def statement(self, statement: Statement, depth: int) -> None:
         """Append the lines of one statement, indented by 4 spaces for each ``depth``: an
         assignment, call, ``return``, ``break`` or ``continue``, or a compound statement with its
-        blocks. Statements longer than 100 characters are broken.
+        blocks. Statements longer than 100 characters are broken. Remarks become comments, except
+        that of a ``return`` without a value.
         """
         match statement:
             case Assign(targets, value, remark):
@@ -311,8 +312,9 @@ class Printer:
 
     def comparison(self, value: Expr, head: str, least: int, room: int) -> list[str]:
         """Return ``head`` and an operand as a list of lines: one line if it fits in ``room``
-        characters or is no comparison, otherwise split before the comparison operator. An operand
-        of lower precedence than ``least`` gets parentheses.
+        characters or is no comparison, otherwise split before the comparison operator, and a long
+        right side as :meth:`sum` does. An operand of lower precedence than ``least`` gets
+        parentheses.
         """
         one = head + self.text(value, least)
         if len(one) <= room or not isinstance(value, Op) or _BINDS[value.operator] != _BINDS["=="]:
@@ -326,7 +328,8 @@ class Printer:
 
     def sum(self, value: Expr, head: str, room: int) -> list[str]:
         """Return ``head`` and ``value`` as a list of lines: one line if it fits in ``room``
-        characters or is no sum or difference, otherwise one line per operand.
+        characters or is no sum or difference, otherwise one line per operand. All lines but the
+        first begin with ``+`` or ``-``.
         """
         one = head + self.text(value)
         if len(one) <= room or not isinstance(value, Op) or value.operator not in ("+", "-"):

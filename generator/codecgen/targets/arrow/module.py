@@ -47,8 +47,9 @@ class KernelModule:
     def text(self, kernels: list[str], doc: str, *docs: str) -> str:
         """Return the source of the module: a docstring with the paragraphs ``doc`` and ``docs``,
         imports, constants, functions and ``kernels``, the lines of the table of entry points.
-        Assignments without effect and unused constants are removed. Raise LookupError if a function
-        uses a name that nothing defines.
+        Assignments without effect and unused constants are removed, also from the functions
+        themselves. Raise LookupError if a function uses a name that nothing defines, or has no
+        decorator.
 
         Args:
             kernels: Lines of the table of entry points.

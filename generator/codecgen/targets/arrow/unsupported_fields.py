@@ -13,8 +13,9 @@ from codecgen.targets.arrow.checks import Unsupported
 
 
 def refuse_unsupported_view(plan: Plan, view: ViewPlan) -> None:
-    """Raise Unsupported for the first field that the layouts of a view, or layouts inside of them,
-    cannot have, for rows that are made of several arrays, and for columns that look elements up.
+    """Raise Unsupported for rows that are made of several arrays, for columns that look elements
+    up, and for the first field, in the layouts of a view or inside of them, that
+    :func:`refuse_unsupported_layout` refuses. Do nothing if there is none.
     """
     for case in view.cases:
         if case.beside and case.array is not None:
@@ -28,8 +29,8 @@ def refuse_unsupported_view(plan: Plan, view: ViewPlan) -> None:
 def refuse_unsupported_layout(plan: Plan, entry: LayoutPlan) -> None:
     """Raise Unsupported for the first field, in ``entry`` or in layouts inside of it, with a
     feature that kernels and NumPy readers lack: padding, ``until`` arrays, zero-terminated or
-    zero-padded bytes, some lengths and checksums, arrays from outside and look-ups. Do nothing if there is none. Cases of a field
-    that is a choice are not examined.
+    zero-padded bytes, some lengths, counts and checksums, arrays from outside and look-ups. Do
+    nothing if there is none. Cases of a field that is a choice are not examined.
     """
     for layout in _layouts(plan, entry):
         for fp in layout.given_arrays:
@@ -59,8 +60,8 @@ def find_choice(plan: Plan, entry: LayoutPlan) -> Field | None:
 
 def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
     """Yield the layout ``entry``, then all layouts inside of it, at any depth and each version
-    once. The cases of a field that is a choice are left out; those of an array of a choice are
-    included.
+    once, in no particular order. The cases of a field that is a choice are left out; those of an
+    array of a choice are included.
     """
     todo, seen = [entry], {(entry.name, entry.version)}
     while todo:
@@ -78,7 +79,7 @@ def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
 def _unsupported_feature(fp: FieldPlan) -> str:
     """Return the feature of a field that kernels and NumPy readers lack, in words for a message;
     ``""`` if there is none. Features: padding, ``until`` arrays, zero-terminated or zero-padded
-    bytes, and some lengths and checksums.
+    bytes, a count plus or minus a number, and some lengths and checksums.
     """
     f = fp.field
     if isinstance(f.type, PaddingType):

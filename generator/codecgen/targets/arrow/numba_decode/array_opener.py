@@ -104,8 +104,9 @@ class ArrayOpener:
     def emit(self, end: Expr) -> None:
         """Emit code that reads and checks the entry up to its rows, stores its fields, codec,
         section and row count (-1: unknown) in the index row, and returns 1, or fails, also for more
-        rows than bytes allow. Raise Unsupported if the array is not last, has a fixed count, or
-        holds anything but one layout, or if kernels cannot read a field.
+        uncompressed rows than bytes allow. Raise Unsupported if the array is not last, has a fixed
+        count, holds anything but one layout in one version, or is nullable with a length or
+        ``at_least``, or if kernels cannot read a field.
         """
         case, code, reader, slots = self.case, self.code, self.reader, self.kernels.slots
         assert case.array is not None
@@ -212,9 +213,9 @@ class ArrayOpener:
         self.code.assign(codec, value)
 
     def checksums(self, end: Expr, codec: Expr) -> None:
-        """Emit the comparison of the pending checksums if the rows are compressed; pass 2 compares
-        those of uncompressed rows. Note in the index which case applies. Raise Unsupported if the
-        range of a checksum does not end with the rows.
+        """Emit the comparison of the reader's pending checksums if the rows are compressed, and
+        clear that list; pass 2 compares those of uncompressed rows. Note in the index which case
+        applies. Raise Unsupported if the range of a checksum does not end with the rows.
         """
         code, reader, checked = self.code, self.reader, self.row + self.kernels.slots["CHECKED"]
         for c, after in reader.pending:

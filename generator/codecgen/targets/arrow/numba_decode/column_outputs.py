@@ -216,7 +216,7 @@ class ColumnOutputs:
     def write_bytes(self, target: Target, p: Expr, n: Expr) -> None:
         """Emit the copy of ``n`` bytes from the address ``p`` to the end of the column's data, and
         add ``n`` to its total. The kernel returns 0 if the bytes exceed the column's room. A column
-        that was not requested is only counted.
+        that was not requested is only counted. The Arrow offset is left to :meth:`end_value`.
         """
         with self.code.when(target.offsets):
             with self.code.when(n > target.room - target.at):
@@ -232,7 +232,8 @@ class ColumnOutputs:
     def write_number(self, leaf: Leaf, value: Expr, null: Expr | None, truth: Expr) -> None:
         """Emit the write of a number or bool at the current position. In a bool column, only clear
         the bit where the condition ``truth`` is false; in others store ``value``. If ``null`` is
-        not None and the column is nullable, also mark the value as null where that condition holds.
+        not None and the column is nullable, also mark and count the value as null where that
+        condition holds. Raise KeyError for a column of another type.
 
         Args:
             leaf: The column.

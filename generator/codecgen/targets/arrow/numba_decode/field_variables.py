@@ -134,9 +134,10 @@ class Fields:
         return Arithmetic(self.leaf)
 
     def constant_finder(self) -> Known:
-        """Return a function that maps a value to a Literal if the schema fixes it (constant fields,
-        versions of the layout and of its elements), otherwise to None. Fields of the entry have no
-        constants in a header-only case, since kernels do not check them there.
+        """Return a function that maps a value to a Literal if the schema fixes it: a field that is
+        not nullable and has an integer constant, or a known version of the layout or its elements.
+        The function returns None for others, also for fields of the entry in a header-only case,
+        since kernels do not check them there.
         """
         head = self.case is not None and self.case.rows.header_only
         element = None if self.case is None or self.case.array is None else self.case.element
@@ -251,8 +252,9 @@ class Fields:
         return Term(self.variables.get(part, f.name), self.absence(value, part, layout))
 
     def absence(self, value: nodes.FieldValue, part: str, layout: LayoutPlan) -> Expr | None:
-        """Return the condition that an optional field is absent; None if it has no ``when`` or is
-        not nullable. Raise Refused if kernels cannot express the condition.
+        """Return the condition that an optional field is absent, and note the fields that it reads
+        in ``used``; None if the field has no ``when`` or ``value`` is not nullable. Raise Refused
+        if kernels cannot express the condition.
         """
         fp = layout.field(value.field.name)
         if not value.type.nullable or fp is None or fp.when is None:

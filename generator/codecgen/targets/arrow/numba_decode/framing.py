@@ -37,9 +37,10 @@ class Framing:
 
 
 def framing_of(entry: LayoutPlan) -> Framing:
-    """Return how the end of an entry is found: by a length field at a fixed offset, by its constant
-    size, or (``open``) only by reading its fields. Raise Unsupported if that length is optional,
-    counts itself, or measures from no fixed offset.
+    """Return how the end of an entry is found: by the first length field whose range ends with the
+    entry, if it has a fixed offset and size; without such a field by the constant size; otherwise
+    only by reading its fields (``open``). Raise Unsupported if that length is optional, counts
+    itself, or measures from no fixed offset.
     """
     last = (None, entry.fields[-1].name)
     found = (m for m in entry.fields if m.measures is not None and m.measures.last in last)

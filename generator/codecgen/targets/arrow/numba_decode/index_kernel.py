@@ -79,7 +79,7 @@ class Index:
     def see_framing(self) -> None:
         """Raise Unsupported if the end of an entry is known only after its fields are read, and the
         view is of a choice, an entry may have no bytes, rows are elements of an array, or rows have
-        a condition. Do nothing if entries have a length or constant size.
+        a condition or ask for a full check. Do nothing if entries have a length or constant size.
         """
         if not self.framing.open:
             return

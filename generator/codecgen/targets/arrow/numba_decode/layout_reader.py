@@ -235,7 +235,8 @@ class LayoutReader:
         """Emit the code of an operation that reads a field. Its value goes to the column that shows
         the field, if there is one; a number also goes to its variable if it has a column or its
         name is in ``wanted``, and is else checked and skipped. Raise Unsupported for a choice, or
-        if kernels cannot read the type; TypeError for padding and operations that read no field.
+        if kernels cannot read the type; TypeError for padding and operations that read no field,
+        which :func:`refuse_unsupported_layout` and :meth:`print_op` keep away.
         """
         part = self.values.part = fields.part
         match op:
@@ -339,7 +340,7 @@ class LayoutReader:
         window's end. The kernel fails if the length is negative or reaches beyond ``end``; where an
         optional length is absent, the window reaches to ``end`` less the fields after it. Raise
         Unsupported if the length is no integer, counts itself, or is optional and measures anything
-        but one field of bytes.
+        but one field of bytes, or one that fields of varying size follow.
         """
         m, code = op.length, self.code
         check_number(m.field)
@@ -440,7 +441,9 @@ class LayoutReader:
     def compare_checksum(
         self, c: FieldPlan, part: str, start: Expr, size: Expr, only: tuple[Expr, ...] = ()
     ) -> None:
-        """Emit the comparison of a checksum over ``size`` bytes at ``start``, under the conditions ``only``."""
+        """Emit code by which the kernel fails if the checksum of ``size`` bytes at ``start`` differs
+        from the value in the field ``c`` of ``part``, if all conditions ``only`` hold.
+        """
         computed = computed_checksum(c.field, start, size)
         stored = self.variables.get(part, c.name)
         self.values.fail_if(all_of([*only, computed.ne(stored)]), c.field)
@@ -476,9 +479,9 @@ class LayoutReader:
 
     def read_array(self, op: read_ops.Elements, fields: Fields, end: Expr) -> None:
         """Emit code that reads an array inside a row; the kernel fails at a conditional compressed
-        array. Raise Unsupported for an unconditional compressed array, a length in bytes, elements
-        that are choices or of any version, a null that may be a count, or elements that kernels
-        cannot read.
+        array, and for a count that is negative or more than the bytes or its limit allow. Raise
+        Unsupported for an unconditional compressed array, a length in bytes, elements that are
+        choices or of any version, a null that may be a count, or elements that kernels cannot read.
         """
         fp, type_, element = op.field, op.type, op.element
         f, part = fp.field, fields.part

@@ -116,8 +116,8 @@ class Cases:
 
     def term(self, read: nodes.FieldValue, part: str, variables: Variables) -> Term:
         """Return a field in a case as a Term: a number, or the size of bytes, null if it is absent.
-        A case itself is 1, null if another case was read. Raise Refused for arrays and for numbers
-        that do not fit int64. ``part`` holds the choice.
+        A case itself is 1, null unless it was read. Raise Refused for arrays and for numbers that
+        do not fit int64; KeyError if :meth:`ask` did not note the case. ``part`` holds the choice.
         """
         choice, held = (*read.holders, read.field)[:2]
         case = self.found[part, choice.name][layout_of(held)]
@@ -137,8 +137,8 @@ class Cases:
         self, read: nodes.FieldValue, part: str, variables: Variables, column: str
     ) -> Term | None:
         """Return the Term of a ``u64``, ``f32`` or ``f64`` field in a case whose bits a column of
-        the matching type ``column`` stores unchanged. Return None for other types, and for a case
-        itself.
+        the matching type ``column`` stores unchanged, null if the field is absent. Return None for
+        other types, and for a case itself. Raise KeyError if :meth:`ask` did not note the case.
         """
         if len(read.holders) != 2 or not is_raw(read.field):
             return None

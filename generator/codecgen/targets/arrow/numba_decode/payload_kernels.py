@@ -125,7 +125,8 @@ class PayloadLoop:
         """Emit code that finds the kind of a payload by its discriminator (without one, there is
         one kind) and goes on with its parts. The payload is unknown if the discriminating part is
         null or its number has no case, rejected if that part is too short, done if its case has no
-        rows. Raise Unsupported if the discriminator has no fixed offset and size.
+        rows. Raise Unsupported if the discriminator or a version has no fixed offset and size, or
+        is no integer that kernels load.
         """
         code, decider = self.code, self.view.decider
         by_number: dict[int | None, list[Combination]] = {}
@@ -185,7 +186,7 @@ class PayloadLoop:
         """Emit code that determines for each of the parts ``names`` whether it is null (only where
         a combination allows that) and its version, then calls the row function of the combination
         that matches. ``chosen`` has the layouts of the parts known so far, None for null. Raise
-        Unsupported if a version has no fixed offset.
+        Unsupported if a version has no fixed offset or is no integer that kernels load.
         """
         if not names:
             self.call_rows(next(c for c in combinations if c.layouts == chosen))
@@ -217,7 +218,7 @@ class PayloadLoop:
         """Emit code that compares the version number in the part ``name`` with those of ``plans``,
         and in each branch goes on with the parts ``rest``. The payload is rejected if the part is
         too short for the number, or of no such version. For a single plan, emit no test. Raise
-        Unsupported if the version has no fixed offset.
+        Unsupported if the version has no fixed offset or is no integer that kernels load.
         """
         code = self.code
         if len(plans) == 1:

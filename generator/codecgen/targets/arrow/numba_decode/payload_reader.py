@@ -116,8 +116,9 @@ class PayloadReader(LayoutReader):
         counted: bool,
     ) -> None:
         """Emit the loop over the elements of an array: ``n`` of them if ``counted``, otherwise up
-        to ``end`` with ``n`` counting them. If the elements are rows, first note where the array
-        begins and ends, and only read and check them; rows are written later. Raise Unsupported if
+        to ``end`` with ``n`` counting them. If the elements are rows, first note where they begin
+        and the end of the bytes around them, and only read and check them; rows are written later.
+        The kernel fails below ``at_least`` elements and above its limit. Raise Unsupported if
         kernels cannot read an element.
         """
         noted = self.places.each.get((fields.part, f.name))

@@ -145,7 +145,8 @@ class RowsKernel:
     def rows_of_array(self, array: FieldPlan, rows_room: Var) -> None:
         """Emit the checks, decoding and commit of all rows that are elements of the entry's array;
         the kernel returns 0 if one is invalid or they do not fit. Raise Unsupported if kernels
-        cannot read a field of an element, or if the element layout has rules.
+        cannot read a field of an element, or if the element layout has rules that
+        :func:`refuse_rules` refuses.
         """
         code, case = self.code, self.case
         type_ = array.field.type

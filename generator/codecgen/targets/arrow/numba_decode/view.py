@@ -196,9 +196,10 @@ class Kernels:
 
 
 def kind_of(view: ViewPlan) -> tuple[int, int, bool, str] | None:
-    """Return where the discriminator of entries lies: byte offset, size in bytes, whether it is
-    signed, and byte order; None if there is one layout. Raise Unsupported if it lies at no fixed
-    place, or is no integer that kernels load.
+    """Return where the discriminator of entries lies, as the first layout has it: byte offset, size
+    in bytes, whether it is signed, and byte order (``"big"`` or ``"little"``). Return None for a
+    view over one layout in one version. Raise Unsupported if it lies at no fixed place, or is no
+    integer that kernels load.
     """
     if view.by is None:
         return None

@@ -396,9 +396,11 @@ def _column_names(values: Iterable[ColumnValue]) -> set[str]:
 
 def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -> str:
     """Emit the function that plans many entries of one layout (pass 1 of writing), and return its
-    name. The first of ``cases`` that accepts a row plans its entry. The function returns the number
+    name. The first of ``cases`` that accepts a row plans its entry. The function stops at a row that
+    cannot be written, when the table is full, or when the rows have ``enough`` bytes. Unless the
+    rows are ``final``, an entry around the last row waits for more. The function returns the number
     of entries, the first row in none, the failed check (-1: none), the bytes of the rows, and the
-    number of compressed entries. A last entry waits unless its rows are final.
+    number of compressed entries.
     """
     code = Builder()
     parameters = [

@@ -109,7 +109,8 @@ class EntryWriter:
 
     def work_out(self) -> None:
         """Emit the values of the row's numbers and bits that other fields of the row depend on,
-        before the first field is written, and note their names in ``worked_out``.
+        before the first field is written, and note their names in ``worked_out``. Raise Unsupported
+        if kernels cannot express a value.
         """
         own = ("own",) if self.program.around else ("own", "entry")
         named = {
@@ -263,7 +264,7 @@ class EntryWriter:
     def bytes(self, op: Bytes) -> None:
         """Emit the write of a bytes field from its column, after its length if it has one. Without
         a column, or for a null value, write the length that means null; a null value without a
-        length writes nothing.
+        length writes nothing. Raise Unsupported if kernels cannot write the length.
         """
         f, leaf, length = op.field.field, op.column, op.type.length
         counted = not isinstance(length, int) and length != "rest"

@@ -89,7 +89,9 @@ class PlannerFunction:
 
     def blame_op(self, op: WriteOp, part: str, bits: str | None = None) -> int | None:
         """Return the index of the first column that the write operation ``op`` depends on; of its
-        member ``bits`` only, if that is given. Return None if no column determines what it writes.
+        member ``bits`` only, if that is given. Return None if no column determines what it writes,
+        also for lengths, counts and checksums. Raise Refused if it reads a field that nothing
+        writes.
         """
         match op:
             case Bytes(column=leaf) | Elements(column=leaf) if leaf is not None:

@@ -76,9 +76,10 @@ class RoundTrip:
     # ------------------------------------------------------------ columns
 
     def columns(self, leaves: list[Leaf]) -> None:
-        """Emit stops for rows in which a reader would not return the value of one of ``leaves``. A
-        column without a value must be null or empty if it is given. Skip columns of file positions
-        and columns that are read from the field that they are written to.
+        """Emit stops for rows in which a reader would not return the value of one of ``leaves``. If
+        readers compute no value for a column, and for bytes and lists, a given column must be null,
+        or an empty list. Skip columns of file positions and columns that are read from the field
+        that they are written to. Raise Unsupported if kernels cannot express a value.
         """
         frame = self.frame
         for leaf in leaves:

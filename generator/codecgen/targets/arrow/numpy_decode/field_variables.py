@@ -55,8 +55,9 @@ class NumpyFields:
 
     def leaf(self, value: Value) -> Term:
         """Return a known version, place, field, bits, or field of an array end as a Term, and note
-        fields in ``used``. Raise Refused for other values, for places without ``row``, for other
-        arrays than that of the rows, and for fields that are no numbers.
+        fields in ``used``. Raise Refused for other values, for places without ``row``, for fields
+        that :meth:`field` refuses, and for ends of other arrays than that of the rows or whose
+        field is nested, nullable or no integer.
         """
         match value:
             case nodes.VersionValue(version) if version is not None:
@@ -119,7 +120,10 @@ class NumpyFields:
         raise Refused(f"{value.type} in the place of a number")
 
     def raw(self, value: Value, column: str) -> Term | None:
-        """Return the term of a field whose bits a column of type ``column`` stores, None for other values."""
+        """Return the Term of a ``u64`` field whose bits a ``uint64`` column stores, and note it in
+        ``used``. Return None for other values and columns, and for fields in nested layouts. Raise
+        Refused if NumPy readers cannot express when the field is absent.
+        """
         if not isinstance(value, nodes.FieldValue) or value.holders or column != "uint64":
             return None
         f = value.field

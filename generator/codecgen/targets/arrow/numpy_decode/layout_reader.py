@@ -297,7 +297,8 @@ class NumpyLayoutReader:
     def array(self, op: read_ops.Elements, walk: Var) -> Expr:
         """Return the call that reads an array inside a row. Raise Unsupported for an array with a
         length in bytes, of any version, of bytes, text or choices, of numbers of varying size or
-        without a count, or of layouts that NumPy readers cannot read.
+        without a count, of layouts that NumPy readers cannot read, or with a null that is a
+        possible count.
         """
         f, type_ = op.field.field, op.type
         if type_.length is not None:

@@ -333,8 +333,9 @@ class Readers(ElementReader):
 
     def prefix(self, layout: LayoutPlan, measure: FieldPlan) -> Expr | None:
         """Return the ``LengthPrefix`` call for a length field. Return None if the start of its
-        range has no fixed offset, or for a varint that does not directly precede its range at the
-        start of the layout. Raise Unsupported if the length counts itself or has another type.
+        range has no fixed offset, for a varint that does not directly precede its range at the
+        start of the layout, and for a compact length. Raise Unsupported if the length counts itself
+        or has another type.
         """
         assert measure.measures is not None and isinstance(measure.field.type, ScalarType)
         if measure.own_bytes:
@@ -454,8 +455,8 @@ class Readers(ElementReader):
 
     def head(self, case: CasePlan) -> str:
         """Emit the reader function of a header-only case, which loads the used header fields and
-        returns them as ``Fields``, and return its name. Raise Unsupported if a field is optional or
-        has no fixed offset.
+        returns them as ``Fields``, and return its name. Raise Unsupported if a field is optional,
+        has no fixed offset, or is no integer that NumPy has.
         """
         code, walk_ = Builder(), Var("walk")
         local = Locals()
@@ -546,7 +547,5 @@ class _NoArrays(ElementReader):
     """ElementReader that refuses arrays in the elements of arrays."""
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
-        """Return the name of the reader of the elements of the array ``f``, which reads the members
-        that columns show. Raise Unsupported if an element has rules that readers cannot check.
-        """
+        """Raise Unsupported, which names the array ``f``."""
         raise Unsupported("an array in an array of a row", f)
