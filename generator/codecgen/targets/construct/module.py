@@ -281,7 +281,9 @@ class Module:
         return None if other == name else string(other)
 
     def mask_call(self, mask: Mask) -> Code:
-        """Return the call that makes the mask of a checksum."""
+        """Return the ``Mask`` call for the change of a checksum before it is stored: bits that are
+        kept, rotation to the right, and number that is added, each if declared.
+        """
         return call(
             self.scope.use("Mask"),
             keep=None if mask.keep is None else f"{mask.keep:#x}",
