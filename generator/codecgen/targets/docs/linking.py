@@ -123,8 +123,8 @@ def field_target(
 ) -> tuple[str, ...] | None:
     """Return the anchor parts of the field that the path ``names`` in the layout ``name`` leads to,
     through held layouts: layout, field, and perhaps the bit or "derived". The name ``item`` means
-    an element of ``array``. Return None if the path names no field, or if ``name`` is of another
-    directory.
+    an element of ``array``. A path that leaves the known layouts and bits gives the last field
+    before. Return None if the path names no field, or if ``name`` is of another directory.
     """
     if is_used(name):
         return None
@@ -147,7 +147,7 @@ def field_target(
 
 def held_layout(layout: Layout, name: str) -> str | None:
     """Return the name of the layout that the field ``name``, or its elements, hold; None if the
-    field holds no layout or does not exist.
+    field holds no layout or a choice, or does not exist.
     """
     for f in layout.fields:
         if f.name == name:
