@@ -73,9 +73,9 @@ def totals_of(
     parts: Iterable[Split], scan: Scan, columns: Iterable[str], on_read: OnRead | None = None
 ) -> dict[tuple[str, int], Totals]:
     """Return the number of rows of splits by (topic, partition), with minimum and maximum of
-    ``columns``, any of offset and timestamp. Read batch headers only where they suffice. Raise
-    CodecError for damage. Errors inside batches with a valid checksum are found only if the batch
-    is read.
+    ``columns``, any of offset and timestamp. Partitions without rows are left out. Read batch
+    headers only where they suffice. Raise CodecError for damage; errors inside batches with a valid
+    checksum are found only if the batch is read. The caller checks :func:`can_total`.
 
     Args:
         parts: Splits to count.

@@ -132,7 +132,7 @@ class KafkaLogStreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         """Write the rows of a task of the current micro-batch into staged files, and return the
         TaskResult that the driver needs to commit them. Raise SinkError for a row that cannot be
-        written; OSError if writing fails.
+        written; OSError if writing fails; WorkerMemoryError if a memory limit is too low.
         """
         context = _task_context()
         query = context.getLocalProperty(QUERY_ID)
