@@ -49,10 +49,10 @@ class FastModules:
         return (*package, module + self._suffix)
 
     def depth(self, layout: LayoutPlan) -> int | None:
-        """Return how many layouts and arrays are nested in a layout that another one holds, itself
-        included (1: none inside). Return None if the functions of the other one cannot call those
-        of the layout: it has none, can hold itself, or has compressed arrays (the session counts
-        their bytes by layout).
+        """Return the number of nested levels of layouts and arrays in a layout that another one
+        holds, itself included (1: none inside). Return None if the functions of the other one
+        cannot call those of the layout: it has none, can hold itself, or has compressed arrays (the
+        session counts their bytes by layout).
         """
         if layout.name in self._recursive or compressed_arrays(layout):
             return None
@@ -76,9 +76,9 @@ class FastModules:
         return layout.name not in self._recursive and self._has_own_builder(layout)
 
     def _own_depth(self, layout: LayoutPlan) -> int | None:
-        """Return how many layouts and arrays the fast parser of a layout nests, the layout
-        included. Return None if the layout has no fast parser: it is declared in another directory,
-        or has a part that fast parsers do not support. The result is cached.
+        """Return the number of nested levels of layouts and arrays in a layout that has a fast
+        parser, the layout included. Return None if it has none: it is declared in another
+        directory, or has a part that fast parsers do not support. The result is cached.
         """
         key = layout.name, layout.version
         if key not in self._depths:

@@ -91,8 +91,8 @@ class Module:
     # ------------------------------------------------------------ enums
 
     def add_enum(self, enum: Enum) -> None:
-        """Append the class of an enum with its members and their comments. Add a static method
-        ``LABELS``, which returns the other spellings by member name, if a value has one.
+        """Append and export the class of an enum with its members and their comments. Add a static
+        method ``LABELS``, which returns the other spellings by member name, if a value has one.
         """
         name = class_name(enum.name)
         self.scope.exported.append(name)
@@ -424,7 +424,7 @@ def _covered_ranges(fp: FieldPlan, plan: LayoutPlan) -> Code | None:
 
 
 def _number_field(plan: LayoutPlan, value: DerivedValue) -> Code | None:
-    """Return the code of the name of the field that errors of a look-up name: the first one that its
+    """Return the code of the field name that errors of a look-up mention: the first field that the
     number is computed from, of the element for a value of elements; ``""`` if there is none. Return
     None for a value that looks nothing up.
     """

@@ -165,7 +165,9 @@ class _EntryOwners:
         self.case = case
 
     def layout_of(self, owner: str) -> LayoutPlan:
-        """Return the layout of the element for the owner ``item`` or a beside array, else that of the entry."""
+        """Return the layout whose fields ``owner`` has: that of the elements of the array for
+        ``item``, of another array of the rows for its owner, otherwise that of the entry.
+        """
         array = nodes.array_beside(owner)
         if array is not None:
             return self.case.beside[array]
