@@ -173,9 +173,9 @@ def _map_values(value: T, change: Callable[[Any], Any], *, inside: bool = False)
 
 
 def _changes(value: Any, change: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]:
-    """Yield, for each field of the dataclass instance ``value`` that ``change`` alters, directly or
-    inside it, the field's name and new value. Fields that are no tuple, Phrase or dataclass are
-    skipped.
+    """Yield the name and new value of each field of the dataclass instance ``value`` that holds a
+    tuple, Phrase or dataclass, with the replacements of ``change`` in it. Skip a value that
+    :func:`_map_values` returns unchanged, the same object, and all other fields.
     """
     for field in fields(value):
         before = getattr(value, field.name)
