@@ -50,7 +50,7 @@ class SparkRows:
         """Yield decoded records in Spark's columns, in batches of at most ``batch_rows`` rows and
         about ``batch_bytes`` bytes. For an Unread position yield a row if damage is kept and shown,
         else nothing. For a timestamp out of the column's range raise ValueRefused after the rows
-        before it; yield Lost if damage is dropped, null if kept.
+        before it; if damage is dropped, yield a Lost before all rows instead; if kept, null.
         """
         if segment is not self._segment:
             self._segment, self._constant = segment, {}

@@ -175,8 +175,8 @@ def _report_totals(scanner: BlockScanner, on_read: OnRead | None) -> Iterator[No
 def _of_block(
     block: Any, part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
-    """Yield one Totals for all valid batches of a block whose headers suffice, then totals from the
-    rows of the others. Raise CodecError for damage in these rows.
+    """Yield one Totals for all batches of a block whose headers suffice, if any of these has rows,
+    then totals from the rows of the others. Raise CodecError for damage in these rows.
     """
     headers = block.batch_headers
     said = _has_needed_values(headers, part.rows, scan, wanted)
