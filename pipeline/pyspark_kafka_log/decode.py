@@ -35,13 +35,14 @@ def decode_values(
 ) -> DataFrame:
     """Return a DataFrame with the keys and values of one topic as typed columns: each decoded
     column is followed by its schema id, its undecoded bytes and its problem. A value that cannot be
-    decoded becomes null, with its bytes and the reason beside it. Raise ValueError if there is
-    nothing to decode, a column has another type than bytes, or an argument is invalid;
+    decoded becomes null, with its bytes and the reason beside it; a row of another topic fails the
+    query. Raise ValueError if there is nothing to decode, a column has another type than bytes or
+    would appear twice, ``path`` lacks the topic, the schemas are invalid, or an argument is;
     DirectoryError if ``path`` or ``schemas`` has no logs or schemas.
 
     ``value`` becomes a column of the type of its schemas. The columns ``value_schema_id``, ``value_undecoded`` (bytes that could not be decoded) and
     ``value_problem`` (the reason) follow it. The same holds for ``key`` if its subject has schemas; otherwise it stays bytes. The schemas are read
-    once, by this call: a stream does not see later ones. Rows of another topic fail the query.
+    once, by this call: a stream does not see later ones. Without the column ``topic`` no row is taken as one of another topic.
 
     Args:
         frame: Rows with the column ``key`` or ``value`` of bytes, in a batch query or stream, from any source. The column ``headers`` counts if it is
@@ -53,8 +54,10 @@ def decode_values(
         schema_version: Version of the subject to which Avro values are resolved. Default: columns of all versions.
 
     Raises:
-        ValueError: If there is nothing to decode, a column has another type than bytes, or an argument is invalid.
-        DirectoryError: If ``path`` or ``schemas`` has no logs or schemas.
+        ValueError: If there is nothing to decode, a column has another type than bytes or would appear twice, ``path`` lacks the topic, the schemas
+            are invalid (SchemaError), or an argument is.
+        DirectoryError: If ``path`` or ``schemas`` has no logs or schemas, or two replicas of a partition have different topic ids.
+        OSError: If a registry or a file of schemas cannot be read.
 
     Example:
         >>> orders = spark.read.format("kafka-log").option("subscribe", "orders").load("/var/lib/kafka/data")
@@ -143,7 +146,10 @@ class _Task:
 
 
 def _find_partitions(path: Paths) -> list[Partition]:
-    """Return the partitions in directories, those of tiers included. Raise DirectoryError if there are none."""
+    """Return the partitions in directories, those of tiered storage included. A partition whose
+    directory cannot be read is returned too. Raise DirectoryError if a path does not exist or holds
+    no log.
+    """
     from kafka_log.logs.discovery import survey
 
     places = [path] if isinstance(path, str | os.PathLike) else list(path)
@@ -151,7 +157,10 @@ def _find_partitions(path: Paths) -> list[Partition]:
 
 
 def _select_topic(partitions: Sequence[Partition], topic: str) -> list[Partition]:
-    """Return the partitions of a topic, the newest replica of each."""
+    """Return the partitions of a topic with their segments in tiered storage, of several live
+    replicas only the one with the highest leader epoch, then end offset; ``[]`` if there are none.
+    Raise DirectoryError if replicas have different topic ids.
+    """
     from kafka_log.logs.replicas import select_replicas
     from kafka_log.logs.tiers import merge_tiered_segments
 
@@ -160,7 +169,9 @@ def _select_topic(partitions: Sequence[Partition], topic: str) -> list[Partition
 
 
 def _decode_batches(task: _Task, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a task, decoded, with Spark's types. Raise ValueError for rows of another topic."""
+    """Yield the rows of a task in order, decoded, with Spark's types; a batch may become several.
+    Raise ValueError for a row of another topic, if there is a column ``topic``.
+    """
     decoder = task.decoder()
     for batch in batches:
         _refuse_other_topics(batch, task.topic)
@@ -171,7 +182,9 @@ def _decode_batches(task: _Task, batches: Iterator[pa.RecordBatch]) -> Iterator[
 
 
 def _refuse_other_topics(batch: pa.RecordBatch, topic: str) -> None:
-    """Raise ValueError if a row has another topic."""
+    """Raise ValueError if a row has another topic. Rows with null as their topic pass, and all rows
+    if there is no column ``topic``.
+    """
     if "topic" not in batch.schema.names:
         return
     topics = batch.column("topic").cast(pa.string())
@@ -189,8 +202,9 @@ def spark_types(schema: pa.Schema) -> pa.Schema:
 
 
 def _spark_type(kind: Any) -> Any:
-    """Return the Arrow type of a column in Spark: times of day are numbers, timestamps have
-    microseconds, and numbers that Spark's decimals cannot hold are text.
+    """Return the Arrow type of a column in Spark, also inside lists, structs and values of maps.
+    Times of day become int32 or int64, timestamps get microseconds, ``uint64`` becomes a decimal,
+    decimals of 256 bits and columns of nulls text. Return other types unchanged.
     """
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(f.name, _spark_type(f.type), True) for f in kind])
@@ -246,7 +260,9 @@ def _cast(array: Any, kind: Any) -> Any:
 
 
 def _find_problems(array: Any, kind: Any) -> list[str | None]:
-    """Return for each value why a type of Spark cannot hold it; None if it can."""
+    """Return a list with the reason why a type of Spark cannot hold a value, cut to 500 characters,
+    for each value of ``array``; None for a value that it can hold.
+    """
     problems: list[str | None] = []
     for row in range(len(array)):
         try:

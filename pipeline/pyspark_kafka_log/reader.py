@@ -79,7 +79,8 @@ class KafkaLogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a task, then warn of lost ranges, if any. Yield nothing if Spark passes
         a partition of its own, as it does if there are no splits. Raise CodecError for damage and
-        unreadable files unless the mode accepts damage.
+        unreadable files unless the mode accepts damage; WorkerMemoryError if a memory limit is too
+        low.
         """
         losses = Losses()
         with freeze_loaded_objects():

@@ -104,7 +104,8 @@ def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 def _segments(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     """Return a stream with one row for each segment file of the request's partitions, with all
     columns, from its name, its listed size and the time of its last write. The request's offsets
-    are ignored. A file that is gone has a row too, with null as its time.
+    are ignored. A file that is gone has a row too, with null as its time. Raise OSError if the
+    system cannot tell another file's time.
     """
     from kafka_log.inspect.listing import segment_table
 
@@ -114,8 +115,9 @@ def _segments(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     """Compute the transactions of the request's partitions that overlap its offsets, one row each,
     and return them as a stream of all columns. Read the coordinators' states from the partitions of
-    ``asked.beside``.
-    Raise CodecError for damage and unreadable files, or warn of them if the mode accepts damage.
+    ``asked.beside``. Raise CodecError for damage and unreadable files, or warn of them if the mode
+    accepts damage; raise UnreadableError in any mode if the file of a transaction marker cannot be
+    read.
     """
     from kafka_log.inspect.transactions.coordinator_states import read_coordinators
     from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
@@ -131,7 +133,7 @@ def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchRea
 
 
 def _producers(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Compute one row for each producer of each of the request's partitions, from its batches in
+    """Compute one row for each partition of the request, producer id and epoch, from the batches in
     the request's offsets, and return them as a stream of all columns. Producers that only a
     producer snapshot has are left out if the offsets are limited. Raise CodecError for damage and
     unreadable files, or warn of them if the mode accepts damage.

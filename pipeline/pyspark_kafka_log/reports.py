@@ -139,7 +139,7 @@ class ReportReader(DataSourceReader):
         """Yield the rows of a task's report, and count lost ranges in ``losses``. Yield nothing for
         a partition that is no Task. In the reports batches, log_transactions and producers raise
         CodecError for damage and unreadable files unless the mode accepts it. Others describe
-        damage in rows.
+        damage in rows. Raise WorkerMemoryError if a memory limit is too low.
         """
         pieces = partition.splits if isinstance(partition, Task) else ()
         asked = ReportRequest(

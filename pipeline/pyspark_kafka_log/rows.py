@@ -50,7 +50,7 @@ class SparkRows:
         """Yield decoded records in Spark's columns, in batches of at most ``batch_rows`` rows and
         about ``batch_bytes`` bytes. For an Unread position yield a row if damage is kept and shown,
         else nothing. For a timestamp out of the column's range raise ValueRefused after the rows
-        before it; yield Lost if damage is dropped, null if kept.
+        before it; if damage is dropped, yield a Lost before all rows instead; if kept, null.
         """
         if segment is not self._segment:
             self._segment, self._constant = segment, {}
@@ -123,7 +123,9 @@ def _times_out_of_range(batch: pa.RecordBatch) -> Any:
 
 
 def _lost_record(row: pa.RecordBatch, segment: Segment) -> Lost:
-    """Return the record in the only row of ``row`` as Lost, because of its timestamp."""
+    """Return the record in the only row of ``row`` as a Lost of 0 bytes at the record's position,
+    between the offsets before and after it. The reason is its timestamp.
+    """
     offset, position = (int(numbers(row, name)[0]) for name in ("offset", "position"))
     reason = f"a record that is left out: {_time_error(row, segment)}"
     return Lost(position, position, reason, offset - 1, offset + 1)

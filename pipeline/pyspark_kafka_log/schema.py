@@ -53,7 +53,7 @@ Types = Mapping[str, DataType]
 def column_types(view: str | None, corrupt_record: str | None = None) -> Types:
     """Return the Spark types by name of all columns that can be asked for: those of records, or of
     the view ``view`` with the columns of its records. ``corrupt_record`` adds another name for the
-    column ``problem``, and has no effect with a view.
+    column ``problem``, and has no effect with a view. Raise ValueError for an unknown view.
     """
     if view is None:
         return TYPES if corrupt_record is None else {**TYPES, corrupt_record: StringType()}

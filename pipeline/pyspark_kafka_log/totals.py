@@ -73,9 +73,9 @@ def totals_of(
     parts: Iterable[Split], scan: Scan, columns: Iterable[str], on_read: OnRead | None = None
 ) -> dict[tuple[str, int], Totals]:
     """Return the number of rows of splits by (topic, partition), with minimum and maximum of
-    ``columns``, any of offset and timestamp. Read batch headers only where they suffice. Raise
-    CodecError for damage. Errors inside batches with a valid checksum are found only if the batch
-    is read.
+    ``columns``, any of offset and timestamp. Partitions without rows are left out. Read batch
+    headers only where they suffice. Raise CodecError for damage; errors inside batches with a valid
+    checksum are found only if the batch is read. The caller checks :func:`can_total`.
 
     Args:
         parts: Splits to count.
@@ -175,8 +175,8 @@ def _report_totals(scanner: BlockScanner, on_read: OnRead | None) -> Iterator[No
 def _of_block(
     block: Any, part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
-    """Yield one Totals for all valid batches of a block whose headers suffice, then totals from the
-    rows of the others. Raise CodecError for damage in these rows.
+    """Yield one Totals for all batches of a block whose headers suffice, if any of these has rows,
+    then totals from the rows of the others. Raise CodecError for damage in these rows.
     """
     headers = block.batch_headers
     said = _has_needed_values(headers, part.rows, scan, wanted)

@@ -69,7 +69,8 @@ def make_job(
 def write_rows(job: WriteJob, task: int, batch: int | None, rows: Iterable[pa.RecordBatch]) -> str:
     """Write the rows of the task number ``task`` into staged files, of micro-batch ``batch`` unless
     it is None. Return the JSON that the driver needs to commit them. Raise SinkError for a row that
-    cannot be written; OSError if writing fails; WorkerMemoryError if a memory limit is too low.
+    cannot be written; OSError if writing fails; CodecError if the files do not read as these rows;
+    WorkerMemoryError if a memory limit is too low. After an error no files of the task are left.
     """
     if batch is not None:
         job = replace(make_batch_job(job, batch), created_ms=now_ms())
@@ -132,7 +133,7 @@ class KafkaLogStreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         """Write the rows of a task of the current micro-batch into staged files, and return the
         TaskResult that the driver needs to commit them. Raise SinkError for a row that cannot be
-        written; OSError if writing fails.
+        written; OSError if writing fails; WorkerMemoryError if a memory limit is too low.
         """
         context = _task_context()
         query = context.getLocalProperty(QUERY_ID)

@@ -26,9 +26,10 @@ def printable(text: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def markdown_text(text: str) -> str:
-    """Return text as Markdown that reads as written: marks of Markdown and HTML are escaped, also
-    at the start of a line, and control characters replaced. Addresses become code, so that
-    renderers do not make links of them.
+    """Return text as one line of Markdown that reads as written: marks of Markdown and HTML are
+    escaped, also a list or heading mark at the start of the text and a ``#`` at its end. Control
+    characters, line feeds included, become U+FFFD. Web and mail addresses become code spans, so
+    that renderers make no links of them.
     """
     text = printable(text)
     out = []
@@ -54,7 +55,7 @@ def _marks_escaped(text: str) -> str:
 def markdown_code(text: object) -> str:
     """Return ``text`` as a Markdown code span that is also valid inside a table. Text that is
     empty, begins or ends with blanks, or contains a backquote or ``|`` becomes a ``<code>`` element
-    with entities.
+    with entities. Control characters become U+FFFD.
     """
     word = printable(str(text))
     if word and word == word.strip() and not re.search(r"[`|]", word):
@@ -84,9 +85,10 @@ _COMMENT_MARKS = re.compile(
 
 
 def comment_text(text: str, prefix: str, width: int) -> str:
-    """Return text as comment lines that begin with ``prefix``, wrapped to ``width``, but to at
-    least 20 characters of text. Empty text gives one line. Characters that end or begin a comment
-    in common languages are separated by spaces.
+    """Return text as comment lines that begin with ``prefix``, wrapped to ``width`` with the prefix
+    included, but to at least 20 characters of text. White space becomes single spaces, and empty
+    text gives one line. Spaces separate characters that end or begin a comment in common languages.
+    Control characters become U+FFFD; blanks and backslashes at line ends are dropped.
     """
     apart = _COMMENT_MARKS.sub(" ", printable(" ".join(text.split())))
     lines = textwrap.wrap(apart, max(20, width - len(prefix)), break_on_hyphens=False)

@@ -154,8 +154,9 @@ def assign(target: str, code: Code) -> str:
 
 
 def docstring(*paragraphs: str, indent: int = 0) -> str:
-    """Return a docstring of the paragraphs that are not blank, wrapped to 100 characters, with
-    backslashes escaped and triple quotes replaced. A single line keeps its quotes on that line.
+    """Return a docstring of the paragraphs that are not blank, indented and wrapped so that lines
+    have at most 100 characters; longer words are not broken. Backslashes are escaped, triple double
+    quotes become ``'''``. A docstring of one line has its closing quotes on that line.
     """
     pad = " " * indent
     safe = [p.replace("\\", "\\\\").replace('"""', "'''").strip() for p in paragraphs if p.strip()]

@@ -143,7 +143,8 @@ class Renderer:
     def render(self, name: str, **values: object) -> str:
         """Return the text of the template ``name`` rendered with ``values``. Raise RenderError if
         the template is missing or invalid, uses an unknown value, raises an error, includes itself,
-        or exceeds a limit (characters of the text, rounds of loops and macros).
+        or exceeds a limit (characters of the text or of values, rounds of loops and macros). Counts
+        begin at 0 in each call.
         """
         self._environment.rounds = self._environment.made = 0
         parts = []
@@ -231,7 +232,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     def count_round(self, characters: int) -> None:
         """Count a round of a loop or the call of a macro, and the ``characters`` of template text
-        in it. Raise TemplateRuntimeError above the limit of rounds or characters.
+        in it. Raise TemplateRuntimeError above the limit of rounds. Raise its subclass
+        SecurityError if all values and counted text of the file exceed 16 times the limit of
+        characters.
         """
         self.rounds += 1
         self.made += characters
@@ -284,7 +287,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     def check_size(self, size: int) -> None:
         """Raise SecurityError if ``size`` exceeds the limit of characters of one value, or if
-        ``size`` more characters exceed the limit of all values of a file.
+        ``size`` more characters exceed 16 times that limit, the limit of all values of a file.
+        Count nothing.
         """
         if size > self.limits.characters:
             raise SecurityError(
@@ -296,9 +300,10 @@ class _Sandbox(ImmutableSandboxedEnvironment):
             )
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """Return the result of an operator on integers, or of ``+`` on lists. Raise SecurityError
-        for text, for ``**``, for other operators on other values, for integers above 256 bits, and
-        for lists above the size limit.
+        """Return the result of ``+``, ``*`` or ``%`` on integers, or of ``+`` on other values but
+        text. Raise SecurityError for text, for ``**``, and for ``*`` and ``%`` on other values, and
+        if the result is an integer above 256 bits or a list above the size limit. Other operators
+        are not intercepted.
         """
         numbers = isinstance(left, int) and isinstance(right, int)
         if operator == "**" or not (numbers or operator == "+"):

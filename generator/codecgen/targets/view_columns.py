@@ -25,9 +25,9 @@ RUNTIME = "codecgen.runtime.arrow.view"
 
 def emit(plan: Plan, mark: str) -> dict[str, str]:
     """Return a module with the columns of each view, and the ``__init__.py`` of their package, by
-    path; ``{}`` if there is no view. Skip views whose layouts the plan lacks. ``__init__.py`` lists
-    the views of payloads with their parts. ``mark`` begins the note in each docstring that the file
-    is generated.
+    path. Skip views whose layouts the plan lacks; return ``{}`` if none is left. ``__init__.py``
+    lists the views of payloads with their parts. ``mark`` begins the note in each docstring that
+    the file is generated.
     """
     package = f"{plan.manifest.package}/columns"
     files: dict[str, str] = {}
@@ -99,8 +99,8 @@ def columns_of(view: ViewPlan | PayloadPlan) -> Call:
 
 
 def _column(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Call:
-    """Return the ``Column`` call for a column: name, type, index, members or element, and whether
-    it is nullable, on request or secret, each if it applies.
+    """Return the ``Column`` call for a column: name, type, index, members or element,
+    documentation, and whether it is nullable, on request or secret, each if it applies.
     """
     column = leaf.column
     inside: list[Code] = [_column(view, inner) for inner in view.inside(leaf)]

@@ -44,8 +44,9 @@ class BuildTypes:
 
     def built_fields(self, plan: LayoutPlan) -> list[tuple[str, str]]:
         """Return the names and types of the fields that a caller may give to the builder of a
-        layout, in layout order, without padding. A field that the builder needs from the caller has
-        the type ``Required[...]``, unless an outer layout fills it in.
+        layout, without padding: values that an outer layout gives first, then in layout order. A
+        field that the builder needs from the caller has the type ``Required[...]``, unless an outer
+        layout gives it or fills it in.
         """
         out = []
         filled = self.filled_by_others(plan)

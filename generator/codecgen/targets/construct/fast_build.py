@@ -99,7 +99,8 @@ class BuildFunction(WritePrinter):
 
     def body(self) -> None:
         """Print the statements of the function: the check of names, the arrays, the fields with
-        their ranges, the checksums and the rules.
+        their ranges, the checksums and the rules. Raise Unsupported or TypeError if a part is not
+        supported, also for padding together with a varint length.
         """
         names = self.module.constant(
             f"_{short_name(self.layout)}_names",
@@ -128,8 +129,8 @@ class BuildFunction(WritePrinter):
         self.rules()
 
     def op(self, op: ReadOp) -> None:
-        """Print the statements for one field or requirement. Raise Unsupported if the operation is
-        not supported.
+        """Print the statements for one field or requirement, and add the field to ``known`` unless
+        it is a length or a checksum. Raise Unsupported if the operation is not supported.
         """
         match op:
             case Number(fp, name):
@@ -167,8 +168,8 @@ class BuildFunction(WritePrinter):
 
     def take(self, fp: FieldPlan) -> None:
         """Print the assignment of the given value of a field to its variable, or of its constant or
-        default. A missing field without default becomes None. The function raises Irregular for a
-        value that is not the constant.
+        default; print nothing for a field in ``known``. A missing field without default becomes
+        None. The function raises Irregular for a value that is not the constant.
         """
         target, name = self.local(fp.name), string(fp.name)
         const = self.constant_of(fp)
@@ -201,8 +202,8 @@ class BuildFunction(WritePrinter):
         return self.layout.version if fp.field.is_version else fp.field.const
 
     def take_array(self, fp: FieldPlan) -> None:
-        """Print the assignment of a given array to its variable; a missing one is empty, or None if
-        it has a default.
+        """Print the assignment of a given array to its variable, and add it to ``known``. A missing
+        array becomes empty, or None if its default is null. Raise Unsupported for another default.
         """
         name = string(fp.name)
         missing = f"{name}, ()" if fp.default is None else name
@@ -249,8 +250,8 @@ class BuildFunction(WritePrinter):
         return fp.measures is not None or fp.field.checksum is not None
 
     def local_path(self, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-        """Return the variable that holds the first of ``names``, and the remaining names: none.
-        Raise Unsupported if the field has no value yet, or for a path into a layout, whose given
+        """Return the variable of the field or bit at the path ``names``, and ``()``. Raise
+        Unsupported if the field is not in ``known``, and for a path into a layout, whose given
         values may lack those that a builder fills in.
         """
         if names[0] not in self.known:
@@ -261,8 +262,8 @@ class BuildFunction(WritePrinter):
         return start, rest
 
     def check_end(self, array: FieldValue, inner: EndOf) -> None:
-        """Raise Unsupported if the elements are layouts that are written already: given elements
-        may lack what a builder has filled in since.
+        """Raise Unsupported for an array inside a held layout, and for a field of the elements of
+        an array in ``built``: given elements may lack what a builder fills in when it writes them.
         """
         if array.holders or (
             array.field.name in self.built and not isinstance(inner, nodes.ElementValue)
@@ -286,8 +287,9 @@ class BuildFunction(WritePrinter):
     # ------------------------------------------------------------ fields
 
     def number_field(self, fp: FieldPlan, name: str) -> None:
-        """Print the writing of a number: a place that is kept for a length or a checksum, the
-        number of elements of an array, or a given value.
+        """Print the writing of a number: zeros that a length or checksum overwrites later, the
+        number of elements of an array, or a given value. Print nothing for a varint length, which
+        is written when its range ends.
         """
         if fp.measures is not None or fp.field.checksum is not None:
             if not self.is_varint_length(fp):
@@ -309,8 +311,9 @@ class BuildFunction(WritePrinter):
     def count(self, fp: FieldPlan) -> None:
         """Print the assignment of the number of elements of an array to the variable of its count;
         for null the number that means null. If several arrays are counted, print that the function
-        raises Irregular unless they have the same number. Raise Unsupported if an array is tagged,
-        or one of several can be null or absent.
+        raises Irregular unless they have the same number. Raise Unsupported if the count has an
+        enum, if an array is tagged or missing in this version, or if one of several can be null or
+        absent.
         """
         arrays = [self.layout.field(array) for array in fp.field.counts]
         type_ = fp.field.type
@@ -347,14 +350,18 @@ class BuildFunction(WritePrinter):
                 self.refuse_if(f"len({items}){plus} != {target}")
 
     def require(self, fp: FieldPlan, condition: Value, why: str) -> None:
-        """Print a requirement. Builders do not check constants, enums and reserved bits again, nor
-        the rules of lengths and checksums.
+        """Print that the function raises Irregular if ``condition``, a ``valid`` or ``refuse`` rule
+        of a field, does not hold. Print nothing for other reasons ``why`` (constants, enums,
+        reserved bits), and for lengths and checksums.
         """
         if why in ("refuse", "valid") and not self.is_computed(fp):
             self.refuse_if(self.expression(nodes.negate(condition)))
 
     def save(self) -> Callable[[], None]:
-        """Return a function that undoes what is printed from now on. No value may be pending."""
+        """Return a function that takes back the lines, variables, imports and constants that are
+        added from now on, drops pending values, and resets ``out``, ``known`` and the indentation.
+        No value may be pending.
+        """
         restore, out, known = super().save(), self.out, set(self.known)
 
         def undo() -> None:
@@ -380,7 +387,8 @@ class BuildFunction(WritePrinter):
     def elements(self, op: Elements) -> None:
         """Print the writing of an array, with its null, count, length and compression. Raise
         Unsupported for elements that are choices, of any version, choose their version themselves,
-        or lack a fast builder, for limited nesting, and for ``until``.
+        or lack a fast builder; for limited nesting, ``until``, a count from outside, and a default
+        other than null.
         """
         fp, type_ = op.field, op.type
         element = type_.element
@@ -467,7 +475,9 @@ class BuildFunction(WritePrinter):
             self.emit(f"{self.out} = {call}")
 
     def loop(self, target: str, op: Elements) -> None:
-        """Print the writing of the elements of an array, one after another."""
+        """Print the writing of the elements in the variable ``target``, one after another, to
+        ``out``. Raise Unsupported if they are layouts without a fast builder.
+        """
         element, endian = op.element, op.field.field.endian
         if isinstance(element, ScalarType) and element.enum is None:
             scalar = SCALARS[element.name]
@@ -501,7 +511,8 @@ class BuildFunction(WritePrinter):
 
     def struct(self, fp: FieldPlan, held: LayoutPlan) -> None:
         """Print the writing of a layout in the place of a field, behind its presence number if it
-        has one. Raise Unsupported if the layout has no fast builder or may be of several versions.
+        has one. Raise Unsupported if the layout has no fast builder or may be of several versions,
+        or if the field has a default.
         """
         type_ = fp.field.type
         if not isinstance(type_, StructType) or len(self.plan.held(type_.layout, self.layout)) > 1:
@@ -530,8 +541,9 @@ class BuildFunction(WritePrinter):
     def choose(self, op: Choose) -> None:
         """Print the writing of the layout that a discriminator selects from a table of fast
         builders. The table lacks cases without a fast builder, and those that choose their version
-        themselves. Raise Unsupported if the field is no choice, if the discriminator is inside the
-        cases, if cases are choices, if a key is ambiguous, or if the table is empty.
+        themselves. Raise Unsupported if the field is no choice or has a default, if the
+        discriminator is inside the cases, if cases are choices, if a key is missing or ambiguous,
+        or if the table is empty.
         """
         fp, type_ = op.field, op.type
         if not isinstance(type_, ChoiceType) or fp.given is None or any(op.steps):
@@ -642,9 +654,10 @@ class BuildFunction(WritePrinter):
         return varint and fp.measures is not None
 
     def check_ranges(self) -> None:
-        """Raise Unsupported for a conditional or tagged length or checksum, a varint whose range
-        does not begin right after it, a length that measures a varint length before it, and a
-        checksum that counts bytes as zero or covers itself.
+        """Raise Unsupported for a length or checksum that is tagged or no scalar, a range that
+        begins or ends with a tagged field, a varint whose range does not begin right after it, a
+        length that measures a varint length before it, and a checksum that counts bytes as zero or
+        covers itself. Conditional ones are refused by :meth:`op`.
         """
         fields = self.layout.in_order
         for at, fp in enumerate(fields):
@@ -668,7 +681,10 @@ class BuildFunction(WritePrinter):
             raise Unsupported
 
     def ranges(self) -> Iterator[tuple[FieldPlan, str, FieldRange]]:
-        """Yield (length or checksum, name of the range, range) for each range that has positions."""
+        """Yield (length or checksum field, name of the range, range) for each range that a length
+        measures or a checksum covers, in field order. Skip ranges of varint lengths. The name is
+        that of the field, with ``_0``, ``_1`` and so on if a checksum covers several ranges.
+        """
         for fp in self.layout.in_order:
             if fp.measures is not None and not self.is_varint_length(fp):
                 yield fp, fp.name, fp.measures
@@ -676,8 +692,8 @@ class BuildFunction(WritePrinter):
                 yield fp, f"{fp.name}_{i}" if len(fp.covers) > 1 else fp.name, part
 
     def begin_ranges(self, fp: FieldPlan) -> None:
-        """Print what begins with a field: the bytes that a varint measures go into a variable of
-        their own; of other ranges the first position is kept.
+        """Print the start of each range that begins with a field, if any: a new bytearray for the
+        bytes that a varint measures, otherwise the assignment of the position to a variable.
         """
         for m in self.layout.in_order:
             if m.measures is not None and self.is_varint_length(m) and m.measures.first == fp.name:
@@ -692,8 +708,10 @@ class BuildFunction(WritePrinter):
                 self.mark(place)
 
     def end_ranges(self, fp: FieldPlan) -> None:
-        """Print what ends with a field: lengths are put into their places. Raise Unsupported for a
-        range that overlaps one that a varint measures.
+        """Print the end of each range that ends with a field, if any: a length overwrites its
+        zeros, a varint length is written with the bytes that it measures, the end of a checksum's
+        range gets a variable. Raise Unsupported for a range that overlaps one that a varint
+        measures.
         """
         end = self.layout.in_order[-1].name
         ending = [one for one in self.ranges() if (one[2].last or end) == fp.name]
@@ -720,8 +738,8 @@ class BuildFunction(WritePrinter):
             raise Unsupported
 
     def end_range(self, fp: FieldPlan, name: str, part: FieldRange) -> None:
-        """Print the end of a range: a length is put into its place, and of what a checksum covers
-        the last position is kept.
+        """Print the end of a range: a length overwrites its zeros; for a checksum, the position
+        after the range is assigned to a variable.
         """
         if fp.field.checksum is not None and part is not fp.measures:
             self.mark(self.temporary(f"{name}_to"))
@@ -732,8 +750,8 @@ class BuildFunction(WritePrinter):
         self.fill_place(fp)
 
     def fill_place(self, fp: FieldPlan) -> None:
-        """Print that the value of a length or checksum, from its variable, overwrites the bytes that were
-        reserved for it.
+        """Print that the value of a length or checksum, from its variable, overwrites the zeros
+        that were written for it, and add the field to ``known``.
         """
         assert isinstance(fp.field.type, ScalarType)
         scalar, endian = SCALARS[fp.field.type.name], fp.field.endian
@@ -748,8 +766,9 @@ class BuildFunction(WritePrinter):
         self.known.add(fp.name)
 
     def checksums(self) -> None:
-        """Print the computation of the checksums, inner ones first, and put them into their places.
-        Raise Unsupported for one among the bytes that a varint measures.
+        """Print the computation of the checksums, inner ones first; each overwrites its zeros.
+        Raise Unsupported if a checksum, or a range that it covers, is among the bytes that a varint
+        measures.
         """
         ranges = list(self.ranges())
         for fp in self.layout.checksums():
@@ -780,7 +799,9 @@ def _without_unused(lines: Sequence[str]) -> list[str]:
 
 
 def _names_read(layout: LayoutPlan) -> set[str]:
-    """Return the names of the layout's own fields that its expressions read."""
+    """Return the names of the layout's fields that its conditions, rule conditions, defaults and
+    discriminators read.
+    """
     values = [rule.condition for rule in layout.rules]
     for fp in layout.fields:
         values += [fp.when, fp.valid, fp.refuse, fp.default, fp.codec, fp.given, fp.held_version]

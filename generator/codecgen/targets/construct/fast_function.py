@@ -49,7 +49,7 @@ class LocalExpressions(PythonExpressions):
         """Return the Python expression for a value from local variables. Enum values become
         numbers. The first, last, largest or smallest number of an array that has elements is read
         directly. Raise TypeError for nodes without an expression, Unsupported for a field that the
-        layout lacks.
+        layout lacks or the function cannot use yet.
         """
         match value:
             case nodes.Word(_, _, number):
@@ -246,7 +246,9 @@ class FunctionPrinter:
         raise NotImplementedError
 
     def save(self) -> Callable[[], None]:
-        """Return a function that undoes what is printed from now on."""
+        """Return a function that takes back the lines, variables, imports and constants that are
+        added from now on, and resets the indentation. ``bits_used`` and ``always_null`` stay.
+        """
         module, count = self.module.snapshot(), len(self.lines)
         variables, indent = dict(self.locals), self.indent
 
@@ -260,7 +262,8 @@ class FunctionPrinter:
     def conditional(self, op: When) -> None:
         """Print a conditional field, and that it is not there if the condition is false. If the
         field is not supported, print that the function raises Irregular when the condition holds,
-        and add the field to ``always_null``.
+        and add the field to ``always_null``. Raise Unsupported or TypeError only if the condition
+        is not supported.
         """
         self.flush()
         condition = self.expression(op.condition)
@@ -288,7 +291,8 @@ class FunctionPrinter:
     def rules(self) -> None:
         """Print the checks of the layout's rules in order; the function raises Irregular if one is
         broken. Rules about the elements of an array are checked only if it has elements, and not
-        printed if the function reads it only as null.
+        printed if the function reads it only as null. Raise Unsupported or TypeError if a rule is
+        not supported.
         """
         around: str | None = None
         position = 0

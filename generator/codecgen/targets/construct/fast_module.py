@@ -85,7 +85,9 @@ class FastModule:
         self.scope.imports, self.scope.runtime = known[4:]
 
     def table(self, name: str, cases: Mapping[str, str]) -> str:
-        """Return the name of a table of functions by key, which is defined below all functions."""
+        """Define a dict of functions by key, from the code of both, below all functions, and return
+        its name. It replaces a table of the same name.
+        """
         lines = [f"    {key}: {value}," for key, value in cases.items()]
         self.tables[name] = "\n".join([f"{name} = {{", *lines, "}"])
         return name
@@ -121,7 +123,8 @@ class FastModule:
 
     def function(self, layout: LayoutPlan) -> str:
         """Return the name of the fast parser of a layout version, and import it if another module
-        defines it. Raise Unsupported if the layout has no fast parser.
+        defines it. Raise Unsupported if the layout has no fast parser, can hold itself, or has
+        compressed arrays.
         """
         if self.modules.depth(layout) is None:
             raise Unsupported
@@ -129,7 +132,8 @@ class FastModule:
 
     def array_function(self, layout: LayoutPlan) -> str:
         """Return the name of the fast parser of arrays of a layout version, and import it if
-        another module defines it. Raise Unsupported if the layout has no fast parser.
+        another module defines it. Raise Unsupported if the layout has no fast parser, can hold
+        itself, or has compressed arrays. The caller checks that arrays hold the layout.
         """
         if self.modules.depth(layout) is None:
             raise Unsupported
@@ -137,7 +141,7 @@ class FastModule:
 
     def builder(self, layout: LayoutPlan) -> str:
         """Return the name of the fast builder of a layout, and import it if it is in another
-        module. Raise Unsupported if the layout has no fast builder.
+        module. Raise Unsupported if the layout has no fast builder or can hold itself.
         """
         if not self.modules.has_builder(layout):
             raise Unsupported

@@ -49,18 +49,18 @@ class FastModules:
         return (*package, module + self._suffix)
 
     def depth(self, layout: LayoutPlan) -> int | None:
-        """Return how many layouts and arrays are nested in a layout that another one holds, itself
-        included (1: none inside). Return None if the functions of the other one cannot call those
-        of the layout: it has none, can hold itself, or has compressed arrays (the session counts
-        their bytes by layout).
+        """Return the number of nested levels of layouts and arrays in a layout that another one
+        holds, itself included (1: none inside). Return None if the functions of the other one
+        cannot call those of the layout: it has none, can hold itself, or has compressed arrays (the
+        session counts their bytes by layout).
         """
         if layout.name in self._recursive or compressed_arrays(layout):
             return None
         return self._own_depth(layout)
 
     def is_element(self, layout: LayoutPlan) -> bool:
-        """Return whether one fast parser parses a whole array of the layout: arrays hold it, other
-        fast parsers can call its own (see :meth:`depth`), and it is given no values.
+        """Return whether the fast parser of the layout, if it has one, parses a whole array: arrays
+        hold the layout, it cannot hold itself, has no compressed arrays, and is given no values.
         """
         is_callable = layout.name not in self._recursive and not compressed_arrays(layout)
         return is_callable and layout.name in self._in_arrays and not layout.given
@@ -76,8 +76,9 @@ class FastModules:
         return layout.name not in self._recursive and self._has_own_builder(layout)
 
     def _own_depth(self, layout: LayoutPlan) -> int | None:
-        """Return how deep the fast parser of a layout goes, or None if the layout has none: it is
-        declared in another directory, or has a field that fast parsers do not support.
+        """Return the number of nested levels of layouts and arrays in a layout that has a fast
+        parser, the layout included. Return None if it has none: it is declared in another
+        directory, or has a part that fast parsers do not support. The result is cached.
         """
         key = layout.name, layout.version
         if key not in self._depths:

@@ -125,8 +125,9 @@ class ParseFunction(ReadPrinter):
         return "bool" if type_.name == "bool" else "int"
 
     def given_arguments(self, fp: FieldPlan) -> str:
-        """Return the values that a field gives to the layout it holds, as arguments of its fast parser. Raise Unsupported
-        if one is a member of an enum that an expression computes.
+        """Return the values that a field gives to the layout it holds as more arguments of its fast
+        parser, each after ``", "``; ``""`` if there are none. Raise Unsupported if one is a member
+        of an enum that an expression computes.
         """
         out = ""
         for value in fp.gives.values():
@@ -272,8 +273,9 @@ class ParseFunction(ReadPrinter):
             self.emit(f"{place} = {in_array}({value}, {self.values_of(name)})")
 
     def links_at_once(self, op: Elements) -> bool:
-        """Return whether the function that parses an array links its elements: their derived values
-        do not depend on other elements.
+        """Return whether the function that parses an array links its elements to the outer value.
+        Return True if one function parses the whole array, and its elements have derived values,
+        none of which depends on other elements.
         """
         name, element = op.field.name, op.element
         if not isinstance(element, LayoutPlan) or not self.modules.is_element(element):
@@ -282,7 +284,9 @@ class ParseFunction(ReadPrinter):
         return bool(derived) and not any(map(_depends_on_others, derived))
 
     def values_of(self, array: str) -> str:
-        """Return the constant with the values that are derived for each element of an array."""
+        """Define a constant with the values that are derived for each element of an array, and
+        return its name.
+        """
         return self.module.constant(
             f"_{short_name(self.layout)}_{array}_values",
             f"{self.module.layout(self.layout)}.by_name[{string(array)}].of_each",
@@ -359,7 +363,10 @@ class ParseFunction(ReadPrinter):
         self.later(f"if {text}:", "    raise Irregular")
 
     def save(self) -> Callable[[], None]:
-        """Return a function that undoes what is printed from now on. No value may be pending."""
+        """Return a function that takes back the lines, variables, imports and constants that are
+        added from now on, drops pending values, and resets ``depth``, the windows and the
+        indentation. No value may be pending.
+        """
         restore, depth, ends = super().save(), self.depth, list(self.ends)
 
         def undo() -> None:
@@ -381,10 +388,11 @@ class ParseFunction(ReadPrinter):
     # ------------------------------------------------------------ arrays
 
     def elements(self, op: Elements) -> None:
-        """Print the reading of an array with its null test, count and length; the function raises
-        Irregular for counts below ``at_least`` or above the session's limit. Raise Unsupported for
-        elements that are choices, of any version, without a fast parser or perhaps empty, for
-        limited nesting, and for a length together with a count or null.
+        """Print the reading of an array with its null test, count and length. The function raises
+        Irregular for counts below ``at_least``, and for counts above 63 that exceed the session's
+        limit or the bytes left. Raise Unsupported for elements that are choices, of any version,
+        without a fast parser or perhaps empty, for limited nesting, and for a length together with
+        a count or fixed number.
         """
         fp, type_ = op.field, op.type
         if op.any_version or type_.nesting is not None or isinstance(op.element, ChoiceType):
@@ -525,8 +533,8 @@ class ParseFunction(ReadPrinter):
         """Print the reading of elements from the variable ``data``, ``pos`` to ``end``, into the
         list ``target``: ``number`` elements, or up to ``end`` if it is None; an ``until`` condition
         ends the array itself. If the array has elements, the function raises Irregular when
-        ``check`` holds. Raise Unsupported for elements of a compressed section that are not
-        layouts.
+        ``check`` holds. Raise Unsupported for layouts without a fast parser, and for elements of a
+        compressed section that are not layouts.
         """
         element = op.element
         list_ = self.module.use("List")
@@ -634,7 +642,8 @@ class ParseFunction(ReadPrinter):
         """Print the reading of the layout that a discriminator selects from a table of fast
         parsers; the function raises KeyError for cases without a fast parser and for unknown ones.
         Raise Unsupported if the field is no choice, if the discriminator is inside the cases, if
-        cases are choices, if a key is missing or ambiguous, or if no case has a fast parser.
+        cases are choices or are given values, if a key is missing or ambiguous, or if no case has a
+        fast parser.
         """
         fp, type_ = op.field, op.type
         if not isinstance(type_, ChoiceType) or fp.given is None or any(op.steps):
@@ -779,8 +788,9 @@ class ParseFunction(ReadPrinter):
         self.reaches_end.append(last is None)
 
     def may_be_negative(self, length: FieldPlan) -> bool:
-        """Return whether the variable of a length may hold a negative number. A zigzag varint is
-        refused before, see :meth:`number`.
+        """Return whether the variable of a length may hold a negative number: True for a signed
+        type and for a length that is no scalar. Return False for a zigzag varint: :meth:`number`
+        prints that the function raises Irregular if that is negative.
         """
         type_ = length.field.type
         if not isinstance(type_, ScalarType):
@@ -864,8 +874,10 @@ def _has_tags(program: ReadProgram) -> bool:
 
 
 def size_of_elements(program: ReadProgram) -> int | None:
-    """Return the size in bytes of a layout without tagged fields, all of whose fields one
-    :mod:`struct` format can unpack. Return None for other layouts.
+    """Return the size in bytes of a layout whose fields one :mod:`struct` format can unpack:
+    numbers in one byte order and bytes of fixed size. A section of tagged fields without known
+    tags, behind other fields, counts as 1 byte, as if it were empty. Return None for other layouts
+    and those without bytes.
     """
     size, endians = 0, set()
     for op in program.ops:

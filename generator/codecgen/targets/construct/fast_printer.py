@@ -87,7 +87,8 @@ class ReadPrinter(FunctionPrinter):
 
     def flush(self) -> None:
         """Print the unpacking of the pending run, if it has values, then the pending checks, and
-        clear both. One or two bytes are read by index, which is faster than :mod:`struct`.
+        clear both. With ``is_unpacked``, move the run to ``unpacked`` instead of printing it. One
+        or two bytes are read by index, which is faster than :mod:`struct`.
         """
         if self.is_unpacked:
             self.unpacked = self.run or self.unpacked
@@ -123,7 +124,8 @@ class ReadPrinter(FunctionPrinter):
     def number(self, fp: FieldPlan, name: str) -> None:
         """Print the reading of a number of the type ``name`` into the variable of its field. A
         number with an enum becomes its member (an unknown one raises KeyError, or stays a number if
-        the enum keeps it), a word of bits a Parsed of named bits.
+        the enum keeps it), a word of bits a Parsed of named bits. The function raises Irregular for
+        a negative zigzag varint that measures a range.
         """
         target = self.local(fp.name)
         type_ = fp.field.type
@@ -238,7 +240,8 @@ class ReadPrinter(FunctionPrinter):
     def bytes_field(self, fp: FieldPlan, type_: BytesType, after: int | None) -> None:
         """Print the reading of bytes or text into the variable of its field. Bytes without a length
         end ``after`` bytes before the end of the window; raise Unsupported if ``after`` is None,
-        that is, if the following fields vary in size.
+        that is, if the following fields vary in size. Raise Unsupported also if another field or an
+        outer layout gives the length.
         """
         target = self.local(fp.name)
         if type_.length == FROM_OUTSIDE:

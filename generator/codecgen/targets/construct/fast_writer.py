@@ -69,7 +69,9 @@ class WritePrinter(FunctionPrinter):
         self.run.append((text, code))
 
     def mark(self, place: str) -> None:
-        """Print the assignment of the position of the next byte to the variable ``place``."""
+        """Print the assignment of the position of the next byte to the variable ``place``: at once,
+        or with the pending run if there is one.
+        """
         before = sum(size_of_code(code) for _, code in self.run)
         if before:
             self.places.append((place, before))
@@ -120,9 +122,10 @@ class WritePrinter(FunctionPrinter):
     def member(
         self, target: str, enum: str, only: tuple[str, ...] | None, name: str, codec: str
     ) -> None:
-        """Print the replacement of a variable by the number of a member, which may be given as a
-        member, number or name. ``codec`` is the expression for the codec of the enum, ``name`` the
-        end of the name of the constant that holds its method.
+        """Print that a variable keeps its value if that is a member of the enum, among ``only``
+        unless that is None. Any other value is replaced by ``number(value)`` of ``codec``, the
+        expression for the enum's codec, which takes numbers and names. ``name`` is the end of the
+        name of the constant that holds this method.
         """
         number = self.module.constant(f"_{short_name(self.layout)}_{name}", f"{codec}.number")
         other = f"type({target}) is not {self.module.refer(enum, class_name(enum))}"
@@ -131,8 +134,9 @@ class WritePrinter(FunctionPrinter):
         self.emit(f"if {other}:", f"    {target} = {number}({target})")
 
     def default_text(self, default: Value | None, enum: str | None, missing: str) -> str:
-        """Return the expression for a default that depends on no field: the member of an enum if
-        there is one. ``missing`` is the expression for no default.
+        """Return the expression for a default that depends on no field: the member of ``enum``, if
+        the default is one, otherwise its value. Without a default, return ``missing``, or the
+        enum's member 0, if it has one and ``missing`` is ``"0"``.
         """
         if enum is not None and (default is None or isinstance(default, nodes.Word)):
             value = 0 if default is None else default.value
@@ -143,8 +147,8 @@ class WritePrinter(FunctionPrinter):
 
     def scalar(self, target: str, scalar: Scalar, endian: str, checked: bool = False) -> None:
         """Print the writing of the scalar in the variable ``target``. A varint is written at once;
-        other scalars join the pending run. The function raises Irregular for another type, unless
-        it is ``checked`` before.
+        other scalars join the pending run. The function raises Irregular for another type (a float
+        may be an int); ``checked`` leaves out this test for integers and varints.
         """
         if scalar.is_variable:
             if not checked:
@@ -204,7 +208,10 @@ class WritePrinter(FunctionPrinter):
         return f"{self.module.use('write_vlq')}({self.out}, {text}, {mask}, {step})"
 
     def length(self, name: str, endian: str, text: str) -> None:
-        """Print the writing of a number that is not negative, as a length or a count of a type."""
+        """Print the writing of the expression ``text``, a number that is not negative, as a length
+        or count of the type ``name``; a compact one is written plus 1. A varint is written at once;
+        other types join the pending run.
+        """
         scalar = COMPACT if name == COMPACT.name else SCALARS[name]
         if not scalar.is_variable:
             self.append_run(self.fixed_text(text, scalar, endian), struct_code(scalar), endian)
@@ -218,7 +225,10 @@ class WritePrinter(FunctionPrinter):
         self.unsigned_varint("size", scalar)
 
     def null_length(self, name: str, endian: str, null: int) -> None:
-        """Print the writing of the number that means null, as it is written."""
+        """Print the writing of the constant ``null``, the number that means null, in the type
+        ``name``; a compact one is written without adding 1. A varint is written at once; other
+        types join the pending run.
+        """
         scalar = COMPACT if name == COMPACT.name else SCALARS[name]
         if scalar.is_variable:
             raw = null << 1 ^ null >> 63 if scalar.signed else null
@@ -235,8 +245,9 @@ class WritePrinter(FunctionPrinter):
 
     def bits(self, fp: FieldPlan, type_: BitsType, scalar: Scalar) -> None:
         """Print the writing of a word of bits from a mapping of their names in the variable of its
-        field. Missing bits get their defaults. The function raises Irregular for an unknown name, a
-        value of another type or too large, and for set reserved bits.
+        field; None counts as an empty mapping. Missing bits get their defaults, or 0. The function
+        raises Irregular for an unknown name, a value of another type or too large, and for set
+        reserved bits.
         """
         word = self.local(fp.name)
         names = self.module.constant(
@@ -259,8 +270,9 @@ class WritePrinter(FunctionPrinter):
         )
 
     def bit(self, fp: FieldPlan, m: BitMember) -> str:
-        """Print the reading of one bit member into a variable, with its checks. Return the
-        expression of its place in the word, or ``""`` for reserved bits.
+        """Print the assignment of the given value or the default of one bit member to a variable,
+        with its checks. Return the expression for the value shifted to the member's bits, or ``""``
+        for reserved bits.
         """
         target = self.temporary(f"{fp.name}_{m.name}")
         is_flag = m.width == 1 and m.enum is None and not m.reserved

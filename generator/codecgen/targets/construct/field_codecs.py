@@ -79,9 +79,9 @@ class FieldCodecs:
 
     def scalar_codec(self, name: str, endian: str, accepts: frozenset[str]) -> Code:
         """Return the code that creates the codec of the scalar type ``name``: ``Integer``,
-        ``Varint``, ``Vlq``, ``Float32``, ``Float64``, ``Boolean`` or ``Uuid``. ``endian`` applies to floats
-        and to integers above one byte. Varints may be overlong if ``accepts`` contains
-        ``overlong_varints``.
+        ``Varint``, ``Vlq``, ``Float32``, ``Float64``, ``Boolean`` or ``Uuid``. ``endian`` applies
+        to floats and to integers above one byte. Varints and VLQs may be overlong if ``accepts``
+        contains ``overlong_varints``. Raise KeyError for another name, also for ``compact``.
         """
         order = string("little") if endian == "little" else None
         scalar = SCALARS[name]
@@ -112,7 +112,10 @@ class FieldCodecs:
                 return call(self.scope.use({"bool": "Boolean", "uuid": "Uuid"}[scalar.kind]))
 
     def given_codec(self, fp: FieldPlan) -> Code:
-        """Return the code for the type of a value that a layout is given."""
+        """Return the code that creates the codec of ``fp``, a value that an outer layout gives: a
+        scalar, an enum with all its members, or an array of scalars or bytes after its count. No
+        tolerances apply. Raise AssertionError for other types.
+        """
         type_ = fp.field.type
         if isinstance(type_, ArrayType):
             one = type_.element
@@ -161,8 +164,9 @@ class FieldCodecs:
         )
 
     def bit_call(self, m: BitMember, default: Value | None) -> Code:
-        """Return the code that describes one member of a field of bits: its lowest bit, its highest
-        if it has several, its enum, whether it is reserved, and its default (None: no default).
+        """Return the ``Bit`` call for one member of a field of bits: its name, its lowest bit, its
+        highest if it has several, its enum with the members that are allowed, whether unknown
+        numbers are kept, whether it is reserved, and its default (None: no default).
         """
         enum = m.enum
         keep = enum is not None and self.plan.model.enums[enum].keep_unknown
@@ -241,8 +245,10 @@ class FieldCodecs:
         self, type_: ChoiceType, plan: LayoutPlan, index: int, accepts: frozenset[str]
     ) -> Code:
         """Return the ``Chosen`` call for a field that holds one of the layouts of a choice, with
-        its discriminator, version, length and null. The version of ``plan`` is passed only if a
-        case needs a version that neither its bytes nor a field gives.
+        its discriminator, version, length, null, unknown cases and given values, each if declared.
+        The version of ``plan`` is passed only if a case needs a version that neither its bytes nor
+        a field gives. With ``negative_null`` in ``accepts`` any negative length means null, if null
+        is a negative length.
         """
         fp = plan.fields[index]
         layouts = self.plan.model.layouts
@@ -272,7 +278,8 @@ class FieldCodecs:
     ) -> Code:
         """Return the code for a field that holds a layout: its codec, or a ``Chosen`` call if
         another field gives the version. A ``Nullable`` call surrounds it if a presence number and
-        its null are declared.
+        its null are declared; only to this call ``negative_null`` and ``any_present`` in
+        ``accepts`` apply.
         """
         endian = plan.fields[index].field.endian
         if type_.version is None:
@@ -298,8 +305,9 @@ class FieldCodecs:
         self, type_: ArrayType, plan: LayoutPlan, index: int, accepts: frozenset[str]
     ) -> Code:
         """Return the ``Array`` call for an array: its element codec, and its count, fixed number,
-        length, compression, ``until`` condition and null, each if declared. ``accepts`` contributes
-        the tolerances that concern arrays.
+        length, compression, ``until`` condition, minimum, nesting limit and null, each if declared.
+        The call gets the tolerances in ``accepts`` that concern arrays; the codec of elements that
+        are no layouts gets all of ``accepts``.
         """
         element = type_.element
         endian = plan.fields[index].field.endian

@@ -131,7 +131,9 @@ def _headers(
 
 
 def _range(versions: Versions, last: int | None = None) -> str:
-    """Return a range of versions as code. An open range ends with ``last``."""
+    """Return ``versions`` as the code ``range(low, high + 1)``. An open range ends with ``last``,
+    included; raise AssertionError if that is None.
+    """
     high = versions.high if versions.high is not None else last
     assert high is not None
     return f"range({versions.low}, {high + 1})"

@@ -91,8 +91,8 @@ class Module:
     # ------------------------------------------------------------ enums
 
     def add_enum(self, enum: Enum) -> None:
-        """Append the class of an enum with its members and their comments. Add a static method
-        ``LABELS``, which returns the other spellings by member name, if a value has one.
+        """Append and export the class of an enum with its members and their comments. Add a static
+        method ``LABELS``, which returns the other spellings by member name, if a value has one.
         """
         name = class_name(enum.name)
         self.scope.exported.append(name)
@@ -281,7 +281,9 @@ class Module:
         return None if other == name else string(other)
 
     def mask_call(self, mask: Mask) -> Code:
-        """Return the call that makes the mask of a checksum."""
+        """Return the ``Mask`` call for the change of a checksum before it is stored: bits that are
+        kept, rotation to the right, and number that is added, each if declared.
+        """
         return call(
             self.scope.use("Mask"),
             keep=None if mask.keep is None else f"{mask.keep:#x}",
@@ -422,7 +424,7 @@ def _covered_ranges(fp: FieldPlan, plan: LayoutPlan) -> Code | None:
 
 
 def _number_field(plan: LayoutPlan, value: DerivedValue) -> Code | None:
-    """Return the code of the name of the field that errors of a look-up name: the first one that its
+    """Return the code of the field name that errors of a look-up mention: the first field that the
     number is computed from, of the element for a value of elements; ``""`` if there is none. Return
     None for a value that looks nothing up.
     """

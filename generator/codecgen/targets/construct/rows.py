@@ -100,9 +100,9 @@ class RowModule:
 
     def _case(self, case: CasePlan) -> Code:
         """Return the ``Case`` call for the rows of one layout: its codec, its columns, and its
-        array and condition if it has them. It gets ``header_only`` if the schema says so,
-        ``whole`` if it needs array ends or the entry's last field, and ``is_written=False`` if only
-        other rows of the view declare ``write``.
+        array, other arrays (``beside``) and condition if it has them. It gets ``header_only`` if
+        the schema says so, ``whole`` if it needs array ends or its condition the entry's last
+        field, and ``is_written=False`` if only other rows of the view declare ``write``.
         """
         columns = self.view.view.columns
         scope = ViewExpressions(self.module, _EntryOwners(case))
@@ -165,7 +165,9 @@ class _EntryOwners:
         self.case = case
 
     def layout_of(self, owner: str) -> LayoutPlan:
-        """Return the layout of the element for the owner ``item`` or a beside array, else that of the entry."""
+        """Return the layout whose fields ``owner`` has: that of the elements of the array for
+        ``item``, of another array of the rows for its owner, otherwise that of the entry.
+        """
         array = nodes.array_beside(owner)
         if array is not None:
             return self.case.beside[array]
@@ -190,7 +192,7 @@ class _EntryOwners:
 
 
 def takes_ends(value: Value) -> bool:
-    """Return whether a value takes the first or the last element of an array."""
+    """Return whether a value takes the first, last, largest or smallest element of an array."""
     return any(True for _ in nodes.ends_read(value))
 
 

@@ -143,8 +143,9 @@ def order_words(f: Field) -> list[str]:
 
 
 def _type(site: Site, page: str, plan: LayoutPlan, fp: FieldPlan) -> Phrase:
-    """Return the type of a field in words, with links relative to ``page``. For bytes up to the end
-    whose number only one length field gives, say "as many as" and the name of that field.
+    """Return the type of a field in words, with links relative to ``page``. For bytes without a
+    length of their own that are the whole range of a length field, say "as many as" and the name of
+    that field.
     """
     f = fp.field
     if isinstance(f.type, BytesType) and f.type.length == "rest":
@@ -266,8 +267,8 @@ def _relations(plan: LayoutPlan, fp: FieldPlan) -> list[Phrase]:
 
 
 def _added_words(plan: LayoutPlan, array: str) -> str:
-    """Return what a field is larger or smaller by than the number of elements of the array that it
-    counts, ``" + 1"``; ``""`` if it is that number.
+    """Return the difference between a count and the number of elements of ``array`` as text, such
+    as ``" + 1"``. Return ``""`` if they are equal, or if this version has no such array.
     """
     found = plan.field(array)
     type_ = None if found is None else found.field.type
@@ -281,7 +282,9 @@ def _more_words(plus: int) -> str:
 
 
 def _mask_words(mask: Mask | None) -> Iterator[str | Phrase]:
-    """Yield the words about the change of a checksum before it is stored."""
+    """Yield words about the change of a checksum before it is stored, each if declared: rotation,
+    number added, bits kept. Yield nothing if ``mask`` is None.
+    """
     if mask is None:
         return
     if mask.rotate_right:
@@ -350,7 +353,8 @@ def enum_values(site: Site, page: str, enum: str, only: tuple[str, ...] | None) 
 def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
     """Return a BitsTable for every field of bits and each span of versions in which it has the same
     bits, in the order of the layout, with links relative to ``page``. Only the first table of a
-    field has an anchor; each bit gets one in the first table that has it.
+    field has an anchor; each bit gets one in the first table that has it. Return ``[]`` if the
+    layout has no bits.
     """
     out: list[BitsTable] = []
     for name in [f.name for f in layout.fields if isinstance(f.type, BitsType)]:

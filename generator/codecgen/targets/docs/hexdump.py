@@ -429,7 +429,7 @@ class _Dumper:
 def value_text(value: Any) -> str:
     """Return a parsed value as short text: ``null``, ``true``, an enum as number and label, text in
     quotes, cut to 60 characters, any other value as ``str`` gives it. Bytes are shown as text if
-    they are printable UTF-8, otherwise as their number.
+    they are printable UTF-8, otherwise as ``7 bytes``, their count.
     """
     if value is None:
         return "null"
@@ -465,8 +465,8 @@ def scalar_words(f: Field, value: Any) -> str:
 
 def bits_words(bits: BitsType, value: Any) -> str:
     """Return the bits that are set, by name and separated by commas, lowest first: enums always
-    with their value, wider members with their number if it is not 0. Return ``0`` if there is
-    nothing to show.
+    with their value, wider and reserved members with their number if it is not 0. Return ``0`` if
+    there is nothing to show.
     """
     parts = []
     for m in sorted(bits.members, key=lambda m: m.low):
@@ -493,8 +493,9 @@ def uvarint_at(data: Bytes, start: int) -> tuple[int, int]:
 
 def scalar_size(name: str | int, data: Bytes, start: int) -> int:
     """Return the number of bytes of the number of type ``name`` at index ``start`` of ``data``; a
-    varint ends with the first byte below 0x80 or with the data. Return ``name`` itself if it is an
-    int.
+    varint ends with the first byte below 0x80. If the data end before, return one more than the
+    number of bytes left. The data are not compared with a fixed size. Return ``name`` itself if it
+    is an int.
     """
     if isinstance(name, int):
         return name

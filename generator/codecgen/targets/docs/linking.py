@@ -123,8 +123,8 @@ def field_target(
 ) -> tuple[str, ...] | None:
     """Return the anchor parts of the field that the path ``names`` in the layout ``name`` leads to,
     through held layouts: layout, field, and perhaps the bit or "derived". The name ``item`` means
-    an element of ``array``. Return None if the path names no field, or if ``name`` is of another
-    directory.
+    an element of ``array``. A path that leaves the known layouts and bits gives the last field
+    before. Return None if the path names no field, or if ``name`` is of another directory.
     """
     if is_used(name):
         return None
@@ -147,7 +147,7 @@ def field_target(
 
 def held_layout(layout: Layout, name: str) -> str | None:
     """Return the name of the layout that the field ``name``, or its elements, hold; None if the
-    field holds no layout or does not exist.
+    field holds no layout or a choice, or does not exist.
     """
     for f in layout.fields:
         if f.name == name:
@@ -173,9 +173,9 @@ def _map_values(value: T, change: Callable[[Any], Any], *, inside: bool = False)
 
 
 def _changes(value: Any, change: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]:
-    """Yield, for each field of the dataclass instance ``value`` that ``change`` alters, directly or
-    inside it, the field's name and new value. Fields that are no tuple, Phrase or dataclass are
-    skipped.
+    """Yield the name and new value of each field of the dataclass instance ``value`` that holds a
+    tuple, Phrase or dataclass, with the replacements of ``change`` in it. Skip a value that
+    :func:`_map_values` returns unchanged, the same object, and all other fields.
     """
     for field in fields(value):
         before = getattr(value, field.name)

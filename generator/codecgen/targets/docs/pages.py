@@ -223,7 +223,8 @@ def folders(site: Site) -> dict[str, list[str]]:
 
 def _types_in_use(plan: Plan) -> set[str]:
     """Return the names of the scalar types that layouts use, also for lengths and counts, and of
-    the types that their explanations refer to. Fixed sizes of bytes are included as text.
+    the types that their explanations refer to. Lengths of bytes that are no types, such as fixed
+    sizes, are included as text.
     """
     out: set[str] = set()
     for layout in plan.model.layouts.values():

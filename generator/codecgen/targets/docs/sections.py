@@ -383,7 +383,9 @@ def _used_package_phrases(site: Site, thing: Layout | Choice) -> Iterator[Phrase
 
 
 def _users_of(site: Site, page: str, name: str) -> Iterator[Phrase]:
-    """Yield the layouts and choices that use a declaration, as one phrase, if there are any."""
+    """Yield one phrase with links to the layouts and choices that use a declaration, without the
+    declaration itself; yield nothing if there are none.
+    """
     outside = [n for n in layouts_using(site.plan, name) if n != name]
     if outside:
         yield phrase("Stands in: ", join_list(site.link(page, n) for n in outside), ".")

@@ -133,7 +133,8 @@ class Group:
 
 def groups(plans: tuple[LayoutPlan, ...]) -> list[Group]:
     """Return the versions of a layout as Groups of consecutive versions with equal field plans,
-    oldest first. With a single group, its words and key are empty.
+    oldest first, each with the plan of its newest version. With a single group, its words and key
+    are empty.
     """
     alike: list[list[LayoutPlan]] = []
     for plan in plans:

@@ -177,8 +177,8 @@ def byte_picture(layout: LayoutPlan, title: str) -> Picture:
 
 def _segments(layout: LayoutPlan) -> tuple[list[_Segment], list[int | None]]:
     """Return the boxes to draw, and the byte offset of each row (None after the fixed fields). A
-    fixed field gets a box in each row that it touches; from the first optional or variable field
-    on, fields get boxes of estimated width.
+    fixed field gets a box in each row that it touches, none if it has no bytes; from the first
+    optional or variable field on, fields get boxes of estimated width.
     """
     segments: list[_Segment] = []
     end = 0
@@ -262,8 +262,8 @@ def _draw(s: _Segment, stripes: list[tuple[str, frozenset[str]]]) -> list[str]:
 
 
 def _stripes(layout: LayoutPlan) -> list[tuple[str, frozenset[str]]]:
-    """Return, for each field range that a length measures or a checksum covers, a caption and the
-    names of its fields; ``[]`` if there are none.
+    """Return a caption and the names of the fields for the range that each length measures, and for
+    all ranges together that each checksum covers; ``[]`` if there are none.
     """
     out = []
     for fp in layout.fields:

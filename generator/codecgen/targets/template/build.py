@@ -184,8 +184,8 @@ def _version(plan: Plan, p: LayoutPlan) -> view.Version:
 
 
 def _enums(p: LayoutPlan) -> set[str]:
-    """Return the names of the enums of the fields and bits of a layout version. Enums of array
-    elements, and of compression, are not included.
+    """Return the names of the enums of the fields, given values and bits of a layout version. Enums
+    of array elements, and of compression, are not included.
     """
     out: set[str | None] = set()
     for fp in p.values:

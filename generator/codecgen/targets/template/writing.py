@@ -42,7 +42,8 @@ class Writer:
     def write(self, output: Output) -> str:
         """Return the text of the file ``output``, rendered from its template, with printed values
         escaped as the suffix of its path requires. Raise RenderError if the template fails, prints
-        None, or prints schema text in a file of a kind without escaping.
+        None or another value that is no text or number, or prints schema text without a filter in a
+        file of a kind without escaping. Its warnings are added to ``warnings``.
         """
         suffix = PurePosixPath(output.path).suffix.lower()
         if suffix not in self._renderers:
