@@ -192,7 +192,7 @@ class Selection:
     def batches(self) -> RowSelection:
         """Return the filter for the batches of a file by their headers, control batches included.
         Raise ValueError if the selection has a filter that batch headers cannot answer (keys,
-        headers, isolation), or offsets that count from the end.
+        headers, any isolation level, also ``read_uncommitted``), or offsets that count from the end.
         """
         for name in OF_RECORDS:
             if getattr(self, name):

@@ -55,7 +55,7 @@ def read_registry(
     schema files, or logs of a registry's topic. None: the topic ``_schemas`` among ``partitions``,
     else beside them; no schemas if there is none. Raise DirectoryError if a path does not exist, or
     a directory or segment has no schemas; SchemaError if the source is invalid; OSError if it
-    cannot be read.
+    cannot be read. Damaged or invalid records of a topic are problems of the registry instead.
 
     Args:
         partitions: Partitions of the logs that are read.
@@ -146,8 +146,9 @@ def _read_files(paths: Iterable[Path]) -> SchemaRegistry:
 
 def _read_export(path: Path) -> SchemaRegistry:
     """Return the schemas of a file: the list of a registry's ``/schemas``, or lines with one object
-    of it each, or lines with key and value of records of its topic, separated by a tab. Raise
-    SchemaError for anything else; OSError if it cannot be read.
+    of it each, or lines with key and value of records of its topic, separated by a tab. An invalid
+    record of the topic becomes a problem of the registry. Raise SchemaError for any other invalid
+    line; OSError if the file cannot be read. An empty file has no schemas.
     """
     text = _read_text(path, MAX_RESPONSE)
     builder = RegistryBuilder()
