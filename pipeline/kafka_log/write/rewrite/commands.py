@@ -134,7 +134,8 @@ def run_job(
 
 def _describe_unread(partition: Partition) -> str | None:
     """Return why nothing of a partition is read although its directory has segments: their states
-    are excluded. Return None if there is something to read, or nothing at all.
+    are excluded. Return None if there is something to read, or nothing at all. Raise OSError if the
+    directory cannot be listed.
     """
     if partition.segments or partition.error is not None:
         return None
@@ -201,7 +202,8 @@ def salvage(
 
 def list_repairs(partitions: Sequence[Partition], advance: Advance = lambda _: None) -> pa.Table:
     """Return the report rows of the repairs that ``salvage`` would write, and of damaged batches
-    without one. Nothing is written. A partition that cannot be read gets a row ``lost``.
+    without one. Nothing is written. A partition whose directory cannot be read gets a row ``lost``,
+    a segment that cannot be opened none.
     """
     rows: list[dict[str, Any]] = []
     for partition in partitions:
