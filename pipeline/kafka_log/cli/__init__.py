@@ -163,7 +163,7 @@ def format_tasks() -> str:
 
 
 def _expand_shorthands(words: list[str]) -> list[str]:
-    """Return the command line with short forms written out. ``overview`` is added before a path
+    """Return the command line (at least one word) with short forms written out. ``overview`` is added before a path
     that comes first (a URL, something that exists, or a text with ``/``), and ``help COMMAND``
     becomes ``COMMAND --help``; other words stay. A command wins over a file of that name. Raise
     ValueError, with similar commands, if the first word is neither an option nor a command nor a

@@ -172,7 +172,8 @@ class _Session:
         rows. Return 0; return 2 and print DuckDB's message if one fails, if a result has a type
         that cannot be printed, or if there are several with the format arrow or parquet.
         Raise what ended the reading of a table, such as CodecError, or ValueError for a time that
-        DuckDB cannot hold; KeyboardInterrupt if the query was interrupted.
+        DuckDB cannot hold; OSError with DuckDB's message if a statement fails after its first rows;
+        KeyboardInterrupt if the query was interrupted.
         """
         import duckdb
 
@@ -276,7 +277,8 @@ def _print_lines(text: str) -> None:
 
 def _read_statements(is_terminal: bool) -> Iterator[str]:
     """Yield statements, which end with a semicolon, and commands, which are a line of their own and begin with a backslash. End at
-    ``quit``, ``exit`` or the end of the input. Ctrl-C at the prompt drops what was typed of a statement.
+    ``quit``, ``exit`` or the end of the input; the last statement needs no semicolon there. Ctrl-C at the prompt drops what
+    was typed of a statement; without a terminal KeyboardInterrupt is raised.
     """
     pending = ""
     while True:

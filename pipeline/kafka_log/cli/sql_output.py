@@ -112,7 +112,9 @@ def _with_short_values(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _with_integers(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with whole decimals, such as sums, as 64-bit integers if all of a column fit."""
+    """Return the rows of a batch with whole decimals, such as sums, as 64-bit integers if all of a
+    column in this batch fit; other columns stay decimals.
+    """
     for i, field in enumerate(batch.schema):
         if pa.types.is_decimal(field.type) and field.type.scale == 0:
             try:
