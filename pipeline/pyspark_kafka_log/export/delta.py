@@ -73,7 +73,9 @@ class DeltaTarget:
         )
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
-        """Return the location of the table. The log of the table says which of its files count."""
+        """Return the location of the table, and create its directory if it is local. The log of the
+        table says which of its files count. Raise OSError if the directory cannot be created.
+        """
         if not self._out.is_store:
             Path(self._out.root).mkdir(parents=True, exist_ok=True)
         return self._out

@@ -72,9 +72,10 @@ def find_survey(options: Options) -> Survey:
 
 
 def find_paths(options: Options) -> list[Path]:
-    """Return the absolute paths that the path options expand to. With ``recursiveFileLookup``
-    return the directories below them that contain segments instead. Raise :class:`OptionError` if
-    no path is given or one matches nothing.
+    """Return the absolute paths that the path options expand to; whether a path without a pattern
+    exists is not checked. With ``recursiveFileLookup`` return the directories below them that
+    contain segments instead, or the path if there are none. Raise :class:`OptionError` if no path
+    is given, one is invalid, or a pattern matches nothing; OSError if a directory cannot be listed.
     """
     if not options.paths:
         raise OptionError(
@@ -178,6 +179,7 @@ def select_logs(logs: Sequence[Log], options: Options) -> list[Log]:
     out, and logs without any other. Raise OptionError if a named topic or partition is missing, a
     pattern matches internal topics only, two directories hold the same partition and ``replicas``
     is ``error``, or offsets or timestamps by partition do not name exactly the selected partitions.
+    Raise DirectoryError or UnreadableError for mixed topics, as :func:`filter_logs`.
     """
     topics = sorted({log.topic for log in logs})
     if options.subscribe is not None:

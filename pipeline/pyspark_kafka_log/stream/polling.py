@@ -132,7 +132,7 @@ class LogStream:
         log that was truncated. None for ``start`` asks for that end, not limited. Raise
         DataLossError if records are gone or replaced and ``failOnDataLoss`` is set, else warn;
         CodecError for damage unless accepted; OptionError or DirectoryError for paths without logs
-        or with a partition twice.
+        or with a partition twice; ValueError if ``start`` is other JSON than offsets.
         """
         return self._retry_listing(lambda: self._latest(start, limited=limited))
 
@@ -190,7 +190,8 @@ class LogStream:
         """Return the minimum, maximum and average number of offsets by which ``consumed`` is behind
         the ends that the last poll found, as text under the names of Spark's Kafka source.
         Partitions that ``consumed`` lacks do not count. Return ``{}`` if no partition counts,
-        ``consumed`` is None, or no poll has found partitions.
+        ``consumed`` is None, or no poll has found partitions. Raise ValueError if ``consumed`` is
+        other JSON than offsets.
         """
         if consumed is None or not self._last:
             return {}
