@@ -46,7 +46,8 @@ def iter_batches(segment: Segment, start: int, selection: Selection) -> Iterator
     is an error for ``selection``, or its policy is ``strict``, iterating raises CodecError at
     damage and for an unreadable file. Otherwise damaged batches are left out, and those that end at
     the largest possible offset. Checksums are verified only if damage is no error. An incomplete
-    last batch is left out; in a rolled segment it is damage.
+    last batch is left out; in a rolled segment it is damage. FileNotFoundError is raised if the
+    file is gone when a compressed legacy message is read.
 
     Damaged batches are left out because any number in them may be wrong.
     """
@@ -81,8 +82,8 @@ def iter_batches(segment: Segment, start: int, selection: Selection) -> Iterator
 
 def start_before(segment: Segment, offset: int) -> int:
     """Return the byte position of a batch before which no offset from ``offset`` on lies, by the
-    offset index. Return 0 if the segment is small, ``offset`` is not above its base offset, or the
-    index does not lead to a batch.
+    offset index. Return 0 if the segment has at most SMALL bytes, ``offset`` is not above its base
+    offset, or the index is missing or does not lead to a batch.
 
     A batch with a smaller offset lies at the position, if the segment has one.
     """
@@ -94,8 +95,8 @@ def start_before(segment: Segment, offset: int) -> int:
 def split_positions(segment: Segment, offset: int, selection: Selection) -> tuple[int, int]:
     """Return two byte positions: where to begin reading from ``offset`` on, and where to end
     reading what lies before ``offset``. They are equal unless the offset may lie inside a batch;
-    both are the end of the last batch if all lie before it. If damage before the offset is an
-    error, return the end of the last good batch, and the segment's size; no CodecError is raised.
+    both are the end of the last batch if all batches lie before it. If damage before the offset is
+    an error, return the end of the last good batch, and the segment's size; no CodecError is raised.
 
     Bytes between two batches belong to the later one. The positions stay the same when more is written. Damage before the offset is left to the
     reader of those bytes.

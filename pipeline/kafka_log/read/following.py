@@ -219,7 +219,8 @@ class PartitionFollower:
         next unread offset is known, it is a position at or before that. Else it is the file's end
         if no record of it is selected; under the policy ``kafka`` the position of the selection's
         first offset or timestamp by the indexes; otherwise 0. Report offsets that were deleted
-        unread. Raise _FileChanged if the log cleaner is about to put their file there instead.
+        unread. Before that, raise _FileChanged if the log cleaner is about to put a file with them
+        there, FileNotFoundError if the directory is gone.
         """
         if self._next_offset is not None:
             if segment.base_offset >= self._next_offset:
@@ -436,7 +437,7 @@ class PartitionFollower:
 
     def _find_again(self, segment: Segment, file: _Followed) -> None:
         """Report that a file was truncated and written again since it was read, and set ``file`` to
-        go on at the first unread offset.
+        go on at the first unread offset. Its new records below that offset are left out.
         """
         assert self._next_offset is not None
         self._say(

@@ -77,10 +77,10 @@ class OffsetValidator:
         """None if the batches show no invalid offset."""
 
     def annotate(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return ``rows`` (at least one, else NumPy raises ValueError) with each invalid offset
-        described in the column ``damage``, after what it says already: an offset that does not fit
-        the segment's name or the neighboring batches. Return ``rows`` itself if all are valid. The
-        first call reads batch headers of the file, unless it is in a store.
+        """Return ``rows`` (at least one) with each invalid offset described in the column
+        ``damage``, after what it says already: an offset that does not fit the segment's name or
+        the neighboring batches. Return ``rows`` itself if all are valid. The first call reads batch
+        headers of the file, unless it is in a store.
         """
         if not self._searched:
             self._searched, self._batches = True, self._find()

@@ -138,7 +138,8 @@ class LogEnds:
         """Return the offset, at most that of ``position``, from which on a log was truncated and
         perhaps written again since ``position`` was read. Return None if the log still reaches
         ``position`` and leader epochs show no change. ``end`` is the log's end now; ``key`` (topic,
-        partition) is for the cache. Damage raises nothing: the leader epochs behind it are unknown.
+        partition) is for the cache. No CodecError is raised: leader epochs that damage hides count
+        as unknown.
         """
         now = self.position_at(key, log, position.offset).leader_epoch
         known = position.leader_epoch

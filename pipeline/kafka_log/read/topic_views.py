@@ -78,8 +78,8 @@ class TopicView:
 
     @property
     def secrets(self) -> Mapping[str, Sensitive]:
-        """The selected columns whose values are hidden, with what decides which values are; ``{}``
-        if secrets are shown.
+        """The selected columns with secrets by name, each with its rule for which of the values are
+        hidden; ``{}`` if secrets are shown, or no selected column has any.
         """
         if self.show_secrets:
             return {}

@@ -151,8 +151,8 @@ class AvroSchema:
 
     def compile(self, shape: Shape, reader: AvroSchema | None = None) -> Program | None:
         """Return the program that decodes values to columns of ``shape``, resolved to the schema
-        ``reader`` if it is given. Return None if only :meth:`decoder` decodes them. It imports
-        numba if that is installed.
+        ``reader`` if it is given. Return None for a schema or resolution that programs do not
+        support: :meth:`decoder` decodes its values. The call imports numba if that is installed.
         """
         from kafka_log.read.schemas.avro_programs import Compiler, OnlyFastavroError
 
@@ -365,9 +365,9 @@ def _measure_defaults(schema: Any) -> int:
 
 
 def _describe(error: BaseException) -> str:
-    """Return a message for an exception of fastavro: sentences of our own for RecursionError,
-    EOFError and IndexError; the text of a ValueError or SchemaError; for others the name of the
-    class and the text.
+    """Return a message for an exception of fastavro: a fixed sentence each for RecursionError,
+    EOFError and IndexError; the text of a ValueError or SchemaError, not of their subclasses; for
+    others the name of the class and the text.
     """
     if isinstance(error, RecursionError):
         return "it is nested too deep"

@@ -93,7 +93,8 @@ def read_registry(
 
 def _read_topic(partitions: Sequence[Partition]) -> SchemaRegistry:
     """Return the schemas of the partitions of a registry's topic. Damaged and unreadable records,
-    files and directories are problems of the registry; the readable records count.
+    files and directories are problems of the registry; the readable records count. Raise
+    DirectoryError if two copies of a partition state different topic ids.
     """
     from kafka_log.read.scanning import scan
 
