@@ -73,8 +73,9 @@ def run_job(
 ) -> pa.Table:
     """Call ``work`` for each partition with a directory of its own below ``out``, and return all
     report rows. Output of an earlier run of the same ``job`` with the same options and source is
-    kept. A partition has the row of ``refused`` instead if it cannot be read (unless ``keeps_rest``
-    and some segments are there), or ``work`` raises CodecError. Raise OutputError or
+    kept. A partition has the row of ``refused`` instead if its directory cannot be read (with
+    ``keeps_rest`` only if it has no segments), all its segments are in excluded states, or ``work``
+    raises CodecError. Raise OutputError or
     OutputLockedError if ``out`` must not be written to, as inside ``inputs``, or two partitions
     have the same name; OSError if writing fails.
 

@@ -136,10 +136,10 @@ class SinkRows:
 
     def of(self, batch: pa.RecordBatch) -> Iterator[PartitionRows]:
         """Yield the rows of a batch by topic partition: topics in the order of their first rows,
-        partitions ascending, rows of one in their order. Iterating raises SinkError, before the first
-        of them, for an invalid column, for fewer partitions in the settings than the topic has, and
-        for a row that cannot be written: a null or invalid topic, partition, offset or timestamp, or
-        a control record. Only a null partition or timestamp is replaced.
+        partitions ascending, rows of one in their order. Iterating raises SinkError, before any row
+        is yielded, for an invalid column, for fewer partitions in the settings than the topic has,
+        and for a row that cannot be written: a null or invalid topic or offset, an invalid partition
+        or timestamp, or a control record.
         """
         check_columns(batch.schema, self.job)
         given = {
