@@ -217,7 +217,8 @@ def _size(
 
 def _aggregates(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
     """Send the schema of the requested aggregates as JSON, if totals of batches suffice to compute
-    them. Send nothing if no aggregates are asked for, or the rows themselves must be read.
+    them. Send nothing if no aggregates are asked for, or the rows themselves must be read. Raise
+    OptionError for an invalid option.
     """
     asked = Aggregates.from_request(request)
     if asked is None:

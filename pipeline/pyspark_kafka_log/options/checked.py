@@ -256,7 +256,7 @@ def _without_zone(of: Given, session: Session) -> tuple[str, ...]:
 def _record_damage(of: Given) -> tuple[OnDamage, Policy]:
     """Return what to do with damaged records (``raise``, ``drop`` or ``keep``, by the option mode),
     and the reader's policy, by default that of the mode. Raise OptionError for an invalid value, for
-    the policy strict with a mode other than FAILFAST, or salvage with FAILFAST (also by default).
+    the policy strict with a mode other than FAILFAST, or salvage with FAILFAST, the default mode.
     """
     on_damage, by_mode = of[table.MODE]
     policy: Policy = of[table.POLICY] or by_mode

@@ -148,7 +148,8 @@ def _match_paths(path: str, storage: Mapping[str, str]) -> list[Path]:
 
 def _is_empty_log_directory(path: Path) -> bool:
     """Return whether a path is an empty directory, or a log directory without partitions: it has a
-    broker's ``meta.properties``, and no subdirectories or ``.log`` files.
+    broker's ``meta.properties``, and no subdirectories or ``.log`` files. Return False for a
+    missing path. Raise OSError if the directory cannot be listed.
     """
     if not path.is_dir():
         return False

@@ -27,8 +27,8 @@ from pyspark_kafka_log.splits.logs import Log, find_logs, select_logs
 
 def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
     """Return the half-open offset range that the options select in a log; None at an end without a
-    limit. If no record has the starting time, raise OptionError, or select nothing if the strategy
-    is ``latest``. With ``failOnDataLoss`` raise OptionError if the log does not have a named
+    limit. If no record has the starting time, raise OptionError, or start at MAX_OFFSET if the
+    strategy is ``latest``. With ``failOnDataLoss`` raise OptionError if the log does not have a named
     offset, or the first comes after the end. Raise CodecError for damage before a time's record
     unless the mode accepts it.
     """
