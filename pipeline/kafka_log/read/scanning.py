@@ -241,8 +241,8 @@ def scan(
 def check_decoding(
     decode: Decoding | None, view: str | None, schemas: Any, schema_version: int | None
 ) -> None:
-    """Raise ValueError for an unknown way of decoding, one for a view, and for schemas or a version
-    without one.
+    """Raise ValueError if ``decode`` is unknown or given with a view, or if ``schemas`` or
+    ``schema_version`` is given without it. Return nothing otherwise.
     """
     if decode is None:
         if schemas is not None or schema_version is not None:

@@ -214,8 +214,8 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def _read_url(url: str) -> SchemaRegistry:
     """Return the schemas that a running registry lists, deleted ones included. Raise OSError if it
     does not answer, or with an error or a redirect; SchemaError if the answer is too long or no
-    list of schemas. User and password in the URL are sent as basic authentication, and appear in no
-    message.
+    list of schemas; ValueError for an invalid URL. User and password in the URL are sent as basic
+    authentication, and appear in no message.
     """
     parts = urllib.parse.urlsplit(url)
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
