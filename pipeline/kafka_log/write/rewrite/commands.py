@@ -75,7 +75,7 @@ def run_job(
     report rows. Output of an earlier run of the same ``job`` with the same options and source is
     kept. A partition has the row of ``refused`` instead if its directory cannot be read (with
     ``keeps_rest`` only if it has no segments), all its segments are in excluded states, or ``work``
-    raises CodecError. Raise OutputError or
+    raises CodecError. Metadata snapshots have rows of ``leaves`` (None: no rows). Raise OutputError or
     OutputLockedError if ``out`` must not be written to, as inside ``inputs``, or two partitions
     have the same name; OSError if writing fails.
 

@@ -275,7 +275,8 @@ class _Partition:
     def finished(self) -> Staged:
         """Write the buffered rows and the indexes, and return the staged segments. Raise SinkError
         for a row that cannot be written; OSError if a file cannot be written, or what was written
-        cannot be read again; CodecError if an index is wrong.
+        cannot be read again; CodecError if what was written does not read as the rows, or an index
+        is wrong.
         """
         self.flush()
         self.log.release()
