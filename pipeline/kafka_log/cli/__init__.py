@@ -211,7 +211,7 @@ def _run_command_line(argv: Sequence[str] | None) -> int:
     overview of commands and return 2. Print expected errors and return 1 for CodecError; 2 for
     DirectoryError, NotFoundError, EngineError, other OSErrors, and missing kernels, codecs or
     dependencies. Return 0 if the reader of stdout has gone. Raise SystemExit for invalid arguments,
-    KeyboardInterrupt after Ctrl-C.
+    KeyboardInterrupt after Ctrl-C. Other exceptions pass.
     """
     if sys.stdout is None:  # closed by whoever started this
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
