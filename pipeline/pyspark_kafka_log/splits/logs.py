@@ -40,7 +40,8 @@ def find_logs(options: Options) -> list[Log]:
     """Return all logs below the paths, selected or not, one for each topic and partition; none for
     partitions without segments. Warn of selected partitions that cannot be read, if the mode
     accepts damage. Raise OptionError for an invalid path, or one that matches nothing;
-    DirectoryError for a path without logs; OSError for a partition that cannot be read.
+    DirectoryError for a path without logs, unless it is an empty directory or log directory;
+    OSError for a partition that cannot be read, unless the mode accepts damage.
     """
     found = find_survey(options).partitions
     for partition in found:
@@ -51,9 +52,10 @@ def find_logs(options: Options) -> list[Log]:
 
 def find_survey(options: Options) -> Survey:
     """Return all partitions and log directories below the paths, also partitions without segments.
-    Warn of skipped paths, and if all segments are excluded. Raise OptionError if a path matches
-    nothing; DirectoryError for a path without logs; OSError for a partition that cannot be read,
-    which has an ``error`` instead if the mode accepts damage.
+    Warn of skipped paths, and if all segments are excluded. Raise OptionError if a path is invalid
+    or matches nothing; DirectoryError for a path without logs, unless it is an empty directory or
+    log directory; OSError for a partition that cannot be read, which has an ``error`` instead if
+    the mode accepts damage.
 
     Skipped paths are files that are named like segments but are none, and segments outside of partitions.
     """
