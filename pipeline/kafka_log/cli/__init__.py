@@ -163,7 +163,7 @@ def format_tasks() -> str:
 
 
 def _expand_shorthands(words: list[str]) -> list[str]:
-    """Return the command line with short forms written out. ``overview`` is added before a path
+    """Return the command line (at least one word) with short forms written out. ``overview`` is added before a path
     that comes first (a URL, something that exists, or a text with ``/``), and ``help COMMAND``
     becomes ``COMMAND --help``; other words stay. A command wins over a file of that name. Raise
     ValueError, with similar commands, if the first word is neither an option nor a command nor a
@@ -211,7 +211,7 @@ def _run_command_line(argv: Sequence[str] | None) -> int:
     overview of commands and return 2. Print expected errors and return 1 for CodecError; 2 for
     DirectoryError, NotFoundError, EngineError, other OSErrors, and missing kernels, codecs or
     dependencies. Return 0 if the reader of stdout has gone. Raise SystemExit for invalid arguments,
-    KeyboardInterrupt after Ctrl-C.
+    KeyboardInterrupt after Ctrl-C. Other exceptions pass.
     """
     if sys.stdout is None:  # closed by whoever started this
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115

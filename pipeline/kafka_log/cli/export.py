@@ -388,7 +388,8 @@ def _export_by_spark(options: argparse.Namespace) -> int:
     """Export with Spark and return its exit code: 1 for losses or damage, 2 if it failed. Return 2
     with a message if ``--view``, ``--overwrite``, ``--show-secrets``, ``--decode``, ``--schemas``,
     ``--schema-version`` or the format does not go with ``--spark``. Raise ModuleNotFoundError if
-    the Spark package is missing; NotFoundError or DirectoryError if no log matches.
+    the Spark package is missing; NotFoundError or DirectoryError if no log matches; CodecError for
+    damage that planning meets.
     """
     wrong = {
         f"--format {options.format}": options.format not in ("parquet", *TABLES),

@@ -76,7 +76,9 @@ class StopOnSignal:
             raise Interrupted(_STOPPED)
 
     def wait(self, seconds: float) -> None:
-        """Sleep, unless a signal came before. Raise Interrupted for a signal, which ends the ``with`` block."""
+        """Sleep for ``seconds``. Raise Interrupted, which ends the ``with`` block, at once if a
+        signal came before, or when one comes meanwhile.
+        """
         self._is_waiting = True
         if self.is_stopped:
             raise Interrupted(_STOPPED)

@@ -41,7 +41,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _format_topics(table: pa.Table, width: int | None) -> str:
-    """Return the table of topics as text, with a total below several rows."""
+    """Return the table of topics as text that fits ``width`` (None: unlimited), with a last row of
+    totals if there are several topics.
+    """
     from kafka_log.inspect.listing import append_total
     from kafka_log.text.text_table import format_table
 

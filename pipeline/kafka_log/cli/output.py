@@ -21,8 +21,8 @@ class _BytesOfText(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        """Decode bytes as UTF-8, write the text, and return the number of bytes. Raise
-        UnicodeDecodeError if the bytes are not UTF-8.
+        """Decode bytes as UTF-8, write the text, and return the number of bytes. A character may be
+        split over calls. Raise UnicodeDecodeError if the bytes are not UTF-8.
         """
         self._text.write(self._decoder.decode(bytes(data)))
         return memoryview(data).nbytes

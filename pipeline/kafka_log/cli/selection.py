@@ -106,7 +106,8 @@ def add_selection(
 
 def selection_of(options: argparse.Namespace) -> Selection:
     """Return the selection that the selection options and ``--policy`` of a command describe.
-    Options that the command lacks, or that are not given, select everything.
+    Options that the command lacks, or that are not given, have the defaults of a Selection: no
+    filter, but only live segments, and no control or deleted records.
     """
     found = {
         option.filter: value

@@ -120,8 +120,8 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _split_query(words: Sequence[str], query: str | None) -> tuple[list[str], str | None]:
-    """Return the paths and the query among the arguments. The query is the last one if it has a blank and is no file, nor
-    the only one with a separator of paths; else None.
+    """Return the paths and the query among the arguments. The last one is the query if it contains whitespace, does not exist
+    as a path, and is not the only argument with a path separator in it. Else all are paths, and the query is None.
     """
     every = [*words, *(() if query is None else (query,))]
     last = every[-1]
@@ -172,7 +172,8 @@ class _Session:
         rows. Return 0; return 2 and print DuckDB's message if one fails, if a result has a type
         that cannot be printed, or if there are several with the format arrow or parquet.
         Raise what ended the reading of a table, such as CodecError, or ValueError for a time that
-        DuckDB cannot hold; KeyboardInterrupt if the query was interrupted.
+        DuckDB cannot hold; OSError with DuckDB's message if a statement fails after its first rows;
+        KeyboardInterrupt if the query was interrupted.
         """
         import duckdb
 
@@ -210,7 +211,8 @@ class _Session:
         """Run statements from a terminal (``is_terminal``), with a prompt and line editing, or from
         the standard input, until its end or ``quit``. Errors are printed, and the next statement is
         run. Return the exit code: 2 if a statement from the standard input failed, else 1 if damage
-        was met, else 0. Raise KeyboardInterrupt if the standard input is interrupted.
+        was met, else 0. Raise KeyboardInterrupt if the standard input is interrupted,
+        BrokenPipeError if the reader of the output has gone.
         """
         from codecgen.runtime.errors import CodecError
         from kafka_log.logs.partitions import DirectoryError
@@ -276,7 +278,8 @@ def _print_lines(text: str) -> None:
 
 def _read_statements(is_terminal: bool) -> Iterator[str]:
     """Yield statements, which end with a semicolon, and commands, which are a line of their own and begin with a backslash. End at
-    ``quit``, ``exit`` or the end of the input. Ctrl-C at the prompt drops what was typed of a statement.
+    ``quit``, ``exit`` or the end of the input; the last statement needs no semicolon there. Ctrl-C at the prompt drops what
+    was typed of a statement; without a terminal KeyboardInterrupt is raised.
     """
     pending = ""
     while True:

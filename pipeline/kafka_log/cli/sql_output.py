@@ -112,7 +112,9 @@ def _with_short_values(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _with_integers(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with whole decimals, such as sums, as 64-bit integers if all of a column fit."""
+    """Return the rows of a batch with whole decimals, such as sums, as 64-bit integers if all of a
+    column in this batch fit; other columns stay decimals.
+    """
     for i, field in enumerate(batch.schema):
         if pa.types.is_decimal(field.type) and field.type.scale == 0:
             try:
@@ -124,7 +126,9 @@ def _with_integers(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _without_intervals(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with intervals as text, because other formats have none."""
+    """Return the rows with columns of intervals as text, such as ``0 months 3 days 0.5 seconds``,
+    because other formats have none. Intervals inside of other types stay.
+    """
     for i, field in enumerate(batch.schema):
         if field.type == pa.month_day_nano_interval():
             texts = [_format_interval(value) for value in batch.column(i).to_pylist()]

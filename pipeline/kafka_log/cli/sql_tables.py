@@ -73,9 +73,10 @@ class LogTables:
     def make(self) -> dict[str, LazyTable]:
         """Return the tables for queries by name: records, batches, topics, partitions, segments,
         transactions, producers, offsets, groups and findings. Their rows are read only when a query
-        asks for them, except first records for the schemas of decoded columns. Raise ValueError if
-        ``decode`` does not go with the selected topics; DirectoryError if two directories hold one
-        partition.
+        asks for them, except first records for the schemas of decoded columns, and the ends of logs
+        if offsets count from them. Raise ValueError if ``decode`` does not go with the selected
+        topics; DirectoryError if two directories hold one partition; CodecError for damage at these
+        ends that the policy does not accept.
         """
         log, note = self._log, self.damage.append
         answers: dict[str, tuple[pa.Schema, Callable[[], pa.Table]]] = {

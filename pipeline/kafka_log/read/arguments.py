@@ -49,9 +49,9 @@ def text_of(what: str) -> Callable[[str, Any], str]:
 
 
 def number(least: int, most: int, what: str) -> Callable[[str, Any], int]:
-    """Return a function of an argument's name and value that returns the value as an int. It raises
-    ValueError, in which ``what`` describes the expected values, for a bool, another type, or a
-    number outside of ``least`` to ``most`` (both included).
+    """Return a function of an argument's name and value that returns the value as an int, also if it
+    is an integer of NumPy. It raises ValueError, in which ``what`` describes the expected values,
+    for a bool, a float, None, another type, or a number outside of ``least`` to ``most`` (both included).
     """
 
     def check(name: str, value: Any) -> int:
@@ -103,8 +103,8 @@ def optional_number(
 
 
 def path_list(name: str, value: Any) -> list[str | os.PathLike[str]]:
-    """Return a path, or the paths of an iterable in order, as a list. Raise ValueError for anything
-    else, such as bytes or an iterable with other items.
+    """Return a path, or the paths of an iterable in order, as a list; ``[]`` for an empty iterable.
+    Raise ValueError for anything else, such as bytes or an iterable with other items.
     """
     given = [value] if isinstance(value, str | os.PathLike) else value
     if isinstance(given, Iterable) and not isinstance(given, bytes):

@@ -45,7 +45,9 @@ def iter_batches(segment: Segment, start: int, selection: Selection) -> Iterator
     ``start`` on, where a batch begins. ``first`` is None for compressed legacy messages. If damage
     is an error for ``selection``, or its policy is ``strict``, iterating raises CodecError at
     damage and for an unreadable file. Otherwise damaged batches are left out, and those that end at
-    the largest possible offset. Checksums are verified only if damage is no error.
+    the largest possible offset. Checksums are verified only if damage is no error. An incomplete
+    last batch is left out; in a rolled segment it is damage. FileNotFoundError is raised if the
+    file is gone when a compressed legacy message is read.
 
     Damaged batches are left out because any number in them may be wrong.
     """
@@ -80,8 +82,8 @@ def iter_batches(segment: Segment, start: int, selection: Selection) -> Iterator
 
 def start_before(segment: Segment, offset: int) -> int:
     """Return the byte position of a batch before which no offset from ``offset`` on lies, by the
-    offset index. Return 0 if the segment is small, ``offset`` is not above its base offset, or the
-    index does not lead to a batch.
+    offset index. Return 0 if the segment has at most SMALL bytes, ``offset`` is not above its base
+    offset, or the index is missing or does not lead to a batch.
 
     A batch with a smaller offset lies at the position, if the segment has one.
     """
@@ -92,9 +94,9 @@ def start_before(segment: Segment, offset: int) -> int:
 
 def split_positions(segment: Segment, offset: int, selection: Selection) -> tuple[int, int]:
     """Return two byte positions: where to begin reading from ``offset`` on, and where to end
-    reading what lies before ``offset``. They are equal unless the offset lies inside a batch. If
-    damage before the offset is an error, return the end of the last good batch, and the segment's
-    size.
+    reading what lies before ``offset``. They are equal unless the offset may lie inside a batch;
+    both are the end of the last batch if all batches lie before it. If damage before the offset is
+    an error, return the end of the last good batch, and the segment's size; no CodecError is raised.
 
     Bytes between two batches belong to the later one. The positions stay the same when more is written. Damage before the offset is left to the
     reader of those bytes.
@@ -141,8 +143,9 @@ def last_before(
     segments: Sequence[Segment], offset: int, selection: Selection
 ) -> BatchPosition | None:
     """Return the last batch, of the last segment that has one, that begins before ``offset``; None
-    if there is none. Raise CodecError for damage before it, and for an unreadable file, unless the
-    selection accepts damage.
+    if there is none. A batch whose header does not state its first offset counts by its last one.
+    Raise CodecError for damage before it, and for an unreadable file, unless the selection accepts
+    damage.
     """
     for segment in reversed(segments):
         if segment.has_offset_in_name and segment.base_offset >= offset:
@@ -161,7 +164,8 @@ def first_of_later_epoch(
     segments: Sequence[Segment], leader_epoch: int, selection: Selection
 ) -> int | None:
     """Return the first offset of the first batch whose leader epoch is higher than ``leader_epoch``
-    (its last one if the header does not state the first); None if there is no such batch. Raise
+    (its last one if the header does not state the first); None if there is no such batch. Segments
+    before the last one that begins with ``leader_epoch`` or a lower one are not searched. Raise
     CodecError for damage, and for an unreadable file, unless the selection accepts damage.
     """
     start = 0
@@ -232,8 +236,8 @@ def _open_since(segment: Segment) -> list[int] | None:
 
 
 def after_snapshot(segments: Sequence[Segment]) -> tuple[Segment, ...]:
-    """Return the segments from the newest one on that has a valid producer snapshot at its start.
-    Return all segments if none has.
+    """Return the segments from the newest one on that has a valid producer snapshot at its start,
+    or begins at offset 0. Return all segments if none does, ``()`` if there are none.
     """
     low = max(len(segments) - 1, 0)
     while low and _open_since(segments[low]) is None:

@@ -223,7 +223,8 @@ class PartitionFollower:
         next unread offset is known, it is a position at or before that. Else it is the file's end
         if no record of it is selected; under the policy ``kafka`` the position of the selection's
         first offset or timestamp by the indexes; otherwise 0. Report offsets that were deleted
-        unread.
+        unread. Before that, raise _FileChanged if the log cleaner is about to put a file with them
+        there, FileNotFoundError if the directory is gone.
         """
         if self._next_offset is not None:
             if segment.base_offset >= self._next_offset:
@@ -243,8 +244,9 @@ class PartitionFollower:
         return 0
 
     def _check_replacement(self, segment: Segment) -> None:
-        """Raise _FileChanged if a cleaner is about to put a file before a segment: it renames the
-        files that it replaces first. Raise FileNotFoundError if the directory is gone.
+        """Raise _FileChanged if the directory of a segment has a ``.swap`` file with a lower base
+        offset: the log cleaner is about to put it before the segment. Raise FileNotFoundError if
+        the directory is gone.
         """
         for file in list_segment_files(segment.path.parent):
             if file.state == "swap" and file.base_offset < segment.base_offset:
@@ -415,7 +417,9 @@ class PartitionFollower:
     # ------------------------------------------------------------ logs that were changed
 
     def _was_rewritten(self, segment: Segment, file: _Followed) -> bool:
-        """Return whether the last batch that was read is no longer in the file. Raise FileNotFoundError if the file is gone."""
+        """Return whether the last batch that was read is no longer at its position in the file;
+        False if none was read. Raise FileNotFoundError if the file is gone.
+        """
         last = file.last
         return (
             last is not None
@@ -436,7 +440,7 @@ class PartitionFollower:
 
     def _find_again(self, segment: Segment, file: _Followed) -> None:
         """Report that a file was truncated and written again since it was read, and set ``file`` to
-        go on at the first unread offset.
+        go on at the first unread offset. Its new records below that offset are left out.
         """
         assert self._next_offset is not None
         self._say(

@@ -247,7 +247,8 @@ def _in_newest(codec: Choice, content: bytes) -> Json | None:
 def _make_framed_topic(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> InternalTopic:
     """Return the decoder of a topic with null keys, whose values begin with type and version of the
     record, such as ``__cluster_metadata``. ``bodies`` has the layouts by type. A null value, and an
-    unknown type or version, is an error in the result.
+    unknown type or version, is an error in the result, the latter beside type and version. Keys are
+    ignored.
     """
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
@@ -272,7 +273,9 @@ def _make_framed_topic(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> 
 
 
 def _has_secrets(case: Any) -> bool:
-    """Return whether a field of a layout, or of one of the layouts by version, is a secret."""
+    """Return whether a top-level field of a layout, or of one of the layouts by version, is a
+    secret, always or for some records.
+    """
     layouts = case.values() if isinstance(case, Mapping) else (case,)
     return any(f.sensitive is not None for layout in layouts for f in layout.fields)
 

@@ -77,10 +77,10 @@ class OffsetValidator:
         """None if the batches show no invalid offset."""
 
     def annotate(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return ``rows``, of which there must be one, with each invalid offset described in the
-        column ``damage``, after what it says already: an offset that does not fit the segment's
-        name or the neighboring batches. Return ``rows`` itself if all are valid. The first call
-        reads batch headers of the file, unless it is in a store.
+        """Return ``rows`` (at least one) with each invalid offset described in the column
+        ``damage``, after what it says already: an offset that does not fit the segment's name or
+        the neighboring batches. Return ``rows`` itself if all are valid. The first call reads batch
+        headers of the file, unless it is in a store.
         """
         if not self._searched:
             self._searched, self._batches = True, self._find()
@@ -166,7 +166,8 @@ class OffsetValidator:
 
     def _headers(self) -> tuple[Any, Any, Any]:
         """Return three NumPy arrays in file order: the position, the first and the last offset of
-        each undamaged batch. They are empty if there is none.
+        each undamaged batch. If the header does not state the first offset, the last one stands in
+        its place. The arrays are empty if there is no such batch.
         """
         from kafka_log.segment.block_reader import BlockScanner
         from kafka_log.segment.blocks import COUNTED

@@ -43,7 +43,8 @@ class _PlaceColumn:
 
     def array(self, segment: Segment, rows: int) -> Any:
         """Return an Arrow array of ``rows`` times the value of ``segment`` in this column: int32
-        values, or dictionary-encoded text.
+        values, or dictionary-encoded text. Raise KeyError for a text that none of the segments of
+        the column has.
         """
         value = self.get(segment)
         if self.dictionary is None:

@@ -94,9 +94,9 @@ class GroupedWriter:
             self.flush()
 
     def flush(self) -> int:
-        """Write the buffered rows as row groups of at most ROW_GROUP rows, and return their size in
-        bytes; do nothing and return 0 if none are buffered. On an error abandon the file, and raise
-        the error.
+        """Write the buffered rows as row groups of at most ROW_GROUP rows, and return the bytes that
+        they took in memory; do nothing and return 0 if none are buffered. On an error of writing
+        abandon the file, and raise the error.
         """
         import pyarrow as pa
 
@@ -108,8 +108,9 @@ class GroupedWriter:
         return size
 
     def close(self) -> pq.FileMetaData:
-        """Write the buffered rows and the Parquet footer, and return the file's metadata. The
-        binary file stays open. On an error abandon the Parquet file, and raise the error.
+        """Write the buffered rows and the Parquet footer, also if there was no row, and return the
+        file's metadata. The binary file stays open. On an error of writing abandon the Parquet
+        file, and raise the error.
         """
         self.flush()
         with self._abandoned_on_error():

@@ -138,7 +138,8 @@ class LogEnds:
         """Return the offset, at most that of ``position``, from which on a log was truncated and
         perhaps written again since ``position`` was read. Return None if the log still reaches
         ``position`` and leader epochs show no change. ``end`` is the log's end now; ``key`` (topic,
-        partition) is for the cache.
+        partition) is for the cache. No CodecError is raised: leader epochs that damage hides count
+        as unknown.
         """
         now = self.position_at(key, log, position.offset).leader_epoch
         known = position.leader_epoch
@@ -266,7 +267,8 @@ def _is_there_still(log: Log, known: _Known) -> bool:
 
 
 def _fingerprint(segment: Segment, batch: BatchPosition) -> bytes:
-    """Return the first bytes of a batch, which identify it: they include its checksum. Raise
+    """Return the first FINGERPRINT bytes of a batch, or the whole batch if it is shorter. They
+    identify it, as they include its checksum; bytes after the end of the file are zeros. Raise
     UnreadableError if the file cannot be opened.
     """
     with open_segment(segment.path) as file:

@@ -105,7 +105,8 @@ def scan(
     ``replicas`` is ``error``; NotFoundError for a missing topic or partition; OSError if a
     directory cannot be listed. Raise ValueError for unknown columns, views and values of options,
     TypeError for an unknown option. Reading it raises CodecError for damage unless ``on_damage``
-    accepts it, under ``strict`` always. Warn of skipped paths.
+    accepts it, under ``strict`` always; so does the call for damage that it meets while it resolves
+    offsets that count from the end. Warn of skipped paths.
 
     Under the policy ``kafka`` reading begins at the first batch that may hold selected rows, by the index and the headers, and ends
     after the last one, so damage outside the ranges may go unnoticed. Batches without selected records are not
@@ -240,8 +241,8 @@ def scan(
 def check_decoding(
     decode: Decoding | None, view: str | None, schemas: Any, schema_version: int | None
 ) -> None:
-    """Raise ValueError for an unknown way of decoding, one for a view, and for schemas or a version
-    without one.
+    """Raise ValueError if ``decode`` is unknown or given with a view, or if ``schemas`` or
+    ``schema_version`` is given without it. Return nothing otherwise.
     """
     if decode is None:
         if schemas is not None or schema_version is not None:
@@ -291,7 +292,8 @@ def scan_batches(
     directories and ``replicas`` is ``error``; NotFoundError for a missing topic or partition;
     OSError if a directory cannot be listed. Raise ValueError for unknown columns, values of
     options, and filters that headers cannot answer, TypeError for an unknown option. Reading it
-    raises CodecError for damage unless it is accepted, under ``strict`` always. Warn of skipped
+    raises CodecError for damage unless it is accepted, under ``strict`` always; so does the call
+    for damage that it meets while it resolves offsets that count from the end. Warn of skipped
     paths.
 
     A batch is returned if it may hold a record in the ranges, as far as its header says.

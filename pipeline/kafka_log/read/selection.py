@@ -97,8 +97,8 @@ class Selection:
         deleted_records: Include records before the log start offset of their partition, which DeleteRecords has deleted.
         include: States of segments to add to the live ones: names, one text with commas between them, or ``all``
             (:data:`kafka_log.logs.names.State`).
-        replicas: Handling of a partition that lies in several directories: ``error`` raises, ``newest`` reads the copy with the highest end
-            offset, ``keep`` reads all copies.
+        replicas: Handling of a partition that lies in several directories: ``error`` raises, ``newest`` reads the copy with the highest leader
+            epoch, then end offset, ``keep`` reads all copies.
         policy: Strictness of the reader: ``kafka`` (default), ``strict`` or ``salvage``.
         on_damage: Handling of damage: ``raise``, ``keep`` or ``drop``. None is ``keep`` under ``salvage``, else ``raise``
             (:class:`kafka_log.segment.scanner.Scanner`).
@@ -192,7 +192,7 @@ class Selection:
     def batches(self) -> RowSelection:
         """Return the filter for the batches of a file by their headers, control batches included.
         Raise ValueError if the selection has a filter that batch headers cannot answer (keys,
-        headers, isolation), or offsets that count from the end.
+        headers, any isolation level, also ``read_uncommitted``), or offsets that count from the end.
         """
         for name in OF_RECORDS:
             if getattr(self, name):

@@ -78,8 +78,8 @@ class TopicView:
 
     @property
     def secrets(self) -> Mapping[str, Sensitive]:
-        """The selected columns whose values are hidden, with what decides which values are; ``{}``
-        if secrets are shown.
+        """The selected columns with secrets by name, each with its rule for which of the values are
+        hidden; ``{}`` if secrets are shown, or no selected column has any.
         """
         if self.show_secrets:
             return {}
@@ -123,7 +123,8 @@ class TopicView:
 class ViewRows:
     """Row format of a view: decoded records of a topic, with the types of ``schema``.
 
-    A record that does not parse, or whose type or version is unknown, is an error with its offset; if ``keeps_damage`` it is left out. A
+    A record that does not parse, or whose type or version is unknown, is an error with its offset; if ``keeps_damage`` it is left out.
+    Records of types that the view does not show, and in topics of coordinators those of unknown types, have no row. A
     timestamp that its column cannot hold becomes null. Compiled kernels decode if ``engine`` is ``arrow``, or if it is ``auto`` and they are
     faster for ``size`` bytes of segments (:func:`use_payload_kernels`). The rows are equal in both cases.
     """
@@ -154,7 +155,7 @@ class ViewRows:
         """Yield the rows of a view for decoded records of a segment, with secrets hidden; nothing
         for a place without a readable record. Iterating raises RecordRefused, a CodecError, for a
         record that does not parse, or whose type or version is unknown; if damage is kept, such a
-        record has no row.
+        record has no row. In topics of coordinators a record of an unknown type never has a row.
         """
         if not isinstance(item, pa.RecordBatch):
             return

@@ -53,8 +53,8 @@ class RecordRefused(ValueRefused):
 
 def refuse_unknown(topic: str, batch: pa.RecordBatch, segment: Segment) -> None:
     """Raise RecordRefused for the first record of an internal topic without a value, or with an
-    unknown type or version. ``batch`` has the columns offset and value. Do nothing for topics whose
-    values do not begin with type and version.
+    unknown type or version. ``batch`` has the columns offset and value. A value whose bytes end
+    before them passes. Do nothing for topics whose values do not begin with type and version.
     """
     if topic not in _KNOWN:
         return
@@ -71,9 +71,9 @@ def refuse_unknown(topic: str, batch: pa.RecordBatch, segment: Segment) -> None:
 
 
 def _is_known(topic: str, head: bytes | None) -> bool:
-    """Return whether the first bytes of a value, each below 0x80, are a known type and version.
-    Return False for None. Raise KeyError for a topic whose values do not begin with type and
-    version.
+    """Return whether the first bytes of a value are all below 0x80 and are a known type and version,
+    or end before them. Return False for None. Raise KeyError for a topic whose values do not begin
+    with type and version.
     """
     return (
         head is not None and max(head, default=0) < 0x80 and describe_unknown(topic, head) is None

@@ -131,8 +131,8 @@ def _by_magic(
     batches: Iterable[pa.RecordBatch], magic: int | None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield pairs of a format version and consecutive rows that have it, without the column
-    ``magic``. The argument ``magic`` replaces the column; without both it is the newest version.
-    Raise RowRefused for a row whose version is unknown or only read.
+    ``magic``. The argument ``magic`` replaces the column, which is not checked then; without both
+    it is the newest version. Raise RowRefused for a row whose version is unknown or only read.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -299,7 +299,7 @@ def write_indexes(
     on_understated: Callable[[Path, UnderstatedBatch], None] = lambda path, batch: None,
 ) -> dict[Path, Rest]:
     """Write offset, time and transaction indexes and producer snapshots of one partition's segments
-    into ``out``, and verify them. An index gets an entry about every ``interval_bytes``.
+    into ``out``, in place of files of the same names, and verify the indexes. An index gets an entry about every ``interval_bytes``.
     ``on_understated`` is called with each batch whose records exceed its header. Return, by path,
     the parts without entries: damaged or incomplete ones, or an unreadable segment as a whole,
     which gets no indexes. Raise OSError if a file cannot be written; CodecError if an index is

@@ -200,7 +200,8 @@ class LogWriter:
 
     def copy(self, file: FileIO, start: int, end: int) -> None:
         """Append the bytes of another file from ``start`` to ``end`` (excluded) to the current
-        segment. Raise UnreadableError if they cannot be read; OSError if they cannot be written.
+        segment. Raise UnreadableError if they cannot be read; OSError if they cannot be written;
+        ValueError if no segment was begun.
         """
         for position in range(start, end, CHUNK):
             self.write(read_exactly(file, position, min(CHUNK, end - position)))

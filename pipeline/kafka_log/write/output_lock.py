@@ -44,8 +44,8 @@ class OutputLockedError(DirectoryError):
 @contextmanager
 def locked_output(out: Path) -> Iterator[None]:
     """Create an output directory if needed, and hold its lock during the ``with`` block. Remove
-    staged files that dead processes left there. If the block raises, remove the directory if it is
-    new and empty. Raise OutputLockedError if another process or job holds the lock, or the file
+    staged files that dead processes left there, and at the end the lock file. If the block raises, remove the directory if it is
+    new and empty. Raise OutputLockedError at once, without waiting, if another process or job holds the lock, or the file
     system has no locks; OSError if the directory or the lock file cannot be created.
 
     The operating system releases the lock when its process ends, however it ends.

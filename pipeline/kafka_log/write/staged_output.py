@@ -27,6 +27,7 @@ from kafka_log.write.output_lock import OUTPUT_LOCK, is_staged, staged_path
 def find_log_start(starts: LogStarts, partition: Partition) -> int | None:
     """Return the log start offset of a partition from the checkpoint beside it. Return None if
     nothing states it, it is not above the first base offset, or some of its segments are not live.
+    A damaged checkpoint states nothing. Raise OSError if its directory may not be searched.
 
     Segments that are not live may lie before the log start offset.
     """

@@ -119,9 +119,9 @@ def compare_rows(
     what: str = "record",
 ) -> None:
     """Compare rows that were written (``found``) with ``expected`` ones in ``columns``. Raise
-    WrittenError for the first row that differs, or is missing on one side; its text calls a row
-    ``what`` and names the file ``source`` (None: none). Raise other CodecErrors if rows cannot be
-    read.
+    WrittenError for a row that differs (within a batch the first one of the first column that
+    differs), or is missing on one side; its text calls a row ``what`` and names the file ``source``
+    (None: none). Raise other CodecErrors if rows cannot be read.
 
     Args:
         expected: What was read.

@@ -114,7 +114,8 @@ def _is_valid_jar(path: Path) -> bool:
 
 def _compile(jvm: Any, texts: dict[str, str], scratch: Path) -> Path:
     """Compile Java sources below ``scratch`` with Janino, or with the JDK's compiler if that fails,
-    and return the path of the jar. Raise ConnectorError with both reasons if neither succeeds.
+    and return the path of the jar. Raise ConnectorError with both reasons if neither succeeds;
+    OSError if a file cannot be written.
     """
     java = scratch / "java"
     java.mkdir()

@@ -182,7 +182,8 @@ def _plan(request: Mapping[str, Any], found: bytes, out: AnswerStream) -> None:
     """Send three things: the logs that the query has found so far, the size of the scan, and the
     splits of each task. ``found`` has the logs that earlier scans of the query sent. A query of
     aggregates gets one empty task if there are no splits. Raise OptionError or DirectoryError if
-    the logs cannot be found; CodecError for damage in transactions unless the mode accepts it.
+    the logs cannot be found, OptionError if they lack offsets or times that the options name;
+    CodecError for damage in transactions unless the mode accepts it.
     """
     reader = _reader(request)
     seen = QueryLogs.from_bytes(found)
@@ -217,7 +218,8 @@ def _size(
 
 def _aggregates(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
     """Send the schema of the requested aggregates as JSON, if totals of batches suffice to compute
-    them. Send nothing if no aggregates are asked for, or the rows themselves must be read.
+    them. Send nothing if no aggregates are asked for, or the rows themselves must be read. Raise
+    OptionError for an invalid option.
     """
     asked = Aggregates.from_request(request)
     if asked is None:

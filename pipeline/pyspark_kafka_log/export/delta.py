@@ -44,8 +44,10 @@ class DeltaTarget:
 
     def state(self) -> State | None:
         """Return the state in the newest commit that an export made; None if no table exists and
-        the location is empty. Raise ExportError if other files are there, no export made the table,
-        or its history no longer has that commit.
+        the location is empty or has files of exports only. Raise ExportError if other files are
+        there, no export made the table, its history no longer has that commit, or the look-up
+        fails; OSError if the location cannot be listed; deltalake's DeltaError if the table cannot
+        be opened.
         """
         if not self._is_there():
             if not self._out.is_free():
@@ -73,7 +75,9 @@ class DeltaTarget:
         )
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
-        """Return the location of the table. The log of the table says which of its files count."""
+        """Return the location of the table, and create its directory if it is local. The log of the
+        table says which of its files count. Raise OSError if the directory cannot be created.
+        """
         if not self._out.is_store:
             Path(self._out.root).mkdir(parents=True, exist_ok=True)
         return self._out

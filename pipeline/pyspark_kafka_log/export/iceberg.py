@@ -45,7 +45,8 @@ class IcebergTarget:
     def state(self) -> State | None:
         """Return the state in the table's property. Return None if no table exists, or one without
         the property and without snapshots, as an interrupted export leaves. Raise ExportError if
-        the table has a snapshot that no export made, or an invalid state.
+        the table has a snapshot that no export made, or an invalid state. Errors of the catalog
+        pass.
         """
         if not self._catalog.table_exists(self.name):
             return None
@@ -63,7 +64,7 @@ class IcebergTarget:
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
         """Return the location of the table's data files. If no table was found by :meth:`state`,
         create its namespace if needed, and an empty table with ``schema``, partitioned by
-        ``partition_by``; ``date`` becomes the day of the timestamp.
+        ``partition_by``; ``date`` becomes the day of the timestamp. Errors of the catalog pass.
         """
         from pyiceberg.transforms import DayTransform, IdentityTransform
 

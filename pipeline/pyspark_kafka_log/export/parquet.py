@@ -46,7 +46,8 @@ class ParquetTarget:
     def state(self) -> State | None:
         """Finish an interrupted commit, remove leftover staged files, and return the state of
         earlier exports; None if nothing was exported yet. Raise ExportError if the directory has
-        files but no export's private directory, or the state in its file or journal is invalid.
+        files but no export's private directory, or the state in its file or journal is invalid;
+        OSError if a file cannot be read, moved or removed. The caller holds the lock.
         """
         if not self._own.is_dir():
             if any(child.name != OUTPUT_LOCK for child in self._out.iterdir()):

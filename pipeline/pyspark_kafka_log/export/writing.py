@@ -224,7 +224,8 @@ class TaskFiles:
     def write(self, values: Values, rows: pa.RecordBatch) -> None:
         """Add rows to the open file of these partition values, or to a new one. If MAX_OPEN_FILES
         are open, complete the one that got rows longest ago first. Rows are buffered, and written
-        as a row group when ROW_GROUP rows or too many bytes are buffered.
+        as a row group when the file has ROW_GROUP of them; above MAX_BUFFERED_BYTES in all files,
+        those of the file with the most bytes are. Raise OSError if writing fails.
         """
         file = self._open.pop(values, None)
         if file is None:

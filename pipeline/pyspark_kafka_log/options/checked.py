@@ -195,7 +195,7 @@ def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Se
 def parse_limits(of: Given) -> tuple[int | None, int | None, int]:
     """Return the maximum and the minimum number of offsets of a micro-batch, each None if not
     given, and the maximum delay in milliseconds. Raise :class:`OptionError` if the minimum exceeds
-    the maximum.
+    the maximum, or a value is invalid.
     """
     most, least = of[table.MAX_OFFSETS], of[table.MIN_OFFSETS]
     if most is not None and least is not None and least > most:
@@ -255,8 +255,8 @@ def _without_zone(of: Given, session: Session) -> tuple[str, ...]:
 
 def _record_damage(of: Given) -> tuple[OnDamage, Policy]:
     """Return what to do with damaged records (``raise``, ``drop`` or ``keep``, by the option mode),
-    and the reader's policy, by default that of the mode. Raise OptionError for the policy strict
-    with a mode other than FAILFAST, or salvage with FAILFAST.
+    and the reader's policy, by default that of the mode. Raise OptionError for an invalid value, for
+    the policy strict with a mode other than FAILFAST, or salvage with FAILFAST, the default mode.
     """
     on_damage, by_mode = of[table.MODE]
     policy: Policy = of[table.POLICY] or by_mode
@@ -278,7 +278,8 @@ def _times(
     of: Given, one: table.Option[int | None], each: table.Option[Offsets | None]
 ) -> Offsets | int | None:
     """Return the value of the option with one time for all partitions; else that of the option with
-    times by partition; None if neither is given.
+    times by partition; None if neither is given. Raise OptionError if either is invalid, also the
+    one that is not used.
     """
     time, times = of[one], of[each]
     return times if time is None else time
@@ -286,7 +287,7 @@ def _times(
 
 def _isolation(of: Given) -> Isolation | None:
     """Return the isolation level of isolationLevel or kafka.isolation.level; None if neither is
-    given. Raise OptionError if both are given and differ.
+    given. Raise OptionError if both are given and differ, or a value is invalid.
     """
     one, other = of[table.ISOLATION], of[table.KAFKA_ISOLATION]
     if one is not None and other is not None and one != other:
@@ -302,7 +303,7 @@ def _topics(
 ) -> tuple[tuple[str, ...] | None, str | None, frozenset[tuple[str, int]] | None]:
     """Return the options subscribe, subscribePattern and assign, at most one of them not None. A
     view without any of them gets its own topic as subscribe. Raise OptionError if more than one is
-    given.
+    given, or a value is invalid.
     """
     subscribe, pattern, assign = of[table.SUBSCRIBE], of[table.SUBSCRIBE_PATTERN], of[table.ASSIGN]
     chosen = {"subscribe": subscribe, "subscribePattern": pattern, "assign": assign}
@@ -316,7 +317,8 @@ def _topics(
 
 def _columns(of: Given, view: str | None) -> tuple[tuple[str, ...] | None, bool, bool]:
     """Return the options columns (None if not given), includeHeaders and includeMetadata. Raise
-    OptionError if columns is given together with one of the others, or includeHeaders with a view.
+    OptionError if columns is given and one of the others is true, includeHeaders is true with a
+    view, or a value is invalid.
     """
     columns = of[table.COLUMNS]
     headers, metadata = of[table.INCLUDE_HEADERS], of[table.INCLUDE_METADATA]

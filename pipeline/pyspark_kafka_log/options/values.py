@@ -229,9 +229,9 @@ def read_json(name: str, value: str, example: str) -> object:
 
 
 def assign(name: str, value: str) -> frozenset[tuple[str, int]]:
-    """Return the set of (topic, partition) pairs in JSON such as ``{"topicA":[0,1]}``. Raise
-    OptionError for any other value, a partition that is no integer or negative, and an empty
-    object.
+    """Return the set of (topic, partition) pairs in JSON such as ``{"topicA":[0,1]}``; an empty list
+    adds none. Raise OptionError for any other value, a partition that is no integer or negative,
+    and an empty object.
     """
     example = '{"topicA":[0,1],"topicB":[0,1]}'
     wrong = OptionError(name, f"expected e.g. {example}, got {value!r}")

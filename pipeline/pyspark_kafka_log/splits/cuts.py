@@ -60,8 +60,9 @@ def find_selected_runs(
     segment: Segment, offsets: Range, only: frozenset[int] | None = None
 ) -> list[tuple[int, int]] | None:
     """Return the byte ranges (start, end) of consecutive batches that may hold selected offsets, in
-    file order, from all batch headers of a segment. Return None if there are no headers, or one is
-    invalid; ``[]`` if no batch may hold any.
+    file order, from all batch headers of a segment; with the last batch, what follows it is
+    included. Return None if there are no headers, one is invalid or the file cannot be read; ``[]``
+    if no batch may hold any.
 
     Args:
         segment: The segment.

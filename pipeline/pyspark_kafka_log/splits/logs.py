@@ -40,7 +40,8 @@ def find_logs(options: Options) -> list[Log]:
     """Return all logs below the paths, selected or not, one for each topic and partition; none for
     partitions without segments. Warn of selected partitions that cannot be read, if the mode
     accepts damage. Raise OptionError for an invalid path, or one that matches nothing;
-    DirectoryError for a path without logs; OSError for a partition that cannot be read.
+    DirectoryError for a path without logs, unless it is an empty directory or log directory;
+    OSError for a partition that cannot be read, unless the mode accepts damage.
     """
     found = find_survey(options).partitions
     for partition in found:
@@ -51,9 +52,10 @@ def find_logs(options: Options) -> list[Log]:
 
 def find_survey(options: Options) -> Survey:
     """Return all partitions and log directories below the paths, also partitions without segments.
-    Warn of skipped paths, and if all segments are excluded. Raise OptionError if a path matches
-    nothing; DirectoryError for a path without logs; OSError for a partition that cannot be read,
-    which has an ``error`` instead if the mode accepts damage.
+    Warn of skipped paths, and if all segments are excluded. Raise OptionError if a path is invalid
+    or matches nothing; DirectoryError for a path without logs, unless it is an empty directory or
+    log directory; OSError for a partition that cannot be read, which has an ``error`` instead if
+    the mode accepts damage.
 
     Skipped paths are files that are named like segments but are none, and segments outside of partitions.
     """
@@ -72,9 +74,10 @@ def find_survey(options: Options) -> Survey:
 
 
 def find_paths(options: Options) -> list[Path]:
-    """Return the absolute paths that the path options expand to. With ``recursiveFileLookup``
-    return the directories below them that contain segments instead. Raise :class:`OptionError` if
-    no path is given or one matches nothing.
+    """Return the absolute paths that the path options expand to; whether a path without a pattern
+    exists is not checked. With ``recursiveFileLookup`` return the directories below them that
+    contain segments instead, or the path if there are none. Raise :class:`OptionError` if no path
+    is given, one is invalid, or a pattern matches nothing; OSError if a directory cannot be listed.
     """
     if not options.paths:
         raise OptionError(
@@ -147,7 +150,8 @@ def _match_paths(path: str, storage: Mapping[str, str]) -> list[Path]:
 
 def _is_empty_log_directory(path: Path) -> bool:
     """Return whether a path is an empty directory, or a log directory without partitions: it has a
-    broker's ``meta.properties``, and no subdirectories or ``.log`` files.
+    broker's ``meta.properties``, and no subdirectories or ``.log`` files. Return False for a
+    missing path. Raise OSError if the directory cannot be listed.
     """
     if not path.is_dir():
         return False
@@ -178,6 +182,7 @@ def select_logs(logs: Sequence[Log], options: Options) -> list[Log]:
     out, and logs without any other. Raise OptionError if a named topic or partition is missing, a
     pattern matches internal topics only, two directories hold the same partition and ``replicas``
     is ``error``, or offsets or timestamps by partition do not name exactly the selected partitions.
+    Raise DirectoryError or UnreadableError for mixed topics, as :func:`filter_logs`.
     """
     topics = sorted({log.topic for log in logs})
     if options.subscribe is not None:

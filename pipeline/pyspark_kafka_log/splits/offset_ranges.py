@@ -27,8 +27,8 @@ from pyspark_kafka_log.splits.logs import Log, find_logs, select_logs
 
 def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
     """Return the half-open offset range that the options select in a log; None at an end without a
-    limit. If no record has the starting time, raise OptionError, or select nothing if the strategy
-    is ``latest``. With ``failOnDataLoss`` raise OptionError if the log does not have a named
+    limit. If no record has the starting time, raise OptionError, or start at MAX_OFFSET if the
+    strategy is ``latest``. With ``failOnDataLoss`` raise OptionError if the log does not have a named
     offset, or the first comes after the end. Raise CodecError for damage before a time's record
     unless the mode accepts it.
     """
@@ -147,7 +147,7 @@ def ending_offsets(path: Paths, options: Mapping[str, str] | None = None) -> str
     """Return the present ends of the selected logs as JSON for the option ``endingOffsets``:
     ``{"orders":{"0":950}}``. Leave out partitions whose directory is gone. Raise OptionError for
     invalid options, and for options that already say where queries end; DirectoryError for a path
-    without logs; CodecError for damage.
+    without logs; CodecError for damage unless the mode accepts it.
 
     Queries with this option read what is there now, and no later records. A partition ends after its last complete batch; with ``isolationLevel``
     ``read_committed`` at its oldest open transaction. This process reads the files. A query with these offsets fails if a partition is new since.

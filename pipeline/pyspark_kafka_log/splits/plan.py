@@ -229,8 +229,9 @@ def _log_splits(
 ) -> Iterator[Split]:
     """Yield the splits of one log that may contain rows of options and query, in order, with the
     row selection of each. With ignoreCorruptFiles each segment is one split. Raise OptionError if
-    the options name an offset that the log does not have; CodecError for damage in transactions
-    unless the mode accepts it.
+    no record has the starting time, or with ``failOnDataLoss`` if the log lacks a named offset;
+    CodecError for damage in transactions, or before the record of a time, unless the mode accepts
+    it.
     """
     first, end = resolve_offsets(log, options, starts)
     of_options = intersect_ranges((first, end), EVERYTHING)

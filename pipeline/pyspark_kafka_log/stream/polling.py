@@ -132,7 +132,7 @@ class LogStream:
         log that was truncated. None for ``start`` asks for that end, not limited. Raise
         DataLossError if records are gone or replaced and ``failOnDataLoss`` is set, else warn;
         CodecError for damage unless accepted; OptionError or DirectoryError for paths without logs
-        or with a partition twice.
+        or with a partition twice; ValueError if ``start`` is other JSON than offsets.
         """
         return self._retry_listing(lambda: self._latest(start, limited=limited))
 
@@ -140,7 +140,9 @@ class LogStream:
         """Return the end of the micro-batch after ``start``, from one listing: ``start`` itself if
         there is nothing to read, or too little; the end of the logs if ``start`` is None; a lower
         offset than in ``start`` for a log that was truncated. Raise DataLossError if records are
-        gone and ``failOnDataLoss`` is set; CodecError for damage unless the mode accepts it.
+        gone or replaced and ``failOnDataLoss`` is set, else warn; CodecError for damage unless the
+        mode accepts it; ValueError if ``start`` is other JSON than offsets; OptionError or
+        DirectoryError for paths without logs or with a partition twice.
         """
         if start is None:
             self._last = self._find_ends(self._matching_logs({}), {})[0]
@@ -190,7 +192,8 @@ class LogStream:
         """Return the minimum, maximum and average number of offsets by which ``consumed`` is behind
         the ends that the last poll found, as text under the names of Spark's Kafka source.
         Partitions that ``consumed`` lacks do not count. Return ``{}`` if no partition counts,
-        ``consumed`` is None, or no poll has found partitions.
+        ``consumed`` is None, or no poll has found partitions. Raise ValueError if ``consumed`` is
+        other JSON than offsets.
         """
         if consumed is None or not self._last:
             return {}
@@ -211,7 +214,8 @@ class LogStream:
         """Return the splits of each task of a micro-batch, from one listing; none for a partition
         without new offsets. Raise DataLossError if records of the micro-batch are gone and
         ``failOnDataLoss`` is set, else warn and read those that remain. Raise CodecError for damage
-        unless the mode accepts it.
+        unless the mode accepts it; ValueError for other JSON than offsets; OptionError if two
+        directories hold a partition.
         """
         before, after = from_json(start), from_json(end)
         logs = self._matching_logs(after)

@@ -125,9 +125,10 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return [Task(splits) for splits in self._stream.tasks(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a task, then warn of lost ranges, if any. Drop a split whose file is
-        found nowhere, with a warning, unless ``failOnDataLoss`` is set. Raise CodecError for damage
-        and unreadable files unless the mode accepts damage.
+        """Yield the rows of a task, then warn of lost ranges, if any. Yield nothing for a partition
+        that is no Task. Drop a split whose file is found nowhere, with a warning, unless
+        ``failOnDataLoss`` is set: then it is an unreadable file. Raise CodecError for damage and
+        unreadable files unless the mode accepts damage.
         """
         losses = Losses()
         splits = partition.splits if isinstance(partition, Task) else ()

@@ -151,8 +151,8 @@ class AvroSchema:
 
     def compile(self, shape: Shape, reader: AvroSchema | None = None) -> Program | None:
         """Return the program that decodes values to columns of ``shape``, resolved to the schema
-        ``reader`` if it is given. Return None if only :meth:`decoder` decodes them. It imports
-        numba if that is installed.
+        ``reader`` if it is given. Return None for a schema or resolution that programs do not
+        support: :meth:`decoder` decodes its values. The call imports numba if that is installed.
         """
         from kafka_log.read.schemas.avro_programs import Compiler, OnlyFastavroError
 
@@ -207,8 +207,8 @@ class AvroSchema:
         return complete(self._parsed)
 
     def _shape_of(self, schema: Any, names: tuple[str, ...], budget: Budget) -> Shape:
-        """Return the shape of a type. A union of null and one type has the shape of that type;
-        other unions and records without fields are JSON text; enums are strings. ``names`` are the
+        """Return the shape of a type. A union of null and one type has the shape of that type, one
+        of null alone NULL; other unions and records without fields are JSON text; enums are strings. ``names`` are the
         records around it. Raise SchemaError for a type that contains itself, invalid or repeated
         field names, array elements without bytes, and a schema that exceeds ``budget``.
         """
@@ -289,8 +289,8 @@ class AvroSchema:
 
     def _is_empty(self, schema: Any, names: tuple[str, ...]) -> bool:
         """Return whether values of a type take no bytes: null, a fixed type of size 0, and a record
-        of only such fields. False for a type that contains itself (``names`` are the types around
-        it).
+        of only such fields. False for a union, also if it allows null, and for a type that contains
+        itself (``names`` are the types around it).
         """
         if isinstance(schema, str):
             if schema in PRIMITIVES or schema in names:
@@ -365,9 +365,9 @@ def _measure_defaults(schema: Any) -> int:
 
 
 def _describe(error: BaseException) -> str:
-    """Return a message for an exception of fastavro: sentences of our own for RecursionError,
-    EOFError and IndexError; the text of a ValueError or SchemaError; for others the name of the
-    class and the text.
+    """Return a message for an exception of fastavro: a fixed sentence each for RecursionError,
+    EOFError and IndexError; the text of a ValueError or SchemaError, not of their subclasses; for
+    others the name of the class and the text.
     """
     if isinstance(error, RecursionError):
         return "it is nested too deep"

@@ -70,7 +70,9 @@ class _Run:
         self._link()
 
     def _link(self) -> None:
-        """Replace the numbers of counters and of limits by addresses."""
+        """Replace the numbers of counters and of limits, in this run's copy of the instructions, by
+        addresses of their memory.
+        """
         base = self._counters.ctypes.data
         self._code[:, 1] = base + _ADDRESSES * self._code[:, 1]
         for i, number in enumerate(self._program.counted, self._program.levels):

@@ -363,7 +363,8 @@ def _sole_branch(union: list[Any]) -> Any:
 
 def _check_resolution(schema: Any, resolved: Any) -> None:
     """Raise OnlyFastavroError unless values of the type ``schema`` become values of ``resolved`` as
-    they are, or as wider numbers. Parts of the types are not compared. Return nothing otherwise.
+    they are, or as wider numbers (no int or long as float). Named types must also have equal names,
+    sizes and symbols, and the reader's type no aliases. Parts of the types are not compared.
     """
     kind = schema["type"]
     if resolved["type"] not in _PROMOTED.get(kind, (kind,)):
@@ -381,7 +382,8 @@ def _check_resolution(schema: Any, resolved: Any) -> None:
 
 def _default_column(f: Mapping[str, Any], shape: Shape, at: _Place) -> Column:
     """Return the column of a reader's field that the writer does not have. Raise OnlyFastavroError
-    unless its default is null, or a plain one of a primitive type.
+    unless its default is null, or a boolean, an int, a long, or a text of at most _MAX_TEXT bytes,
+    each without a logical type.
     """
     if "default" not in f:
         raise OnlyFastavroError("a field without a default")
@@ -396,8 +398,8 @@ def _default_column(f: Mapping[str, Any], shape: Shape, at: _Place) -> Column:
 
 
 def _is_short(text: Any) -> bool:
-    """Return whether a value of a schema can be repeated for each row: a short text in UTF-8, or no
-    text.
+    """Return whether a value of a schema can be repeated for each row: a text of at most _MAX_TEXT
+    bytes in UTF-8, or any value that is no text. Return False for a text with a lone surrogate.
     """
     try:
         return not isinstance(text, str) or len(text.encode()) <= _MAX_TEXT

@@ -65,7 +65,7 @@ class DefaultValues:
         character for each, a record with the defaults of the fields that it lacks; of a union, a
         value of the first branch that can have the default. Raise SchemaError if a field of a
         record has no value, or all defaults together have more than :data:`MAX_DEFAULTS` parts;
-        ValueError for characters that are no byte.
+        ValueError for characters that are no byte; StopIteration if no branch can have it.
         """
         self._left -= 1
         if self._left < 0:
@@ -87,8 +87,9 @@ class DefaultValues:
         return mark_value(default, schema.get(ARROW_TYPE))
 
     def _read_branch(self, branches: Sequence[Any], default: Any) -> Any:
-        """Return the value of a union that a default stands for: a pair of name and value for a
-        record, if several branches are records.
+        """Return the value of a union that a default stands for, by the first branch that can have
+        it: a pair of name and value for a record, if several branches are records. Raise
+        StopIteration if no branch can; else as :meth:`read`.
         """
         branch = next(b for b in branches if _may_have(b["type"], default))
         value = self.read(branch, default)
@@ -158,7 +159,10 @@ class LogicalTypes:
             )
 
     def _resolves(self, w: Any, r: Any) -> bool:
-        """Return whether fastavro resolves values of a branch to a type, by kinds and names."""
+        """Return whether fastavro resolves values of a branch to a type. Of two named types only the
+        names count, without namespaces, or an alias of the reader's type. Other types are equal, or
+        the branch is promoted to the type (:data:`_PROMOTED`).
+        """
         w, r = unwrap(w, self._writer), unwrap(r, self._reader)
         if w["type"] in _NAMED and r["type"] in _NAMED:
             own = w["name"].rpartition(".")[2]

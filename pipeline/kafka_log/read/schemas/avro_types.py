@@ -53,7 +53,7 @@ _MAX_PRECISION = 76
 
 def unwrap(schema: Any, named: Types) -> Any:
     """Return a type as a union (list) or as an object whose ``type`` is a name of Avro. Return None
-    for None.
+    for None. Raise KeyError for a name that is neither primitive nor in ``named``.
     """
     while schema is not None and not isinstance(schema, list):
         if isinstance(schema, str):

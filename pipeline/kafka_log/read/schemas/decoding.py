@@ -138,7 +138,8 @@ class PartDecoder:
 
     def _has_messages(self, seen: Sequence[SchemaId]) -> bool:
         """Return whether a Protobuf schema of the subject or of the ids has several messages.
-        Invalid and unknown schemas are ignored; False if Protobuf is not decoded.
+        Invalid and unknown schemas are ignored; False if Protobuf is not decoded. Raise
+        ModuleNotFoundError if the compiler is not installed.
         """
         versions = list(self._registry.subject_versions(self._subject))
         for schema_id in seen:
@@ -167,8 +168,9 @@ class PartDecoder:
 
     def _merge_shapes(self, seen: Sequence[SchemaId]) -> Shape | None:
         """Return one shape that holds values of all schemas of the subject and of the ids ``seen``;
-        None if none is valid and of a type that is decoded. Raise SchemaError if they have too many
-        fields together.
+        None if none is valid and of a type that is decoded. Raise SchemaError if they have more
+        than MAX_FIELDS fields together; ModuleNotFoundError if the package for a type is not
+        installed.
         """
         shapes = []
         for version in self._registry.subject_versions(self._subject):
@@ -194,6 +196,7 @@ class PartDecoder:
     def _load(self, schema_id: SchemaId) -> _Schema | str:
         """Return the schema of an id, or a text that says why its values cannot be decoded: it is
         not registered, ambiguous, invalid, or of a type that is not decoded. The answer is cached.
+        Raise ModuleNotFoundError if the package for its type is not installed.
         """
         found = self._known.get(schema_id)
         if found is None:
@@ -304,8 +307,9 @@ class PartDecoder:
 
     def decode_columns(self, values: Any, headers: Any) -> list[Any]:
         """Return the arrays of :attr:`fields` for keys or values (Arrow binary) and headers of the
-        same rows. A value is null if the record has none, or if it cannot be decoded; then its bytes
-        are in ``undecoded`` and the reason is in ``problem``.
+        same rows. A value is null if the record has none, or if it cannot be decoded, or the columns
+        lack a field of its schema; then its bytes are in ``undecoded`` and the reason is in
+        ``problem``. The schema id is null without a frame, and if the frame has a GUID.
         """
         values = values.cast(pa.binary())
         frames = split_frames(values, headers, self.part)
@@ -525,7 +529,10 @@ class TopicDecoder:
     def decode_batch(
         self, batch: pa.RecordBatch
     ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-        """Yield pieces of a batch with the columns :attr:`needed`, and the same rows decoded."""
+        """Yield pairs for the slices of a batch, in order: the rows with the columns :attr:`needed`,
+        and the same rows decoded, with the schema of :meth:`decode_schema`. Yield nothing for a
+        batch without rows.
+        """
         schema = self.decode_schema(batch.schema)
         for piece in self._split_rows(batch):
             arrays: list[Any] = []
@@ -566,7 +573,7 @@ def split_by_parts(parts: Any) -> Iterator[tuple[int, int]]:
 
 
 def shorten(problem: str) -> str:
-    """Return a problem with at most :data:`_MAX_PROBLEM` characters, all of them UTF-8."""
+    """Return a problem, cut off with `` ...`` after :data:`_MAX_PROBLEM` characters. Lone surrogates are escaped."""
     text = problem if len(problem) <= _MAX_PROBLEM else f"{problem[:_MAX_PROBLEM]} ..."
     return text.encode("utf-8", "backslashreplace").decode()
 

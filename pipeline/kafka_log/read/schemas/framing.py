@@ -98,8 +98,8 @@ def _parse_frame(data: bytes) -> SchemaId | None:
 def split_frames(values: Any, headers: Any = None, part: Part = "value") -> Frames:
     """Return the schema id of each key or value, and its bytes without the frame in front. If
     ``headers`` of the rows are given and the record has the header of ``part``, the id comes from
-    the header, and all bytes are data. Without a valid id, the id is None and all bytes are data;
-    null has no id.
+    the last such header, and all bytes are data. Without a valid id, the id is None and all bytes
+    are data; null has no id. Nothing is raised for invalid bytes.
 
     Args:
         values: Arrow array of the keys or values (binary).

@@ -67,7 +67,8 @@ class JsonSchema:
 
     def decoder(self) -> Decode:
         """Return a function that decodes the bytes of one value. It raises ValueError for bytes that
-        are no JSON text, and for values of another type than the schema states.
+        are no JSON text, values of another type than the schema states, and properties without a
+        column. Null is accepted everywhere; no other rules of the schema are checked.
         """
         return partial(_decode, self.shape)
 
@@ -124,9 +125,11 @@ class JsonSchema:
         depth: int,
         budget: Budget,
     ) -> Shape:
-        """Return the shape of a type ``object``: a struct if it has properties and allows no
-        others; a map if it has none and ``additionalProperties`` is a schema; else JSON text. Raise
-        SchemaError if ``properties`` is not an object, or a name cannot be that of a column.
+        """Return the shape of a type ``object``: a struct if it has properties, and
+        ``additionalProperties`` is false or missing; a map if it has none and
+        ``additionalProperties`` is an object; else JSON text, also with ``patternProperties`` or
+        ``unevaluatedProperties``. Raise SchemaError if ``properties`` is not an object, or a name
+        cannot be that of a column.
         """
         properties, further = schema.get("properties"), schema.get("additionalProperties", False)
         if schema.keys() & {"patternProperties", "unevaluatedProperties"}:
@@ -237,7 +240,7 @@ def _decode(shape: Shape, data: bytes) -> Any:
 def _check(shape: Shape, value: Any, path: str) -> Any:
     """Return a JSON value in the types of a shape: null and JSON text unchanged, a float without a
     fraction as int for an integer column. Raise ValueError, which names its ``path``, if it is of
-    another type, or has a property without a column.
+    another type, has a property without a column, or is such a float of 2**53 or more.
     """
     if value is None or shape.is_json:
         return value

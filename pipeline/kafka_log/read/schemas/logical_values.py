@@ -38,9 +38,9 @@ def mark_value(value: Any, kind: Any) -> Any:
 
 
 def to_unit(value: int, kind: Any) -> int:
-    """Return a timestamp or time of day as a number of ``kind``, the Arrow type of a column. A
-    number that keeps no type has the unit of the column. Raise ValueError for a time that is not
-    within a day, and for a number that the column cannot hold.
+    """Return a timestamp or time of day as a number of ``kind``, the Arrow type of a column, rounded
+    down if its unit is coarser. A number that keeps no type has the unit of the column. Raise
+    ValueError for a time that is not within a day, and for a converted number of more than 64 bits.
     """
     own = getattr(value, "type", kind)
     if pa.types.is_time(own) and not 0 <= value < _DAY_S * _PER_SECOND[own.unit]:

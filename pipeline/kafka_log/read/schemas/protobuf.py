@@ -114,8 +114,8 @@ class ProtobufSchema:
         return ".".join(names)
 
     def select(self) -> dict[str, tuple[Any, Shape]]:
-        """Return class and shape of each message of :attr:`names`. Raise SchemaError if there is
-        none, or their types are too large.
+        """Return class and shape of each message of :attr:`names`, by name. Raise SchemaError if
+        there is none, their types are too large, or a field's name cannot be that of a column.
         """
         from google.protobuf.message_factory import GetMessageClass
 
@@ -273,7 +273,7 @@ class MessageDecoder:
 def read_indexes(data: bytes) -> tuple[Indexes, int]:
     """Return the path of a message at the start of ``data`` (its number among the messages, then
     among nested ones; ``(0,)`` if it is empty), and the number of bytes of the path. Raise
-    ValueError if ``data`` does not begin with one.
+    ValueError if ``data`` does not begin with one, or it has more than MAX_INDEXES numbers.
     """
     count, at = _read_number(data, 0)
     if not 0 <= count <= MAX_INDEXES:

@@ -215,8 +215,9 @@ class JsonTexts:
 
     def _convert(self, value: Any) -> Any:
         """Return a decoded value as a JSON value: values of logical types as texts, other bytes as an
-        object with ``base64``, NaN and infinities as texts. Count at least its characters, and raise
-        ValueError if fewer are left, or for a value that is none of its logical type.
+        object with ``base64``, NaN and infinities as texts. Subtract about its characters from
+        ``left``, and raise ValueError if fewer are left, or for a value that is none of its logical
+        type.
         """
         if isinstance(value, LogicalNumber | LogicalBytes):
             value = format_value(value)

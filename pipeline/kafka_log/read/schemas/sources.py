@@ -55,7 +55,7 @@ def read_registry(
     schema files, or logs of a registry's topic. None: the topic ``_schemas`` among ``partitions``,
     else beside them; no schemas if there is none. Raise DirectoryError if a path does not exist, or
     a directory or segment has no schemas; SchemaError if the source is invalid; OSError if it
-    cannot be read.
+    cannot be read. Damaged or invalid records of a topic are problems of the registry instead.
 
     Args:
         partitions: Partitions of the logs that are read.
@@ -93,7 +93,8 @@ def read_registry(
 
 def _read_topic(partitions: Sequence[Partition]) -> SchemaRegistry:
     """Return the schemas of the partitions of a registry's topic. Damaged and unreadable records,
-    files and directories are problems of the registry; the readable records count.
+    files and directories are problems of the registry; the readable records count. Raise
+    DirectoryError if two copies of a partition state different topic ids.
     """
     from kafka_log.read.scanning import scan
 
@@ -146,8 +147,9 @@ def _read_files(paths: Iterable[Path]) -> SchemaRegistry:
 
 def _read_export(path: Path) -> SchemaRegistry:
     """Return the schemas of a file: the list of a registry's ``/schemas``, or lines with one object
-    of it each, or lines with key and value of records of its topic, separated by a tab. Raise
-    SchemaError for anything else; OSError if it cannot be read.
+    of it each, or lines with key and value of records of its topic, separated by a tab. An invalid
+    record of the topic becomes a problem of the registry. Raise SchemaError for any other invalid
+    line; OSError if the file cannot be read. An empty file has no schemas.
     """
     text = _read_text(path, MAX_RESPONSE)
     builder = RegistryBuilder()
@@ -212,8 +214,8 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def _read_url(url: str) -> SchemaRegistry:
     """Return the schemas that a running registry lists, deleted ones included. Raise OSError if it
     does not answer, or with an error or a redirect; SchemaError if the answer is too long or no
-    list of schemas. User and password in the URL are sent as basic authentication, and appear in no
-    message.
+    list of schemas; ValueError for an invalid URL. User and password in the URL are sent as basic
+    authentication, and appear in no message.
     """
     parts = urllib.parse.urlsplit(url)
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

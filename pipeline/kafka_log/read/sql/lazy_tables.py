@@ -102,7 +102,8 @@ class _Scan:
 
     def _filter(self, batch: pa.RecordBatch) -> Sequence[pa.RecordBatch]:
         """Return the rows of a batch for which the condition is true (None: all). Raise
-        TimeRangeError if the condition cannot be computed because of a time.
+        TimeRangeError if the condition cannot be computed because of a time, ArrowException if it
+        cannot for another reason.
         """
         if self._condition is None:
             return [batch]
@@ -142,8 +143,9 @@ def connect(
 
 
 def stream_result(relation: duckdb.DuckDBPyRelation, rows: int = 1 << 13) -> pa.RecordBatchReader:
-    """Run a query, and return its result as a stream of batches of at most ``rows`` rows. Reading
-    the stream raises duckdb.Error if the query fails.
+    """Run a query, and return its result as a stream of batches of at most ``rows`` rows. Raise
+    duckdb.Error if the query fails before its first rows. Reading the stream raises OSError, with
+    DuckDB's message, if it fails later.
     """
     # to_arrow_reader is the name since DuckDB 1.5.
     stream = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader

@@ -39,7 +39,9 @@ class TimeRangeError(ValueError):
 
 
 def has_times(kind: Any) -> bool:
-    """Return whether values of an Arrow type have timestamps or dates in them."""
+    """Return whether values of an Arrow type have timestamps or dates in them, also inside structs
+    and lists, but not inside maps. Times of day do not count.
+    """
     if pa.types.is_struct(kind):
         return any(has_times(field.type) for field in kind)
     if pa.types.is_list(kind):

@@ -143,8 +143,8 @@ class Arrangement:
         self._is_moved = np.concatenate([self._is_moved, moved])[order]
 
     def _find_gaps(self, found: SegmentContents) -> tuple[Any, Any]:
-        """Return for each batch of a segment the number of batches that are taken below it, and a
-        mask of those that overlap none of them.
+        """Return for each batch of a segment the number of added batches that begin at or below its
+        first offset, and a mask of the batches that overlap no added one.
         """
         first, last = found.headers.first, found.headers.last
         at = np.searchsorted(self._first, first, side="right")

@@ -73,8 +73,9 @@ def run_job(
 ) -> pa.Table:
     """Call ``work`` for each partition with a directory of its own below ``out``, and return all
     report rows. Output of an earlier run of the same ``job`` with the same options and source is
-    kept. A partition has the row of ``refused`` instead if it cannot be read (unless ``keeps_rest``
-    and some segments are there), or ``work`` raises CodecError. Raise OutputError or
+    kept. A partition has the row of ``refused`` instead if its directory cannot be read (with
+    ``keeps_rest`` only if it has no segments), all its segments are in excluded states, or ``work``
+    raises CodecError. Metadata snapshots have rows of ``leaves`` (None: no rows). Raise OutputError or
     OutputLockedError if ``out`` must not be written to, as inside ``inputs``, or two partitions
     have the same name; OSError if writing fails.
 
@@ -134,7 +135,8 @@ def run_job(
 
 def _describe_unread(partition: Partition) -> str | None:
     """Return why nothing of a partition is read although its directory has segments: their states
-    are excluded. Return None if there is something to read, or nothing at all.
+    are excluded. Return None if there is something to read, or nothing at all. Raise OSError if the
+    directory cannot be listed.
     """
     if partition.segments or partition.error is not None:
         return None
@@ -201,7 +203,8 @@ def salvage(
 
 def list_repairs(partitions: Sequence[Partition], advance: Advance = lambda _: None) -> pa.Table:
     """Return the report rows of the repairs that ``salvage`` would write, and of damaged batches
-    without one. Nothing is written. A partition that cannot be read gets a row ``lost``.
+    without one. Nothing is written. A partition whose directory cannot be read gets a row ``lost``,
+    a segment that cannot be opened none.
     """
     rows: list[dict[str, Any]] = []
     for partition in partitions:

@@ -80,7 +80,8 @@ def write_partition(
 def _find_uncommitted_by_offset(partition: Partition, out: Path) -> Aborted:
     """Return the offset ranges, by producer id, of uncommitted records of a log whose batches do
     not lie in the order of their offsets. Transactions are followed in an ordered copy below
-    ``out``, which is removed. Raise OSError if the copy cannot be written.
+    ``out``, which is removed. Raise OSError if the copy cannot be written, CodecError if it does
+    not read as its source.
     """
     copy = out / ".by-offset"
     copy.mkdir()
@@ -120,7 +121,9 @@ def finish(
 
 
 def _list_written(source: Partition, written: Sequence[tuple[Path, int]]) -> list[Segment]:
-    """Return the files ``written`` (paths and base offsets) as live segments of a partition."""
+    """Return the files ``written`` (paths and base offsets) as live segments of a partition, in the
+    same order; all but the last are rolled. Raise OSError if a file is gone.
+    """
     last = len(written) - 1
     return [
         Segment(
@@ -302,7 +305,8 @@ class _Job:
 
     def _write(self, log: LogWriter, found: SegmentContents, part: _Masks, *, begins: bool) -> None:
         """Write the taken batches of a part of a segment, in a segment of their own if it
-        ``begins`` one, and report those that are encoded anew.
+        ``begins`` one, and report those that are encoded anew. Write nothing if none are taken.
+        Raise OSError if writing fails; CodecError if what was written does not read as its source.
         """
         headers, base = found.headers, get_named_base_offset(found.segment)
         if part.taken.any():

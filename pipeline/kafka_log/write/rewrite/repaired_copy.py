@@ -66,7 +66,7 @@ def repaired_partition(
 
 def name_original(reason: str | None, partition: Partition, out: Path) -> str | None:
     """Return a reason with the paths of segments of the partition in place of those of their copies
-    below ``out``.
+    below ``out``; None for None.
     """
     if reason is not None and _COPIES in reason:
         for k, segment in enumerate(partition.segments):

@@ -152,7 +152,7 @@ REVERSED = "its header has a last offset before its first one"
 
 
 def _read_ends(segment: Segment, headers: Headers, batches: list[int]) -> list[tuple[int, int]]:
-    """Return the last offset and the number of the readable records of each of ``batches``
+    """Return the largest offset and the number of the readable records of each of ``batches``
     (indexes). The headers of these batches state a last offset before the first one. A batch
     without readable records has the last offset of its header and 0.
     """

@@ -79,7 +79,8 @@ class RewriteSelection:
 
 def _find_selected_positions(segment: Segment, selection: RowSelection) -> Any:
     """Return an array with the byte positions of the batches of a segment that have a selected
-    record, ascending. Damage is skipped.
+    record, ascending; a position may be repeated. Readable records of damaged batches count; other
+    damage is skipped.
     """
     scanner = Scanner(
         segment.path,

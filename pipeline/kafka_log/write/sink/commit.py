@@ -81,8 +81,8 @@ def find_append_position(directory: Path, start: int) -> AppendPosition:
     """Return where a log continues: its next offset, at least ``start``, its last leader epoch
     (None: unknown), and the bytes of the producer snapshot at its end. The snapshot is None if
     there is no valid one, or ``start`` is beyond the end. Without live segments the log continues
-    at ``start``. Raise DirectoryError if it does not end with a complete batch; OSError if it
-    cannot be read.
+    at ``start`` with leader epoch 0. Raise DirectoryError if it does not end with a complete batch,
+    or does not exist; OSError if it cannot be read.
     """
     (partition,) = discover(directory)
     if partition.error is not None:
@@ -253,7 +253,8 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
     """Make the segments that the tasks of a job wrote (``staged``, by task) part of the logs,
     lowest task first. Drop them if the micro-batch ``micro`` was committed before. Raise SinkError
     for offsets that do not ascend; FormatError for another topic id; DirectoryError for logs that
-    cannot be appended to, while a broker runs, and for a damaged journal of an interrupted job;
+    cannot be appended to, while a broker runs, after a minute in which another job holds the lock,
+    and for a damaged journal of an interrupted job;
     CodecError for a segment that cannot get its offsets; OSError if a file cannot be read or
     written. Call :func:`abort` after an error.
     """

@@ -58,8 +58,8 @@ class PartitionRows(NamedTuple):
 
 def check_columns(schema: pa.Schema, job: WriteJob) -> None:
     """Raise SinkError if a column is unknown, repeated or of a wrong type, if ``value`` is missing,
-    or if neither a column nor the job's settings name the topic. Names in the job's ``passed`` are
-    allowed: their columns are ignored.
+    or if neither a column nor the job's settings name the topic. Other columns of the view
+    ``records``, and names in the job's ``passed``, are allowed: they are not written.
     """
     names = schema.names
     known = (*COLUMNS, *_TYPE_COLUMNS)
@@ -135,9 +135,11 @@ class SinkRows:
         self._sticky = StickyPartitioner(task, job.format.batch_bytes)
 
     def of(self, batch: pa.RecordBatch) -> Iterator[PartitionRows]:
-        """Yield the rows of a batch by topic partition, rows of one in their order. Raise SinkError
-        for an invalid column, and for a row that cannot be written: without or with an invalid
-        topic, partition, offset or timestamp, or a control record.
+        """Yield the rows of a batch by topic partition: topics in the order of their first rows,
+        partitions ascending, rows of one in their order. Iterating raises SinkError, before any row
+        is yielded, for an invalid column, for fewer partitions in the settings than the topic has,
+        and for a row that cannot be written: a null or invalid topic or offset, an invalid partition
+        or timestamp, or a control record.
         """
         check_columns(batch.schema, self.job)
         given = {

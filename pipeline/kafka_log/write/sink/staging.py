@@ -79,9 +79,9 @@ def to_json(staged: Iterable[Staged]) -> str:
 
 def write_task(job: WriteJob, task: int, batches: Iterable[pa.RecordBatch]) -> list[Staged]:
     """Write the rows of the task number ``task`` into a new directory of the job, verify them, and
-    return the staged segments of each partition. Raise SinkError for a row that cannot be written;
-    CodecError if what was written does not read as these rows; OSError if writing fails. After an
-    error nothing of the task is left.
+    return the staged segments of each partition, by topic and number; ``[]`` without rows. Raise
+    SinkError for a row that cannot be written; CodecError if what was written does not read as
+    these rows; OSError if writing fails. After an error nothing of the task is left.
     """
     place = job_directory(job)
     attempt = place / f"{task}-{uuid.uuid4().hex}"
@@ -119,7 +119,8 @@ class _Partitions:
     def add(self, part: PartitionRows) -> None:
         """Buffer rows of a partition. Write its rows if it holds its maximum of bytes, or the rows
         of all partitions if they hold more than HELD_BYTES together. Raise SinkError for a row that
-        cannot be written; OSError if writing fails.
+        cannot be written; WrittenError if what was written does not read as the rows; OSError if
+        writing fails.
         """
         key = part.topic, part.partition
         one = self._of.get(key)
@@ -135,7 +136,7 @@ class _Partitions:
     def _flush(self, partition: _Partition) -> None:
         """Write the buffered rows of a partition. Then close all open files, which are opened again
         later, if more than OPEN_FILES are open. Raise SinkError for a row that cannot be written;
-        OSError if writing fails.
+        WrittenError if what was written does not read as the rows; OSError if writing fails.
         """
         self._held -= partition.held
         partition.flush()
@@ -274,7 +275,8 @@ class _Partition:
     def finished(self) -> Staged:
         """Write the buffered rows and the indexes, and return the staged segments. Raise SinkError
         for a row that cannot be written; OSError if a file cannot be written, or what was written
-        cannot be read again; CodecError if an index is wrong.
+        cannot be read again; CodecError if what was written does not read as the rows, or an index
+        is wrong.
         """
         self.flush()
         self.log.release()

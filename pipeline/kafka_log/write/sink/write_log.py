@@ -40,8 +40,8 @@ def write_log(
     written topics; ``topic`` overrides the column. All other arguments are settings of LogFormat.
     Raise SinkError for rows or columns that cannot be written; FormatError, ValueError or TypeError
     for arguments; DirectoryError if ``path`` cannot be appended to or a broker runs there;
-    CodecError if the result does not read as the rows; OSError. After an error the logs are
-    unchanged.
+    CodecError if the result does not read as the rows; OSError if a file cannot be read or written.
+    After an error the logs are unchanged.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, anything else that gives an Arrow stream, or an iterable of
     RecordBatches with one schema. Its columns are those of Spark's Kafka sink: ``value``, which has to be there, and ``key`` (binary or
