@@ -22,15 +22,15 @@ ONLY_BY_PROCESSES = (*console_pages.OF_SPARK, console_pages.VALUES)
 
 
 def marks_of(page: Path, *, processes: bool) -> list[pytest.MarkDecorator]:
-    """Return the marks of a page: CI runs a third of those by processes that run in this process too.
+    """Return the marks of a page: CI runs an eighth of those by processes that run in this process too.
 
-    Pages of Spark are left to the soak: what they show has tests of its own.
+    Pages that run only by processes are left to the soak: what they show has tests of its own.
     """
     if not processes:
         return [pytest.mark.share(6)]
-    if page in console_pages.OF_SPARK:
+    if page in ONLY_BY_PROCESSES:
         return [pytest.mark.soak]
-    return [pytest.mark.slow, pytest.mark.share(ci=1 if page in ONLY_BY_PROCESSES else 3)]
+    return [pytest.mark.slow, pytest.mark.share(ci=8)]
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="commands are run by bash")

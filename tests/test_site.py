@@ -61,6 +61,7 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
+@pytest.mark.soak
 def test_every_link_leads_somewhere(site: Path) -> None:
     pages = {path: Links(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
     missing = []

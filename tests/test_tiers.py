@@ -165,6 +165,7 @@ sys.exit(pytest.main(["--collect-only", "-q", "-s", "-p", "no:cacheprovider"], [
 """
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_every_test_is_in_a_file_that_the_run_of_its_tier_imports() -> None:
     done = subprocess.run(

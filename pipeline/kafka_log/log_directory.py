@@ -1058,7 +1058,7 @@ class LogDirectory:
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Rows ``lost`` are offsets that no replica has whole, rows
         ``diverged`` records that are not written because another replica has a later leader epoch there. Memory use is at its peak
-        about 400 bytes for each batch of a partition and replica.
+        about 450 bytes for each batch of a partition and replica.
 
         Args:
             others: Further log directories: a path, a LogDirectory, or several of them. Paths are opened with the topics and partitions

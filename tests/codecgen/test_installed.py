@@ -48,6 +48,7 @@ def run(command: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProces
     return subprocess.run([command, *arguments], cwd=cwd, env=env, capture_output=True, text=True)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_names_of_kafka_are_explained_anywhere(installed: Path, tmp_path: Path) -> None:
     shown = run(installed / "codecgen", "explain", "record_batch", cwd=tmp_path)

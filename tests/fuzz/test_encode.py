@@ -24,7 +24,13 @@ TABLES = 2000
 SECONDS = 10.0
 
 
-@pytest.mark.parametrize("checks", [False, True], ids=["guard pages", "checked accesses"])
+@pytest.mark.parametrize(
+    "checks",
+    [
+        pytest.param(False, id="guard pages"),
+        pytest.param(True, id="checked accesses", marks=pytest.mark.soak),
+    ],
+)
 def test_tables_of_any_kind(checks: bool) -> None:
     job = encode.Job(seed=1 + checks, tables=TABLES, seconds=SECONDS, checks=checks)
     wrong = encode.fuzz(job, quiet=True)

@@ -20,10 +20,10 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are f
     ("schemas", "edits"),
     [
         (2, 4),
-        pytest.param(20, 8, marks=[pytest.mark.slow, pytest.mark.soak]),
-        pytest.param(0, 2, marks=pytest.mark.slow),
-        pytest.param(400, 12, marks=[pytest.mark.slow, pytest.mark.soak]),
-        pytest.param(0, 60, marks=[pytest.mark.slow, pytest.mark.soak]),
+        pytest.param(20, 8, marks=pytest.mark.soak),
+        pytest.param(0, 2, marks=pytest.mark.soak),
+        pytest.param(400, 12, marks=pytest.mark.soak),
+        pytest.param(0, 60, marks=pytest.mark.soak),
     ],
 )
 def test_what_a_process_has_generated_before_changes_nothing(schemas: int, edits: int) -> None:

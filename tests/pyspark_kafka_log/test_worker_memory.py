@@ -162,6 +162,7 @@ def test_a_limit_is_kept_and_enough(
     assert limits == str(mib << 20)
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ def test_many_mutated_segments(seed: int, tmp_path: Path) -> None:
     test_mutated_segments(seed, tmp_path)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_lines_of_the_kernels_run() -> None:
     pytest.importorskip("coverage")

@@ -137,7 +137,7 @@ def partitions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path,
     shutil.rmtree(root)
 
 
-@pytest.mark.share(ci=3)
+@pytest.mark.share(ci=6)
 @pytest.mark.parametrize(
     "verb",
     ["stat", "check", "scan", "dump", "dump --batches", "export", "salvage", "keys"],
@@ -152,6 +152,7 @@ def test_eight_times_the_bytes_of_a_partition(
     assert eight - one < MARGIN
 
 
+@pytest.mark.share(ci=4)
 @pytest.mark.parametrize("verb", ["stat", "stat --deep", "largest", "check"])
 def test_four_times_the_bytes(verb: str, tmp_path: Path) -> None:
     source = segment(tmp_path / "source", 16 * MIB)
@@ -163,7 +164,7 @@ def test_four_times_the_bytes(verb: str, tmp_path: Path) -> None:
     assert large - small < MARGIN
 
 
-@pytest.mark.parametrize("verb", ["stat", "check"])
+@pytest.mark.parametrize("verb", ["stat", pytest.param("check", marks=pytest.mark.soak)])
 def test_four_times_the_partitions(verb: str, tmp_path: Path) -> None:
     source = VECTORS / "matrix" / "v2-gzip-create.log"
     warm = linked(tmp_path / "warm", source, 2)

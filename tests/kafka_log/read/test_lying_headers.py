@@ -80,6 +80,7 @@ def test_two_halves_are_all_rows(data: st.DataObject, worth: int) -> None:
     check_halves(data, worth)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @examples(200)
 @given(data=st.data(), worth=WORTHS)

@@ -80,6 +80,7 @@ def write(path: Path) -> tuple[int, int, int]:
                 half = size
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux")
 def test_two_gibibytes(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_the_pages_are_bad(log: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "engine", [pytest.param(e, marks=[pytest.mark.slow] * (e == "construct")) for e in ENGINES]
+    "engine", [pytest.param(e, marks=[pytest.mark.soak] * (e == "construct")) for e in ENGINES]
 )
 def test_all_else_is_read(log: Path, engine: str) -> None:
     path = log / f"{0:020d}.log"
@@ -105,6 +105,7 @@ def test_headers_by_the_function_of_the_system(log: Path, engine: str) -> None:
     assert error.errno == errno.EIO and error.where.file == str(log / f"{0:020d}.log")
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_command_goes_on(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dump", str(log), "--policy", "salvage", "--format", "vectors"]) == 1

@@ -76,6 +76,7 @@ sectors = st.lists(
 
 
 @pytest.mark.slow
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("engine", ENGINES)
 @given(sectors, st.booleans(), st.sampled_from((100, 5000, 8 << 20)))
 @examples(60)

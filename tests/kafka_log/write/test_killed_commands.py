@@ -121,6 +121,7 @@ def try_each_step(words: list[str], inputs: list[Path], tmp_path: Path) -> int:
         nth += 1
 
 
+@pytest.mark.share(ci=3)
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"parquet", "arrow"}))
 def test_a_command_that_is_killed(name: str, source: Path, tmp_path: Path) -> None:
     """Each but exports by PyArrow, whose threads a fork does not have; they are written as the other exports are."""
@@ -128,6 +129,7 @@ def test_a_command_that_is_killed(name: str, source: Path, tmp_path: Path) -> No
     assert try_each_step([command, str(source), *more], [source], tmp_path) > 5
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("words", [["merge"], ["diff", "--only", "A"]], ids=" ".join)
 def test_a_command_on_two_logs_that_is_killed(
     words: list[str], source: Path, tmp_path: Path

@@ -182,7 +182,7 @@ print(spark.read.format("kafka-log").load(sys.argv[1]).count())
 """
 
 
-@pytest.mark.share(ci=2)
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["enable", "register"])
 def test_a_driver_that_is_no_python(session: SparkSession, by: str) -> None:

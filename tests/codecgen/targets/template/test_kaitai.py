@@ -178,6 +178,7 @@ def parsed(name: str, data: bytes, emit: Any = ours) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.share(ci=5)
 @pytest.mark.parametrize("language", ["java", "rust", "cpp_stl", "go", "javascript"])
 def test_the_compiler_takes_them_all(language: str) -> None:
     assert len(compiled(language, ours())) >= len(ours().files)

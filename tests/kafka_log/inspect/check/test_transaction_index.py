@@ -115,6 +115,7 @@ def compact(made: History, rng: random.Random) -> set[int]:
     return left
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("is_compacted", [False, True])
 @pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 300), marks=pytest.mark.slow)])
 def test_an_entry_that_begins_too_early_is_found(

@@ -180,6 +180,7 @@ def test_names_that_a_shell_would_change_are_not_suggested(tmp_path: Path) -> No
     assert any("--topic=-x --partition 0" in command for command in commands)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_ten_thousand_partitions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = batch(0)

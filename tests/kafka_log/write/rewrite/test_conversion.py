@@ -116,6 +116,7 @@ def test_what_is_converted_to_what_it_is_keeps_its_bytes(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.share(ci=4)
 @pytest.mark.parametrize("codec", ["zstd", *MORE])
 def test_there_and_back(codec: str, tmp_path: Path) -> None:
     """Record batches without compression are the same bytes again, whatever lay between."""
