@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_log.text.columns import format_bytes
-from kafka_log.text.json_values import format_json, is_json, json_converter, to_objects
+from kafka_log.text.json_values import convert_bytes, format_json, is_json, to_objects
 from kafka_log.text.lines import Cell, Layout
-from kafka_log.text.values import escape_unprintable, format_time
+from kafka_log.text.values import escape_unprintable, format_time, format_uuid
 
 _QUOTED = re.compile(r'[,"\r\n]|\A\s|\s\Z|\A\Z')
 
@@ -88,3 +88,37 @@ def _display(field: pa.Field, most: int) -> Callable[[Any], str]:
 
 def _pair(value: Any, members: Iterable[tuple[str, Callable[[Any], str]]]) -> str:
     return "=".join("null" if value[name] is None else show(value[name]) for name, show in members)
+
+
+def json_converter(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that converts values of an Arrow type, as :func:`to_objects` returns them, to JSON values."""
+    convert: Callable[[Any], Any]
+    if pa.types.is_dictionary(kind):
+        return json_converter(kind.value_type)
+    if pa.types.is_timestamp(kind):
+        convert = format_time
+    elif pa.types.is_floating(kind):
+        convert = _number
+    elif pa.types.is_fixed_size_binary(kind) and kind.byte_width == 16:
+        convert = format_uuid
+    elif (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    ):
+        convert = convert_bytes
+    elif pa.types.is_list(kind):
+        item = json_converter(kind.value_type)
+        convert = lambda values: [item(value) for value in values]  # noqa: E731
+    elif pa.types.is_struct(kind):
+        members = {field.name: json_converter(field.type) for field in kind}
+        convert = lambda value: {name: members[name](value[name]) for name in members}  # noqa: E731
+    else:
+        return lambda value: value
+    return lambda value: None if value is None else convert(value)
+
+
+def _number(value: float) -> float | str:
+    if value != value:
+        return "NaN"
+    return {float("inf"): "Infinity", float("-inf"): "-Infinity"}.get(value, value)

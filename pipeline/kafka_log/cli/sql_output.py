@@ -73,7 +73,7 @@ def _write_text(rows: pa.RecordBatchReader, out: BinaryIO, width: int | None) ->
         if batch is None:
             table = pa.Table.from_batches(first, rows.schema).combine_chunks()
             if table.num_rows:
-                shown = pa.Table.from_batches(map(_as_text_rows, table.to_batches()))
+                shown = pa.Table.from_batches(map(_with_short_values, table.to_batches()))
                 out.write(format_table(shown, width).encode("utf-8", "backslashreplace"))
             else:
                 out.write(b"no rows\n")
@@ -81,7 +81,7 @@ def _write_text(rows: pa.RecordBatchReader, out: BinaryIO, width: int | None) ->
             return
         first.append(batch)
     writer = TextRowWriter(out, rows.schema.names, {}, WIDTH, width)
-    for batch in map(_as_text_rows, chain(first, rows)):
+    for batch in map(_with_short_values, chain(first, rows)):
         writer.write(batch)
     writer.close()
 
@@ -89,15 +89,6 @@ def _write_text(rows: pa.RecordBatchReader, out: BinaryIO, width: int | None) ->
 def _empty_batch(schema: pa.Schema) -> pa.RecordBatch:
     """Return a batch without rows."""
     return pa.RecordBatch.from_pylist([], schema=schema)
-
-
-def _as_text_rows(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with types that text shows well: integers for whole decimals, times in milliseconds, or as text if they are finer."""
-    batch = _with_short_values(batch)
-    for i, field in enumerate(batch.schema):
-        if pa.types.is_timestamp(field.type) and field.type.unit != "ms":
-            batch = batch.set_column(i, field.name, batch.column(i).cast(pa.string()))
-    return batch
 
 
 def _with_short_values(batch: pa.RecordBatch) -> pa.RecordBatch:

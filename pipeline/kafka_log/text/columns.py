@@ -35,8 +35,8 @@ _TEXT_BYTES = (
 )
 _CONTINUATION = r"\A[\x80-\xbf]"
 _ESCAPES = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
-_PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
-"""Ticks in a millisecond, by the unit of a timestamp."""
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""Ticks in a second, by the unit of a timestamp."""
 _SPACE = (
     r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
 )
@@ -70,7 +70,7 @@ def format_csv_column(field: pa.Field, column: Any) -> Any:
         return quote_csv_cells(
             _convert_column(column.cast(pa.large_binary()), _is_text, _cast_to_text, _format_base64)
         )
-    if pa.types.is_list(kind) or pa.types.is_struct(kind) or pa.types.is_map(kind):
+    if pa.types.is_nested(kind):
         return quote_csv_cells(_format_json(column))
     if _is_scalar(kind):
         return _format_scalars(column)
@@ -162,6 +162,8 @@ def _format_json(column: Any) -> Any:
             lambda values: _quote_json(_cast_to_text(values)),
             _format_base64,
         )
+    if pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _format_json(column.cast(pa.list_(kind.value_field)))
     if pa.types.is_list(kind):
         item = kind.value_field
         return _format_lists(column, lambda values: fill_null(format_json_column(item, values)))
@@ -305,7 +307,7 @@ def _format_times(column: Any) -> Any:
     time zone; as a number if they are before the year 1 or after 9999. Null stays null.
     """
     numbers, unit = column.cast(pa.int64()), column.type.unit
-    low, high = (ms * _PER_MS[unit] for ms in (_FIRST_MS, _LAST_MS + 1))
+    low, high = (ms * _PER_SECOND[unit] // 1_000 for ms in (_FIRST_MS, _LAST_MS + 1))
     known = pc.and_(
         pc.greater_equal(numbers, max(low, -1 << 63)),
         pc.less_equal(numbers, min(high, 1 << 63) - 1),
@@ -329,14 +331,15 @@ def _format_scalars(column: Any) -> Any:
 
 
 def _format_maps(column: Any) -> Any:
-    """Return maps with text keys as JSON objects, entries in order; null stays null."""
+    """Return maps as JSON objects, entries in order, with their keys as text; null stays null."""
     if not len(column):
         return pa.array([], TEXT)
     offsets = column.offsets.cast(pa.int64())
     first, last = offsets[0].as_py(), offsets[-1].as_py()
     keys, items = (x.slice(first, last - first) for x in (column.keys, column.items))
     values = fill_null(format_json_column(column.type.item_field, items))
-    entries = join(_quote_json(keys.cast(TEXT)), ": ", values)
+    names = _format_json(keys) if pa.types.is_nested(keys.type) else keys.cast(TEXT)
+    entries = join(_quote_json(names), ": ", values)
     lists = pa.LargeListArray.from_arrays(pc.subtract(offsets, first), entries)
     texts = join("{", pc.binary_join(lists, pa.scalar(", ", TEXT)), "}")
     return pc.if_else(column.is_valid(), texts, pa.scalar(None, TEXT))

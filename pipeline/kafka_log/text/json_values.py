@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.text.values import format_time, format_uuid
+from kafka_log.text.values import format_uuid
 
 _UNPRINTABLE = re.compile(r"[^ -~]")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -31,32 +31,16 @@ def format_json(value: Any, *, compact: bool = False) -> str:
 
 
 def json_converter(kind: Any) -> Callable[[Any], Any]:
-    """Return the function that converts values of an Arrow type, as :func:`to_objects` returns
-    them, to JSON values. Times become ISO 8601, a fixed-size binary of 16 bytes a UUID, other bytes
-    what :func:`convert_bytes` returns, and numbers that are not finite text, also inside lists and
-    structs. The function returns None for None, and values of other types as they are.
+    """Return the function that converts numbers and bytes of an Arrow type, as Python has them, to
+    JSON values. A fixed-size binary of 16 bytes becomes a UUID, another one what
+    :func:`convert_bytes` returns, and a number that is not finite text. The function returns None
+    for None, and values of other types as they are.
     """
     convert: Callable[[Any], Any]
-    if pa.types.is_dictionary(kind):
-        return json_converter(kind.value_type)
-    if pa.types.is_timestamp(kind):
-        convert = format_time
-    elif pa.types.is_floating(kind):
+    if pa.types.is_floating(kind):
         convert = _json_number
-    elif pa.types.is_fixed_size_binary(kind) and kind.byte_width == 16:
-        convert = format_uuid
-    elif (
-        pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_fixed_size_binary(kind)
-    ):
-        convert = convert_bytes
-    elif pa.types.is_list(kind):
-        item = json_converter(kind.value_type)
-        convert = lambda values: [item(value) for value in values]  # noqa: E731
-    elif pa.types.is_struct(kind):
-        members = {field.name: json_converter(field.type) for field in kind}
-        convert = lambda value: {name: members[name](value[name]) for name in members}  # noqa: E731
+    elif pa.types.is_fixed_size_binary(kind):
+        convert = format_uuid if kind.byte_width == 16 else convert_bytes
     else:
         return lambda value: value
     return lambda value: None if value is None else convert(value)

@@ -17,7 +17,8 @@ from kafka_log.text.values import escape_unprintable
 
 ROOM = 10
 """Cells of the terminal that must be left for texts next to numbers. If fewer are left, each row is a paragraph."""
-_TIME = len("2026-11-22T00:00:00.000Z")
+_TIMES = {"s": 20, "ms": 24, "us": 27, "ns": 30}
+"""Width of a time, by the unit of its type."""
 
 
 class TextRowWriter:
@@ -163,7 +164,7 @@ class TextRowWriter:
 
 
 def _width(column: pa.Array) -> int:
-    """Return the width of the widest value of a short column: 24 for times, the longest name of a
+    """Return the width of the widest value of a short column: that of a time for times, the longest name of a
     dictionary, the longest number of integers, and 5 for other types.
     """
     kind = column.type
@@ -175,7 +176,7 @@ def _width(column: pa.Array) -> int:
     if pa.types.is_integer(kind):
         ends = pc.min_max(column).as_py().values()
         return max(len(str(end)) for end in ends)
-    return _TIME if pa.types.is_timestamp(kind) else len("false")
+    return _TIMES[kind.unit] if pa.types.is_timestamp(kind) else len("false")
 
 
 def _fit_line(line: str, indent: int, width: int, folds: set[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 from rich.cells import cell_len
 
+from kafka_log.text.columns import format_json_column
 from kafka_log.text.folding import NUMBER, fold_cell
-from kafka_log.text.json_values import format_json, json_converter, to_objects
+from kafka_log.text.json_values import format_json, is_json
 from kafka_log.text.values import escape_unprintable
 
 GAP = 2
@@ -196,8 +198,11 @@ def _column(field: Any, values: Any) -> TextColumn:
     numbers aligned to the right.
     """
     name, kind = escape_unprintable(field.name), field.type
-    convert = json_converter(kind)
-    cells = [_cell(convert(value)) for chunk in values.chunks for value in to_objects(chunk)]
+    read = str if is_json(field) else json.loads
+    texts = [
+        text for chunk in values.chunks for text in format_json_column(field, chunk).to_pylist()
+    ]
+    cells = [_cell(None if text is None else read(text)) for text in texts]
     return make_column(
         name,
         cells,

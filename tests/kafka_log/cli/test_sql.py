@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -499,3 +500,31 @@ def test_a_time_out_of_range_is_named(
     assert len(rows) == 4
     rows = rows_of(capsys, tmp_path, "select timestamp from records where offset < 3")
     assert len(rows) == 3
+
+
+TIMES = {"s": "2026-11-22 10:00:00", "ms": "1970-01-01 00:00:00.123", "us": "1970-01-01 00:00:00.123456", "ns": "2026-11-22 10:00:00.123456789"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name, time", [(f"TIMESTAMP_{u}", t) for u, t in TIMES.items()] + [("TIMESTAMPTZ", TIMES["us"])])  # fmt: skip
+@pytest.mark.parametrize("shape", ["[{}, null]", "{{'a': {}}}", "map{{'a': [{}]}}", "[{}]::{}[1]"])
+def test_times_inside_of_other_values(
+    name: str, time: str, shape: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kind = name.removesuffix("_us")
+    query = f"select {shape.format(f'{kind} {time!r}', kind)} as t"
+    (row,) = rows_of(capsys, SAMPLES / "kafka-4.x", query)
+    expected = f"{time.replace(' ', 'T')}{'Z' if name == 'TIMESTAMPTZ' else ''}"
+    assert expected in (json.dumps(row) + " ").replace('"', " ").split()
+    assert main(["sql", str(SAMPLES / "kafka-4.x"), query]) == 0
+    assert expected in re.split(r'[ ",\n]+', capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("value", ["DATE '2020-01-02'", "TIME '10:00:00'", "1.50::decimal(5, 2)"])
+@pytest.mark.parametrize("shape", ["{{'a': {}}}", "[[{}]]", "map{{{}: 1}}", "map{{[{}]: 1}}"])
+@pytest.mark.parametrize("output", ["text", "jsonl", "csv"])
+def test_dates_and_decimals_inside_of_other_values(
+    value: str, shape: str, output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = f"select {shape.format(value)} as t"
+    assert main(["sql", str(SAMPLES / "kafka-4.x"), query, "--format", output]) == 0
+    assert re.search("2020-01-02|10:00:00|1.50", capsys.readouterr().out)
