@@ -186,7 +186,7 @@ class BlockScanner:
         that the reference codecs read, such as a damaged one. Iterating raises CodecError for the
         first problem, or an unreadable file, under ``strict``; under other policies problems are in
         the batches and in ``end``. It raises FileNotFoundError for a missing file if no ``size``
-        was listed.
+        was listed. Raise ValueError at once for an unknown column, if the kernels are used.
         """
         items = self.cursor.items(
             self.decoder(), lambda file, _: WholeBytes(file, self.chunk_bytes)
@@ -196,8 +196,8 @@ class BlockScanner:
     def decoder(self) -> BlockDecoder | None:
         """Return the decoder of chunks, for records or for headers alone. Return None if the
         reference codecs read the whole file: the engine is ``construct``, or ``auto`` without
-        kernels, or the limits allow fewer than 8 levels of nesting. Raise ValueError for an unknown
-        column.
+        kernels, or the limits allow fewer than 8 levels of nesting. Otherwise raise ValueError for
+        an unknown column.
         """
         if self.kernels is None:
             return None
@@ -258,19 +258,19 @@ class BlockReader:
     ) -> Iterator[Batch | Block]:
         """Yield the batches in file order, as Blocks where the kernels decode them, else as Batch
         objects. Then set ``end``, also after an error; it is None after an early stop. Blocks have
-        ``columns`` of their records; with ``sizes`` also sizes of compressed sections. Iterating
-        raises CodecError for the first problem under ``strict``; else problems, also of opening,
-        are in batches and ``end``. It raises FileNotFoundError for a missing file if no ``size``
-        was listed. Raise ValueError at once for an unknown column.
-
-        Blocks have ``columns`` of records, which include :data:`COUNTED`, and with ``sizes`` the sizes of sections.
+        ``columns`` of their records, which must include ``position`` and ``base_offset``; with
+        ``sizes`` also sizes of compressed sections. Iterating raises CodecError for the first
+        problem under ``strict``; else problems, also of opening, are in batches and ``end``. It
+        raises FileNotFoundError for a missing file if no ``size`` was listed. Raise at once
+        ValueError for an unknown column, if the kernels are used; ImportError if the engine is
+        ``arrow`` and its modules cannot be imported.
         """
         scanner = self.scanner(columns, sizes=sizes)
         return self._note_end(scanner, scanner.items())
 
     def scanner(self, columns: Sequence[str], *, sizes: bool = False) -> BlockScanner:
-        """Return a new pass over the file; nothing is opened yet. Raise ImportError for the engine
-        ``arrow`` if its modules cannot be imported.
+        """Return a new pass over the file; nothing is opened, and ``columns`` are not checked yet.
+        Raise ImportError for the engine ``arrow`` if its modules cannot be imported.
         """
         return BlockScanner(self.path, columns, self.policy, sizes=sizes, **self.options)
 

@@ -43,7 +43,8 @@ class SkippingReader(SegmentReader):
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
         """Read the entry at byte ``position``, and return it; without records, and counted in
         ``skipped``, if its header shows that none is selected and its checksum is valid. Under
-        ``strict`` always read the records. Raise CodecError if it cannot be read or parsed.
+        ``strict`` always read the records. Raise CodecError if it cannot be read or its header
+        cannot be parsed, and for any problem under ``strict``; else problems are in the batch.
         """
         if records and self.selection.skips and self.options.policy is not Policy.STRICT:
             from kafka_log.segment.framing import HEADER_BYTES
