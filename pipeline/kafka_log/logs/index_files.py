@@ -44,8 +44,8 @@ _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
 def read_index_entries(path: Path, kind: Any) -> Any:
     """Return the entries of an offset or time index (``kind``: OFFSET_ENTRY_DTYPE or
     TIME_ENTRY_DTYPE) as a NumPy structured array, without zeros at the end. Return an empty array
-    if the file is missing, cannot be read, exceeds MAX_BYTES, has negative values, or either of its
-    columns does not ascend strictly.
+    if the file is missing or cannot be read, has more than 16 MiB before these zeros or negative
+    values, or either of its columns does not ascend strictly.
 
     Args:
         path: The index file. Reading stops at the first chunk of zeros, because brokers preallocate the file.
@@ -143,7 +143,7 @@ class IndexedBatches:
         """Return the first byte position at or after ``position`` that the offset index has, if the
         batches from the index entry before it lead there. Return None if they do not, or the index
         has no entry before or after ``position``. Raise CodecError if one of these batches is
-        damaged.
+        damaged, or the segment cannot be read.
         """
         i = int(np.searchsorted(self._positions, position))
         if not 0 < i < len(self._positions):

@@ -215,8 +215,9 @@ def parse_partition_name(directory: Path) -> PartitionName | None:
 
 
 def strip_date_suffix(name: str) -> str | None:
-    """Return the part of a directory name before a date at its end; ``""`` if the whole name is a
-    date. Return None if it does not end with a date.
+    """Return the part of a directory name before a date at its end (``2026-11-22``), without the
+    ``-``, ``.``, ``_`` or blank between both; ``""`` if the whole name is a date. Return None if it
+    does not end with a date.
 
     People add dates to names of copied directories. Such a name has the form of a partition's: ``orders-0-2026-11-22``.
     """

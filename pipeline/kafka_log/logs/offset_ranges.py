@@ -91,8 +91,8 @@ def _lies_within(segment: Segment, next_base: int | None) -> bool:
 
 def widest_offsets(segment: Segment, following: Segment | None) -> tuple[int, int]:
     """Return the half-open range of offsets that a segment may hold, by its name and that of the
-    segment after it (None: there is none), and by the batches at its ends. Names alone decide
-    about files in a store and files whose headers cannot be read.
+    segment after it (None: there is none, and the end is 2^63), and by the batches at its ends.
+    Names alone decide about files in a store and files whose headers cannot be read.
     """
     first, end = segment.base_offset, MAX_OFFSET + 1 if following is None else following.base_offset
     held = read_offsets(segment)
