@@ -32,9 +32,10 @@ def format_json(value: Any, *, compact: bool = False) -> str:
 
 def json_converter(kind: Any) -> Callable[[Any], Any]:
     """Return the function that converts values of an Arrow type, as :func:`to_objects` returns
-    them, to JSON values. Times become ISO 8601, a fixed-size binary of 16 bytes a UUID, other bytes
-    what :func:`convert_bytes` returns, and numbers that are not finite text, also inside lists and
-    structs. The function returns None for None, and values of other types as they are.
+    them, to JSON values. Times, which must be in milliseconds, become ISO 8601, a fixed-size binary
+    of 16 bytes a UUID, other bytes what :func:`convert_bytes` returns, and numbers that are not
+    finite text, also inside lists and structs. The function returns None for None, and values of
+    other types as they are.
     """
     convert: Callable[[Any], Any]
     if pa.types.is_dictionary(kind):
@@ -91,13 +92,13 @@ def convert_bytes(value: bytes) -> Any:
 
 
 def to_objects(column: Any) -> list[Any]:
-    """Return the values of a column as Python objects. Times are milliseconds: some are out of the range of a datetime."""
+    """Return the values of a column as Python objects. Times are integers in the unit of their type, as some exceed the range of datetime."""
     plain = _without_times(column.type)
     return (column if plain == column.type else column.cast(plain)).to_pylist()  # type: ignore[no-any-return]
 
 
 def to_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """Return the rows of a table as Python objects by column name. Times are milliseconds."""
+    """Return the rows of a table as Python objects by column name. Times are integers in the unit of their type."""
     columns = [to_objects(column) for column in table.columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
