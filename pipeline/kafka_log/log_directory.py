@@ -119,9 +119,8 @@ class LogDirectory:
     def partitions(self) -> list[Partition]:
         """Selected partitions, by topic and number. Raise UnreadableError (an OSError) if the
         directory of a partition cannot be read, or has a ``.log`` file with a name that no segment
-        can have; DirectoryError if a path holds no log, or two
-        directories hold one partition and ``replicas`` is ``error``; NotFoundError if a selected
-        topic or partition does not exist.
+        can have; DirectoryError if a path holds no log, or two directories hold one partition and
+        ``replicas`` is ``error``; NotFoundError if a selected topic or partition does not exist.
         """
         _report_unreadable(self.all_partitions, None)
         return self.all_partitions
@@ -129,9 +128,10 @@ class LogDirectory:
     @cached_property
     def all_partitions(self) -> list[Partition]:
         """Selected partitions, by topic and number. One that cannot be listed has an ``error`` and no
-        segments; one with a ``.log`` file that is no segment by its name has both. Warn if all segments are excluded by their state. Raise DirectoryError if a
-        path holds no log, or two directories hold one partition and ``replicas`` is ``error``;
-        NotFoundError if a selected topic or partition does not exist.
+        segments; one with a ``.log`` file that is no segment by its name may have both. Warn if all
+        segments are excluded by their state. Raise DirectoryError if a path holds no log, or two
+        directories hold one partition and ``replicas`` is ``error``; NotFoundError if a selected
+        topic or partition does not exist.
         """
         found = self._survey
         selected = select_partitions(
@@ -210,10 +210,10 @@ class LogDirectory:
         """Count batches, records and bytes: one row per partition and segment state, or per
         combination of the values of ``by``, sorted by them
         (:data:`kafka_log.inspect.statistics.columns.STAT`). With ``top`` return only the rows with
-        the most bytes, largest first. Damage and unreadable files do not raise. Warn if records that consumers do
-        not get are counted, or records are counted twice. Raise ValueError if an argument is not
-        one of the documented values; DirectoryError if rows are not by partition, several
-        directories hold one, and ``replicas`` is None.
+        the most bytes, largest first. Damage and unreadable files do not raise. Warn if records
+        that consumers do not get are counted, or records are counted twice. Raise ValueError if an
+        argument is not one of the documented values; DirectoryError if rows are not by partition,
+        several directories hold one, and ``replicas`` is None.
 
         Columns that have no meaning for several partitions are left out unless rows are by partition.
 
@@ -254,9 +254,9 @@ class LogDirectory:
     ) -> pa.Table:
         """Return the ``count`` largest batches, largest first
         (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`), or with ``deep`` the largest
-        records. With ``by`` return that many for each of its values. Damage does not raise. Raise
-        ValueError if an argument is not one of the documented values; DirectoryError if several
-        directories hold one partition and ``replicas`` is None.
+        records. With ``by`` return that many for each combination of its values, sorted by these
+        first. Damage does not raise. Raise ValueError if an argument is not one of the documented
+        values; DirectoryError if several directories hold one partition and ``replicas`` is None.
 
         The size of a record is the bytes of its key, value and headers
         (:data:`~kafka_log.inspect.statistics.largest.LARGEST_RECORDS`).
@@ -643,11 +643,12 @@ class LogDirectory:
         on_damage: OnDamage | None = None,
         show_secrets: bool = False,
     ) -> pa.Table:
-        """Return the cluster metadata from ``__cluster_metadata``: one row per topic, partition,
-        broker or other object of a kind. With ``salvage``, records that are damaged, unknown or
-        missing are skipped; with only ``on_damage``, the answer ends before them; else, or if no
-        state can be read, raise CodecError or DirectoryError. Raise ValueError if the kind, the
-        offset or the metadata log does not exist.
+        """Return the cluster metadata after the record at offset ``as_of`` (None: the last one) of
+        ``__cluster_metadata``: one row per topic, partition, broker or other object of a kind. With
+        ``salvage``, records that are damaged, unknown or missing are skipped; with only
+        ``on_damage``, the answer ends before them; else, or if no state can be read, raise
+        CodecError or DirectoryError. Raise ValueError if the kind, the offset or the metadata log
+        does not exist.
 
         Reading begins at the newest complete snapshot.
 
@@ -738,9 +739,11 @@ class LogDirectory:
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """Return the partitions of internal topics that coordinate groups or transactional ids,
-        with their directories: one row per name and topic. Raise ValueError if a name is not valid
-        UTF-8, or ``partitions`` is below 1 or contradicts a directory; UnreadableError if the
-        metadata log is needed and cannot be read, and ``on_damage`` is None.
+        with their directories: one row per name and topic. Each name is looked up as a group and as
+        a transactional id. ``partitions`` is the number of partitions of a topic (None: that in the
+        cluster metadata, else 50). Raise ValueError if a name is not valid UTF-8, or ``partitions``
+        is below 1 or contradicts a directory; UnreadableError if the metadata log is needed and
+        cannot be read, and ``on_damage`` is None.
 
         :data:`kafka_log.inspect.groups.coordinators.COORDINATORS` lists the columns. Groups belong to ``__consumer_offsets``, transactional ids
         to ``__transaction_state``, share groups to ``__share_group_state``; the name of a share group's partition is
@@ -808,13 +811,13 @@ class LogDirectory:
         on_problem: Callable[[str], None] | None = None,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """List the schemas of ``source`` (None: of the topic ``_schemas`` in the paths or beside the
-        partitions, if it exists), one row per version of a subject; with selected topics only of
-        those in use. Ids that the first
-        ``records`` of a partition have and that are not registered have a row too. Raise
-        DirectoryError if a path or ``source`` holds no log or schemas, or several directories hold
-        one partition and ``replicas`` is None; OSError if ``source`` cannot be read; ValueError if
-        it is invalid, and for problems of records if ``on_problem`` is None.
+        """List the schemas of ``source`` (None: of the topic ``_schemas`` in the paths or beside
+        the partitions, if it exists), one row per version of a subject; with selected topics only
+        of those in use. Ids that the first ``records`` of a partition have and that are not
+        registered have a row too. Raise DirectoryError if a path or ``source`` holds no log or
+        schemas, or several directories hold one partition and ``replicas`` is None; OSError if
+        ``source`` cannot be read; ValueError if it is invalid, and for problems of records if
+        ``on_problem`` is None.
 
         :data:`kafka_log.inspect.schemas.table.SCHEMAS` lists the columns. The schemas come from the topic ``_schemas`` below the
         paths, also if ``topics`` does not select it. With selected topics, only schemas that they use are listed. Keys and values
@@ -996,9 +999,9 @@ class LogDirectory:
         """Write all readable records into partition directories below ``out`` that a broker loads,
         and return the report. It has rows of what was kept, rewritten, left out or lost, also of
         unreadable files. Raise OutputError if ``out`` lies inside a path that is read or a broker's
-        log directory, or holds anything else; OutputLockedError if another process writes to it; DirectoryError if several
-        directories hold one partition and ``replicas`` is None; OSError if a file cannot be
-        written.
+        log directory, or holds anything else; OutputLockedError if another process writes to it;
+        DirectoryError if several directories hold one partition and ``replicas`` is None; OSError
+        if a file cannot be written.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
         Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
@@ -1118,14 +1121,14 @@ class LogDirectory:
         *,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Write the batches of an offset range or timestamp range below ``out``, in partition
-        directories that a broker loads. Return the report, also of unreadable files. Raise
-        OutputError or OutputLockedError if ``out`` must not be written to; DirectoryError if
-        several directories hold one partition and ``replicas`` is None; OSError if a file cannot be
-        written; ValueError if a range is not a range.
+        """Write the whole batches that have an offset in ``offsets`` and a timestamp in
+        ``timestamps`` (None: any) below ``out``, in partition directories that a broker loads.
+        Return the report, also of unreadable files. Raise OutputError or OutputLockedError if
+        ``out`` must not be written to; DirectoryError if several directories hold one partition and
+        ``replicas`` is None; OSError if a file cannot be written; ValueError if a range is not a
+        range.
 
-        A batch is written if one of its offsets and one of its timestamps are in the ranges. The table has a row per metadata
-        snapshot, which is not written.
+        The table has a row per metadata snapshot, which is not written.
 
         Args:
             out: As in :meth:`salvage`.
@@ -1205,11 +1208,12 @@ class LogDirectory:
         interval_bytes: int = 4096,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Rebuild offset, time and transaction indexes and producer snapshots below ``out``, and
-        return the report, also of unreadable files. Raise OutputError or OutputLockedError if
-        ``out`` must not be written to; DirectoryError if several directories hold one partition and
-        ``replicas`` is None; OSError if a file cannot be written; ValueError if ``interval_bytes``
-        is negative or above 2^31 - 1.
+        """Rebuild offset, time and transaction indexes, with an entry about every
+        ``interval_bytes`` of a segment, and producer snapshots below ``out``. Return the report,
+        also of unreadable files. Raise OutputError or OutputLockedError if ``out`` must not be
+        written to; DirectoryError if several directories hold one partition and ``replicas`` is
+        None; OSError if a file cannot be written; ValueError if ``interval_bytes`` is negative or
+        above 2^31 - 1.
 
         The table (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) has a row per segment, per range that could not be read and has no entry, and per
         metadata snapshot, which is not written.
