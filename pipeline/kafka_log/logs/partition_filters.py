@@ -21,8 +21,8 @@ _NUMBERS = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?\Z", re.ASCII)
 
 def parse_topics(text: str) -> tuple[str, ...]:
     """Return the names and patterns of a comma-separated list in order, without surrounding spaces
-    and duplicates. Commas in braces and after a backslash do not separate. Raise ValueError if no
-    name is left, PatternError (a ValueError) for an invalid pattern.
+    and duplicates. Commas in braces or brackets and after a backslash do not separate. Raise
+    ValueError if no name is left, PatternError (a ValueError) for an invalid pattern.
     """
     found = tuple(dict.fromkeys(part for one in _split_names(text) if (part := one.strip())))
     if not found:
@@ -67,9 +67,9 @@ def _split_names(text: str) -> list[str]:
 
 
 def parse_partitions(text: str) -> tuple[Numbers, ...]:
-    """Return the numbers and ranges of a comma-separated list such as ``0-3,7``, in order. Both ends
-    of a range are included. Raise ValueError for other text, a number above 2^31 - 1, and a range
-    in the wrong order.
+    """Return the numbers and ranges of a comma-separated list such as ``0-3,7``, in order, each
+    once. Both ends of a range are included. Raise ValueError for other text, a number above 2^31 -
+    1, and a range in the wrong order.
     """
     return tuple(dict.fromkeys(map(_parse_numbers, text.split(","))))
 
