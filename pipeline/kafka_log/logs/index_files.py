@@ -93,10 +93,10 @@ def read_last_index_entry(segment: Segment) -> tuple[int, int] | None:
 def find_position_by_index(
     segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
 ) -> int:
-    """Return the byte position of a batch, or of the end of the batches, before which no record has
-    ``offset`` or a later one, or none has ``timestamp`` (milliseconds) or a later one; the higher
-    position if both are given. Return 0 if both are None, the file name has no offset, the indexes
-    are unusable, or batch headers contradict them.
+    """Return the byte position of a batch before which no record has ``offset`` or a later one, or
+    none has ``timestamp`` (milliseconds) or a later one; the higher position if both are given.
+    Return 0 if both are None, the file name has no offset, the indexes are unusable, or batch
+    headers contradict them.
     """
     if not segment.has_offset_in_name:
         return 0
