@@ -65,8 +65,9 @@ def find_repeated_offsets(
     partitions: Iterable[Partition], known: Ends | None = None
 ) -> Iterator[tuple[Partition, int]]:
     """Yield a partition of each topic and number that has an offset in several remote segments, or
-    in a remote and a live one, with the first such offset. Ignore live segments without a canonical
-    file name, and remote ones whose end is unknown. ``known`` caches the ends of remote segments.
+    in a remote and a live one, with the first such offset. Ignore live segments whose file name is
+    not 20 digits and ``.log``, and remote ones whose end is unknown. ``known`` caches the ends of
+    remote segments.
     """
     known = {} if known is None else known
     logs: dict[Key, list[Partition]] = {}

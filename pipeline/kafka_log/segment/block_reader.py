@@ -49,9 +49,9 @@ class BlockDecoder(Decoder):
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """Yield, in file order, a Block for each run of batches that the kernels decode, and a
-        Rejected for each entry that they do not accept. After a Rejected without an end, the caller
-        must go on by other means. An incomplete last entry yields nothing. ``position`` is where
-        the chunk begins in the file.
+        Rejected for each entry that they do not accept. After a Rejected whose ``end`` is None, the
+        caller must go on by other means. An incomplete last entry yields nothing. ``position`` is
+        where the chunk begins in the file.
         """
         for item in super().decode(chunk, position):
             if isinstance(item, Rows):
@@ -60,8 +60,8 @@ class BlockDecoder(Decoder):
                 yield item
 
     def _with_headers(self, rows: Rows, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        """Yield ``rows`` as one Block with the headers of their batches. Yield a Rejected without
-        an end instead if these headers do not decode as one run of as many entries.
+        """Yield ``rows`` as one Block with the headers of their batches. Yield instead a Rejected
+        whose ``end`` is None if these headers do not decode as one run of as many entries.
         """
         part = part_of(chunk, rows.start - position, rows.end - position)
         found = [
@@ -87,9 +87,9 @@ class HeaderDecoder(BlockDecoder):
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """Yield, in file order, a Block with the headers of each run of consecutive batches in
         ``chunk``, whatever their codec and format, and a Rejected for each entry that the kernels
-        do not accept. ``position`` is where the chunk begins in the file. After a Rejected without
-        an end the caller must go on by other means. An incomplete last entry yields nothing. Only
-        blocks of legacy messages have records.
+        do not accept. ``position`` is where the chunk begins in the file. After a Rejected whose
+        ``end`` is None, the caller must go on by other means. An incomplete last entry yields
+        nothing. Only blocks of legacy messages have records.
         """
         held: list[Rows] = []
         for item in Decoder.decode(self, chunk, position):
@@ -108,8 +108,8 @@ class HeaderDecoder(BlockDecoder):
         self, held: Sequence[Rows], chunk: Chunk, position: int
     ) -> Iterator[Rows | Rejected]:
         """Yield one Block for the consecutive rows ``held``, with the headers of their batches and
-        the records of legacy messages only. Yield a Rejected without an end if the headers do not
-        match the rows; nothing if there are no rows.
+        the records of legacy messages only. Yield a Rejected whose ``end`` is None if the headers
+        do not match the rows; nothing if there are no rows.
 
         Batches with other codecs and formats are joined too. Legacy messages come with their records.
         """

@@ -87,8 +87,9 @@ class SkippingDecoder:
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """Yield, in file order, Rows of the batches in ``chunk`` that may hold selected rows, Rows
         with an empty batch for those that are only verified, and Rejected for entries that the
-        kernels do not accept. End early after an entry whose decoding stopped. ``position`` is
-        where the chunk begins in the file.
+        kernels do not accept. End early where the kernels stop before the end of consecutive
+        batches, as at a Rejected whose ``end`` is None. ``position`` is where the chunk begins in
+        the file.
         """
         for item in self.headers.decode(chunk, position):
             if isinstance(item, Rejected):
