@@ -401,7 +401,7 @@ class LogDirectory:
         and return the report. Nothing is created if there are none. Raise DirectoryError,
         UnreadableError as :meth:`diff`; OutputError if ``out`` lies inside a path that is read or a
         broker's log directory, or holds anything else; OutputLockedError if another process writes
-        to it; OSError if a file cannot be written.
+        to it; OSError if a file cannot be written, or a segment disappears meanwhile.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Rows ``kept`` say why records are written. A batch is
         written whole, with its offsets, if one of its records is. Rows ``lost`` are damage of this side.
