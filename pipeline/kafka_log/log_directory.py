@@ -63,7 +63,8 @@ class LogDirectory:
     and reads the files anew. It raises DirectoryError if a path holds no log, OSError if a
     directory of logs cannot be listed. Methods that read the selected partitions also raise
     NotFoundError (a ValueError) if a selected topic or partition does not exist, and DirectoryError
-    if two directories hold one partition and ``replicas`` is ``error``.
+    if two directories hold one partition and ``replicas`` is ``error``. Methods that write raise
+    ValueError if ``out`` is the URL of a store.
 
     A path is a segment, a partition directory, a broker's log directory, a directory above log directories, or a URL of one of these.
     Times are milliseconds since 1970, datetimes, or texts as on the command line (``2026-11-22T10:15``, ``-2h``). A range is a pair:
@@ -117,19 +118,20 @@ class LogDirectory:
     @property
     def partitions(self) -> list[Partition]:
         """Selected partitions, by topic and number. Raise UnreadableError (an OSError) if the
-        directory of a partition cannot be read; DirectoryError if a path holds no log, or two
-        directories hold one partition and ``replicas`` is ``error``; NotFoundError if a selected
-        topic or partition does not exist.
+        directory of a partition cannot be read, or has a ``.log`` file with a name that no segment
+        can have; DirectoryError if a path holds no log, or two directories hold one partition and
+        ``replicas`` is ``error``; NotFoundError if a selected topic or partition does not exist.
         """
         _report_unreadable(self.all_partitions, None)
         return self.all_partitions
 
     @cached_property
     def all_partitions(self) -> list[Partition]:
-        """Selected partitions, by topic and number; those that cannot be read have an ``error`` and
-        no segments. Warn if all segments are excluded by their state. Raise DirectoryError if a
-        path holds no log, or two directories hold one partition and ``replicas`` is ``error``;
-        NotFoundError if a selected topic or partition does not exist.
+        """Selected partitions, by topic and number. One that cannot be listed has an ``error`` and no
+        segments; one with a ``.log`` file that is no segment by its name may have both. Warn if all
+        segments are excluded by their state. Raise DirectoryError if a path holds no log, or two
+        directories hold one partition and ``replicas`` is ``error``; NotFoundError if a selected
+        topic or partition does not exist.
         """
         found = self._survey
         selected = select_partitions(
@@ -205,12 +207,13 @@ class LogDirectory:
         now: Time | None = None,
         **options: Unpack[StatOptions],
     ) -> pa.Table:
-        """Count batches, records and bytes: one row per partition, or per value of ``by``
+        """Count batches, records and bytes: one row per partition and segment state, or per
+        combination of the values of ``by``, sorted by them
         (:data:`kafka_log.inspect.statistics.columns.STAT`). With ``top`` return only the rows with
-        the most bytes. Damage and unreadable files do not raise. Warn if records that consumers do
-        not get are counted, or records are counted twice. Raise ValueError if an argument is not
-        one of the documented values; DirectoryError if rows are not by partition, several
-        directories hold one, and ``replicas`` is None.
+        the most bytes, largest first. Damage and unreadable files do not raise. Warn if records
+        that consumers do not get are counted, or records are counted twice. Raise ValueError if an
+        argument is not one of the documented values; DirectoryError if rows are not by partition,
+        several directories hold one, and ``replicas`` is None.
 
         Columns that have no meaning for several partitions are left out unless rows are by partition.
 
@@ -251,9 +254,9 @@ class LogDirectory:
     ) -> pa.Table:
         """Return the ``count`` largest batches, largest first
         (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`), or with ``deep`` the largest
-        records. With ``by`` return that many for each of its values. Damage does not raise. Raise
-        ValueError if an argument is not one of the documented values; DirectoryError if several
-        directories hold one partition and ``replicas`` is None.
+        records. With ``by`` return that many for each combination of its values, sorted by these
+        first. Damage does not raise. Raise ValueError if an argument is not one of the documented
+        values; DirectoryError if several directories hold one partition and ``replicas`` is None.
 
         The size of a record is the bytes of its key, value and headers
         (:data:`~kafka_log.inspect.statistics.largest.LARGEST_RECORDS`).
@@ -396,8 +399,9 @@ class LogDirectory:
         """Write the records that the replicas of this log directory have, and those of another one
         lack or have with other values, into partition directories below ``out`` that a broker loads,
         and return the report. Nothing is created if there are none. Raise DirectoryError,
-        UnreadableError as :meth:`diff`; OutputError if ``out`` lies inside a path that is read, or
-        holds anything else; OSError if a file cannot be written.
+        UnreadableError as :meth:`diff`; OutputError if ``out`` lies inside a path that is read or a
+        broker's log directory, or holds anything else; OutputLockedError if another process writes
+        to it; OSError if a file cannot be written, or a segment disappears meanwhile.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Rows ``kept`` say why records are written. A batch is
         written whole, with its offsets, if one of its records is. Rows ``lost`` are damage of this side.
@@ -639,9 +643,10 @@ class LogDirectory:
         on_damage: OnDamage | None = None,
         show_secrets: bool = False,
     ) -> pa.Table:
-        """Return the cluster metadata from ``__cluster_metadata``: one row per topic, partition,
-        broker or other object of a kind. With ``salvage``, records that are damaged, unknown or
-        missing are skipped; with only ``on_damage``, the answer ends before them; else they raise
+        """Return the cluster metadata after the record at offset ``as_of`` (None: the last one) of
+        ``__cluster_metadata``: one row per topic, partition, broker or other object of a kind. With
+        ``salvage``, records that are damaged, unknown or missing are skipped; with only
+        ``on_damage``, the answer ends before them; else, or if no state can be read, raise
         CodecError or DirectoryError. Raise ValueError if the kind, the offset or the metadata log
         does not exist.
 
@@ -734,9 +739,11 @@ class LogDirectory:
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
         """Return the partitions of internal topics that coordinate groups or transactional ids,
-        with their directories: one row per name and topic. Raise ValueError if a name is not valid
-        UTF-8, or ``partitions`` is below 1 or contradicts a directory; UnreadableError if the
-        metadata log is needed and cannot be read, and ``on_damage`` is None.
+        with their directories: one row per name and topic. Each name is looked up as a group and as
+        a transactional id. ``partitions`` is the number of partitions of a topic (None: that in the
+        cluster metadata, else 50). Raise ValueError if a name is not valid UTF-8, or ``partitions``
+        is below 1 or contradicts a directory; UnreadableError if the metadata log is needed and
+        cannot be read, and ``on_damage`` is None.
 
         :data:`kafka_log.inspect.groups.coordinators.COORDINATORS` lists the columns. Groups belong to ``__consumer_offsets``, transactional ids
         to ``__transaction_state``, share groups to ``__share_group_state``; the name of a share group's partition is
@@ -772,8 +779,8 @@ class LogDirectory:
     ) -> pa.Table:
         """Count keys, tombstones, and records that compaction would remove: one row per partition
         (:data:`kafka_log.inspect.keys.table.KEYS`). Damage and unreadable files are in the column
-        ``problem``. Raise ValueError if the selection has ``include`` or ``replicas``, which belong
-        to LogDirectory, or a topic or partition that does not exist.
+        ``problem``. Raise ValueError if the selection has an invalid value, ``include`` or
+        ``replicas``, which belong to LogDirectory, or a topic or partition that does not exist.
 
         Bytes are those of uncompressed keys and values. ``problem`` is the first damage of a partition, whose other records are
         counted, or the reason why its directory cannot be read. Memory use is about 150 bytes per key of a partition.
@@ -804,12 +811,13 @@ class LogDirectory:
         on_problem: Callable[[str], None] | None = None,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """List the schemas of ``source`` (None: of the topic ``_schemas`` in the paths), one row
-        per version of a subject; with selected topics only of those in use. Ids that the first
-        ``records`` of a partition have and that are not registered have a row too. Raise
-        DirectoryError if a path or ``source`` holds no log or schemas, or several directories hold
-        one partition and ``replicas`` is None; OSError if ``source`` cannot be read; ValueError if
-        it is invalid, and for problems of records if ``on_problem`` is None.
+        """List the schemas of ``source`` (None: of the topic ``_schemas`` in the paths or beside
+        the partitions, if it exists), one row per version of a subject; with selected topics only
+        of those in use. Ids that the first ``records`` of a partition have and that are not
+        registered have a row too. Raise DirectoryError if a path or ``source`` holds no log or
+        schemas, or several directories hold one partition and ``replicas`` is None; OSError if
+        ``source`` cannot be read; ValueError if it is invalid, and for problems of records if
+        ``on_problem`` is None.
 
         :data:`kafka_log.inspect.schemas.table.SCHEMAS` lists the columns. The schemas come from the topic ``_schemas`` below the
         paths, also if ``topics`` does not select it. With selected topics, only schemas that they use are listed. Keys and values
@@ -909,12 +917,13 @@ class LogDirectory:
         **filters: Unpack[RowFilters],
     ) -> Generator[ExportedFile, None, None]:
         """Write the records of each partition into a file of its own, one per step of the
-        iteration. Raise at once DirectoryError if several directories hold one partition and
-        ``replicas`` is None, OutputError if ``out`` lies in a path that is read, ValueError for an
-        invalid argument. Raise while iterating ValueError if a topic has no schemas to decode,
-        ExportError if a file of another export is there, OutputLockedError if another process
-        writes to ``out``, CodecError at damage unless under ``salvage``, OSError if a file cannot
-        be written.
+        iteration; the file of an equal earlier export is kept. Raise at once DirectoryError if
+        several directories hold one partition and ``replicas`` is None, OutputError if ``out`` lies
+        in a path that is read or a broker's log directory, ValueError for an invalid argument,
+        OSError or DirectoryError if ``schemas`` cannot be read. Raise while iterating ValueError if
+        a topic has no schemas to decode, ExportError if a file of another export is there (unless
+        ``overwrite``), OutputLockedError if another process writes to ``out``, CodecError at damage
+        unless under ``salvage``, OSError if a file cannot be written.
 
         The output directory is locked until the iterator is exhausted or closed. Complete files stay when a later one fails.
         :func:`kafka_log.inspect.export.export` describes the files.
@@ -989,10 +998,10 @@ class LogDirectory:
     ) -> pa.Table:
         """Write all readable records into partition directories below ``out`` that a broker loads,
         and return the report. It has rows of what was kept, rewritten, left out or lost, also of
-        unreadable files. Raise OutputError if ``out`` lies inside a path that is read, or holds
-        anything else; OutputLockedError if another process writes to it; DirectoryError if several
-        directories hold one partition and ``replicas`` is None; OSError if a file cannot be
-        written.
+        unreadable files. Raise OutputError if ``out`` lies inside a path that is read or a broker's
+        log directory, or holds anything else; OutputLockedError if another process writes to it;
+        DirectoryError if several directories hold one partition and ``replicas`` is None; OSError
+        if a file cannot be written.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
         Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
@@ -1052,17 +1061,18 @@ class LogDirectory:
         """Write one log for each partition of this log directory and ``others``, from the whole
         batches of all replicas, into partition directories below ``out`` that a broker loads, and
         return the report. Where replicas diverge, the log with the later leader epoch is written.
-        Raise OutputError if ``out`` lies inside a path that is read, or holds anything else;
-        DirectoryError if several directories of one of them hold the same partition; OSError if a
-        file cannot be written.
+        Raise OutputError if ``out`` lies inside a path that is read or a broker's log directory, or
+        holds anything else; OutputLockedError if another process writes to it; DirectoryError if
+        several directories of one of them hold the same partition; OSError if a file cannot be
+        written.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Rows ``lost`` are offsets that no replica has whole, rows
         ``diverged`` records that are not written because another replica has a later leader epoch there. Memory use is at its peak
         about 450 bytes for each batch of a partition and replica.
 
         Args:
-            others: Further log directories: a path, a LogDirectory, or several of them. Paths are opened with the topics and partitions
-                of this one.
+            others: Further log directories: a path, a LogDirectory, or several of them. Paths are opened with the ``include`` and
+                ``replicas`` of this one. Only topics and partitions that this one selects are read.
             out: Output directory, empty or with output of the same call. It must not lie inside the paths that are read.
             advance: Called with the number of segment bytes read since the last call.
 
@@ -1089,7 +1099,7 @@ class LogDirectory:
     ) -> pa.Table:
         """Return the report that :meth:`merge` would return, without rows about open transactions.
         Nothing is written. Raise DirectoryError if a path holds no log, or several directories of
-        one of them hold the same partition.
+        one of them hold the same partition; OSError if a segment disappears meanwhile.
 
         Args:
             others: As in :meth:`merge`.
@@ -1111,14 +1121,14 @@ class LogDirectory:
         *,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Write the batches of an offset range or timestamp range below ``out``, in partition
-        directories that a broker loads. Return the report, also of unreadable files. Raise
-        OutputError or OutputLockedError if ``out`` must not be written to; DirectoryError if
-        several directories hold one partition and ``replicas`` is None; OSError if a file cannot be
-        written; ValueError if a range is not a range.
+        """Write the whole batches that have an offset in ``offsets`` and a timestamp in
+        ``timestamps`` (None: any) below ``out``, in partition directories that a broker loads.
+        Return the report, also of unreadable files. Raise OutputError or OutputLockedError if
+        ``out`` must not be written to; DirectoryError if several directories hold one partition and
+        ``replicas`` is None; OSError if a file cannot be written; ValueError if a range is not a
+        range.
 
-        A batch is written if one of its offsets and one of its timestamps are in the ranges. The table has a row per metadata
-        snapshot, which is not written.
+        The table has a row per metadata snapshot, which is not written.
 
         Args:
             out: As in :meth:`salvage`.
@@ -1198,11 +1208,12 @@ class LogDirectory:
         interval_bytes: int = 4096,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Rebuild offset, time and transaction indexes and producer snapshots below ``out``, and
-        return the report, also of unreadable files. Raise OutputError or OutputLockedError if
-        ``out`` must not be written to; DirectoryError if several directories hold one partition and
-        ``replicas`` is None; OSError if a file cannot be written; ValueError if ``interval_bytes``
-        is negative or above 2^31 - 1.
+        """Rebuild offset, time and transaction indexes, with an entry about every
+        ``interval_bytes`` of a segment, and producer snapshots below ``out``. Return the report,
+        also of unreadable files. Raise OutputError or OutputLockedError if ``out`` must not be
+        written to; DirectoryError if several directories hold one partition and ``replicas`` is
+        None; OSError if a file cannot be written; ValueError if ``interval_bytes`` is negative or
+        above 2^31 - 1.
 
         The table (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) has a row per segment, per range that could not be read and has no entry, and per
         metadata snapshot, which is not written.
@@ -1233,8 +1244,9 @@ class LogDirectory:
     def _with_others(
         self, others: PathLike | LogDirectory | Iterable[PathLike | LogDirectory]
     ) -> list[LogDirectory]:
-        """Return this log directory and ``others``, of which paths are opened with the same topics,
-        partitions and states. Raise TypeError if one of them is neither a path nor a LogDirectory.
+        """Return this log directory and ``others``, one or several. Paths among them are opened with
+        the same ``include`` and ``replicas``, and with all topics and partitions. Raise ValueError
+        if an item is neither a path nor a LogDirectory; TypeError if ``others`` is no iterable.
         """
         single = isinstance(others, (str, os.PathLike, LogDirectory))
         found: list[Any] = [others] if single else list(others)  # type: ignore[arg-type]
@@ -1250,7 +1262,7 @@ class LogDirectory:
 
     def _partitions_of(self, other: LogDirectory) -> list[Partition]:
         """Return the partitions of another log directory that this one selects. Raise DirectoryError
-        if two directories hold the same partition and ``replicas`` is None.
+        if two of its directories hold the same partition and its ``replicas`` is None.
         """
         return other.refuse_duplicates([p for p in other.all_partitions if self._selects(p)])
 

@@ -88,9 +88,9 @@ def discover(
     """Return the partitions below log directories, partition directories and single segments,
     sorted by topic and number. They have live segments, those in the states ``include``, and those
     of a path that is given itself. Raise DirectoryError if a path does not exist or holds no log;
-    ValueError for an unknown state; OSError if a directory cannot be listed or a file name has an
-    impossible offset. Without ``unreadable_raises`` a partition has the OSError of its own
-    directory as ``error``.
+    ValueError for an unknown state; OSError if a directory cannot be listed, or a partition has a
+    ``.log`` file with a name that no segment can have. Without ``unreadable_raises`` a partition has
+    the OSError of its own directory as ``error``; a path itself that cannot be listed still raises.
 
     A directory may be empty, like a new disk of a broker, if another path holds a log.
 
@@ -101,7 +101,7 @@ def discover(
 
     Raises:
         DirectoryError: If a path does not exist or holds no log.
-        OSError: If a directory cannot be listed.
+        OSError: If a directory cannot be listed, or a partition has a ``.log`` file with a name that no segment can have.
         ValueError: If a state does not exist.
 
     Example:
@@ -115,9 +115,9 @@ def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = Tru
     """Return a Survey of everything below some paths: partitions to read, segments in states that
     ``include`` does not name, skipped paths, and log directories. A path that is given itself is
     read in any state. Raise DirectoryError if a path does not exist or holds no log; ValueError for
-    an unknown state; OSError if a directory cannot be listed or a file name has an impossible
-    offset. Without ``unreadable_raises`` a partition has the OSError of its own directory as
-    ``error``.
+    an unknown state; OSError if a directory cannot be listed, or a partition has a ``.log`` file
+    with a name that no segment can have. Without ``unreadable_raises`` a partition has the OSError
+    of its own directory as ``error``; a path itself that cannot be listed still raises.
     """
     included = {"live", *parse_include(include)}
     given = list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
@@ -176,8 +176,9 @@ def _find_partitions(
 ) -> tuple[list[Partition], Layout]:
     """Return the partitions below paths in every state, sorted, each directory once, and the layout
     of all paths together. Raise DirectoryError if a path does not exist or no path holds a log;
-    OSError if a directory cannot be listed, or a file name has an impossible offset (in a partition
-    directory only if ``unreadable_raises``).
+    OSError if a directory cannot be listed, or a partition has a ``.log`` file with a name that no
+    segment can have. Without ``unreadable_raises`` a partition below a path has its OSError as
+    ``error``.
     """
     found: dict[tuple[Path, str], Partition] = {}
     parents: dict[Path, Path] = {}
@@ -378,9 +379,10 @@ def _skip_nested_segments(directories: Iterable[Path]) -> Iterator[SkippedPath]:
 
 def _read_file(path: Path) -> Partition:
     """Return the partition that consists of a single segment file. Topic and number come from the
-    name of its directory; otherwise the topic is the name of the file, the number 0. Raise
-    DirectoryError if the file's name or first bytes show another kind of file, or its base offset
-    is too large; OSError if the file is gone.
+    name of its directory; otherwise the topic is the name of the file without its suffix, the
+    number 0. The base offset is 0 if the file name states none. Raise DirectoryError if the file's
+    name or first bytes show another kind of file, or its base offset is too large; OSError if the
+    file is gone.
     """
     name = parse_segment_name(path.name)
     if name is None:
@@ -575,7 +577,7 @@ class _Search:
 
     def _count_directory(self) -> None:
         """Count one more directory. Raise DirectoryError if there are now more than
-        MAX_DIRECTORIES.
+        MAX_DIRECTORIES (1,000).
         """
         self.count += 1
         if self.count > MAX_DIRECTORIES:
@@ -674,7 +676,7 @@ class _Search:
     ) -> Layout | None:
         """Return what lies below a partition without segments if that is a log. Return None
         otherwise, after adding its skipped paths to ``out``; also if the partition has an error,
-        lies MAX_LEVELS levels deep, or is gone. Raise OSError if its directory cannot be listed;
+        lies MAX_LEVELS (4) levels deep, or is gone. Raise OSError if its directory cannot be listed;
         DirectoryError after MAX_DIRECTORIES directories.
         """
         if partition.error is not None or level == MAX_LEVELS:

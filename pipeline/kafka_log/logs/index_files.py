@@ -44,8 +44,8 @@ _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
 def read_index_entries(path: Path, kind: Any) -> Any:
     """Return the entries of an offset or time index (``kind``: OFFSET_ENTRY_DTYPE or
     TIME_ENTRY_DTYPE) as a NumPy structured array, without zeros at the end. Return an empty array
-    if the file is missing, cannot be read, exceeds MAX_BYTES, has negative values, or either of its
-    columns does not ascend strictly.
+    if the file is missing or cannot be read, has more than 16 MiB before these zeros or negative
+    values, or either of its columns does not ascend strictly.
 
     Args:
         path: The index file. Reading stops at the first chunk of zeros, because brokers preallocate the file.
@@ -93,10 +93,10 @@ def read_last_index_entry(segment: Segment) -> tuple[int, int] | None:
 def find_position_by_index(
     segment: Segment, offset: int | None, timestamp: int | None, engine: Engine = "auto"
 ) -> int:
-    """Return the byte position of a batch, or of the end of the batches, before which no record has
-    ``offset`` or a later one, or none has ``timestamp`` (milliseconds) or a later one; the higher
-    position if both are given. Return 0 if both are None, the file name has no offset, the indexes
-    are unusable, or batch headers contradict them.
+    """Return the byte position of a batch before which no record has ``offset`` or a later one, or
+    none has ``timestamp`` (milliseconds) or a later one; the higher position if both are given.
+    Return 0 if both are None, the file name has no offset, the indexes are unusable, or batch
+    headers contradict them.
     """
     if not segment.has_offset_in_name:
         return 0
@@ -143,7 +143,7 @@ class IndexedBatches:
         """Return the first byte position at or after ``position`` that the offset index has, if the
         batches from the index entry before it lead there. Return None if they do not, or the index
         has no entry before or after ``position``. Raise CodecError if one of these batches is
-        damaged.
+        damaged, or the segment cannot be read.
         """
         i = int(np.searchsorted(self._positions, position))
         if not 0 < i < len(self._positions):

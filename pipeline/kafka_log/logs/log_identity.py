@@ -43,8 +43,8 @@ def resolve_directory(directory: Path) -> str:
 
 def _read_disk_ids(directory: Path) -> dict[str, Any]:
     """Return the cluster id, node id and directory id in ``meta.properties`` of a log directory
-    that are set. Return ``{}`` if the file is missing or invalid, or has neither a directory id nor
-    both other ids.
+    that are set, as texts. Return ``{}`` if the file is missing or invalid, or has neither a
+    directory id nor both other ids.
     """
     properties = read_meta_properties(directory)
     if properties is None:

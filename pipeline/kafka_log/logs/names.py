@@ -124,7 +124,8 @@ ALL = "all"
 def parse_include(include: Include | None) -> tuple[State, ...]:
     """Return the segment states in ``include`` (one text with commas, or several) other than
     ``live``, each once, in the order of :data:`STATES`. ``all`` stands for all states; None for
-    none. Raise ValueError for an unknown name; TypeError if ``include`` cannot be iterated.
+    none. Upper case and spaces around names are accepted. Raise ValueError for an unknown name;
+    TypeError if ``include`` cannot be iterated.
     """
     names = [include] if isinstance(include, str) else list(include or ())
     wanted: set[State] = set()
@@ -215,8 +216,9 @@ def parse_partition_name(directory: Path) -> PartitionName | None:
 
 
 def strip_date_suffix(name: str) -> str | None:
-    """Return the part of a directory name before a date at its end; ``""`` if the whole name is a
-    date. Return None if it does not end with a date.
+    """Return the part of a directory name before a date at its end (``2026-11-22``), without the
+    ``-``, ``.``, ``_`` or blank between both; ``""`` if the whole name is a date. Return None if it
+    does not end with a date.
 
     People add dates to names of copied directories. Such a name has the form of a partition's: ``orders-0-2026-11-22``.
     """

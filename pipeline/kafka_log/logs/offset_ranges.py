@@ -28,8 +28,8 @@ def within_offsets(
     """Return the segments of a partition that may hold offsets of the half-open range ``offsets``;
     with ``only`` (None: any), that may hold one of these offsets too. A segment is left out if its
     name and that of the next one exclude them, and the first and last batch of both lie where the
-    names say. Segments without a canonical name are always included. No error is raised for a file
-    that cannot be read.
+    names say. Segments whose name is not 20 digits and ``.log`` are always included. No error is
+    raised for a file that cannot be read.
 
     Names alone decide about files in a store, where each header would be a request, and about files whose headers cannot be read.
     """
@@ -50,8 +50,8 @@ def within_offsets(
 
 def lie_within_names(segments: Sequence[Segment]) -> bool:
     """Return whether the first and the last batch of each segment lie between its name and the next
-    one. Segments without a canonical name, without batches, in a store or whose headers cannot be
-    read are passed over.
+    one. Segments whose name is not 20 digits and ``.log``, without batches, in a store or whose
+    headers cannot be read are passed over.
     """
     return all(
         _lies_within(segment, end)
@@ -61,8 +61,8 @@ def lie_within_names(segments: Sequence[Segment]) -> bool:
 
 
 def _next_names(segments: Sequence[Segment]) -> list[int | None]:
-    """Return, for each segment, the base offset in the name of the next one; None if that has no
-    canonical name, and for the last segment.
+    """Return, for each segment, the base offset in the name of the next one; None if that name is
+    not 20 digits and ``.log``, and for the last segment.
     """
     names = (other.base_offset if other.has_canonical_name else None for other in segments[1:])
     return [*names, None][: len(segments)]
@@ -91,8 +91,8 @@ def _lies_within(segment: Segment, next_base: int | None) -> bool:
 
 def widest_offsets(segment: Segment, following: Segment | None) -> tuple[int, int]:
     """Return the half-open range of offsets that a segment may hold, by its name and that of the
-    segment after it (None: there is none), and by the batches at its ends. Names alone decide
-    about files in a store and files whose headers cannot be read.
+    segment after it (None: there is none, and the end is 2^63), and by the batches at its ends.
+    Names alone decide about files in a store and files whose headers cannot be read.
     """
     first, end = segment.base_offset, MAX_OFFSET + 1 if following is None else following.base_offset
     held = read_offsets(segment)

@@ -21,8 +21,8 @@ _NUMBERS = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?\Z", re.ASCII)
 
 def parse_topics(text: str) -> tuple[str, ...]:
     """Return the names and patterns of a comma-separated list in order, without surrounding spaces
-    and duplicates. Commas in braces and after a backslash do not separate. Raise ValueError if no
-    name is left, PatternError (a ValueError) for an incomplete pattern.
+    and duplicates. Commas in braces or brackets and after a backslash do not separate. Raise
+    ValueError if no name is left, PatternError (a ValueError) for an invalid pattern.
     """
     found = tuple(dict.fromkeys(part for one in _split_names(text) if (part := one.strip())))
     if not found:
@@ -31,7 +31,7 @@ def parse_topics(text: str) -> tuple[str, ...]:
 
 
 def check_topic(name: str) -> str:
-    """Return a name or pattern of topics. Raise PatternError (a ValueError) for an incomplete pattern."""
+    """Return a name or pattern of topics. Raise PatternError (a ValueError) for an invalid pattern."""
     if is_topic_pattern(name):
         compile_pattern(name)
     return name
@@ -67,9 +67,9 @@ def _split_names(text: str) -> list[str]:
 
 
 def parse_partitions(text: str) -> tuple[Numbers, ...]:
-    """Return the numbers and ranges of a comma-separated list such as ``0-3,7``, in order. Both ends
-    of a range are included. Raise ValueError for other text, a number above 2^31 - 1, and a range
-    in the wrong order.
+    """Return the numbers and ranges of a comma-separated list such as ``0-3,7``, in order, each
+    once. Both ends of a range are included. Raise ValueError for other text, a number above 2^31 -
+    1, and a range in the wrong order.
     """
     return tuple(dict.fromkeys(map(_parse_numbers, text.split(","))))
 
@@ -105,7 +105,7 @@ class TopicFilter(Container[str]):
         wanted: Names and patterns.
 
     Raises:
-        PatternError: If a pattern is incomplete.
+        PatternError: If a pattern is invalid.
     """
 
     def __init__(self, wanted: Iterable[str]) -> None:
@@ -152,8 +152,8 @@ class PartitionFilter(Container[int]):
 
 
 def find_unmatched_topics(wanted: Iterable[str], topics: Iterable[str]) -> list[str]:
-    """Return the names and patterns that select none of ``topics``, sorted. Raise PatternError, a
-    ValueError, for an invalid pattern that is no topic itself.
+    """Return the names and patterns that select none of ``topics``, sorted, each once. Raise
+    PatternError, a ValueError, for an invalid pattern that is no topic itself.
     """
     there = set(topics)
     return sorted(
@@ -165,7 +165,9 @@ def find_unmatched_topics(wanted: Iterable[str], topics: Iterable[str]) -> list[
 
 
 def find_unmatched_numbers(wanted: Iterable[Numbers], numbers: Iterable[int]) -> list[Numbers]:
-    """Return the numbers and ranges that select none of ``numbers``, by their first number."""
+    """Return the numbers and ranges that select none of ``numbers``, by their first number, each
+    once.
+    """
     there = set(numbers)
     missing = (
         one

@@ -65,7 +65,7 @@ def mark_unfinished_copies(
     """Return the partitions with the state of remote segments changed to ``unfinished`` if
     ``__remote_log_metadata``, which must be among the partitions, says that the copy is incomplete
     or being deleted. Without that topic nothing changes. Return also a SkippedPath for each segment
-    of the topic that was not read completely.
+    of the topic that was not read completely, and each of its directories that cannot be read.
     """
     segments = (
         s for p in found if p.topic == REMOTE_LOG_METADATA for s in p.segments if s.state == "live"

@@ -60,8 +60,9 @@ def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
 
 def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) -> int:
     """Return the offset after the last readable record of a partition's segments, in any state, at
-    least the highest base offset in their names; 0 if nothing is known. Damage and unreadable files
-    are ignored, except that ``strict`` raises CodecError for them. Under ``salvage`` also records
+    least the highest base offset in their names; 0 if nothing is known. Only the ends of segments
+    are read. Damage and unreadable files are ignored, except that ``strict`` raises CodecError for
+    those at the end of the last segment with batches, or after it. Under ``salvage`` also records
     of torn batches count; under other policies raise CodecError if the last offset is the largest
     possible one.
 
@@ -78,9 +79,9 @@ def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) 
 def _read_chain_end(segments: Sequence[Segment], policy: Policy) -> int:
     """Return the offset after the last readable record of consecutive segments, at least the
     highest base offset in their names; 0 if neither exists. Ignore damage and unreadable files, and
-    under ``salvage`` offsets that contradict the name of their segment. Raise CodecError for them
-    under ``strict``, and if the last offset is the largest possible one unless the policy is
-    ``salvage``.
+    under ``salvage`` offsets that contradict the name of their segment. Raise CodecError under
+    ``strict`` for damage at the end of the last segment with batches or after it, and if the last
+    offset is the largest possible one unless the policy is ``salvage``.
 
     The last segment that has records is read under the policy; of the others the last headers suffice.
     """

@@ -20,12 +20,12 @@ def merge_tiered_segments(
 ) -> list[Partition]:
     """Return the partitions with the remote segments of each topic and number added to the first of
     its live and remote partitions, before the live segments and without overlap. Its other remote
-    partitions are left out, its other live ones unchanged, as are partitions in other states. A
-    file that cannot be read raises no error. ``known`` caches end offsets for later calls.
+    partitions are left out, its other live ones unchanged, as are partitions in other states. Remote
+    partitions with several topic ids add an ``error`` and no segments. A file that cannot be read
+    raises no error. ``known`` caches end offsets for later calls.
 
     Each offset is read once: :attr:`Segment.offsets` limits overlapping remote segments. Of copies that overlap, the one whose last batch has
-    the highest leader epoch is read, as a broker does after it truncated its log. Remote partitions with several topic ids contribute no
-    segments, and give the partition an ``error``.
+    the highest leader epoch is read, as a broker does after it truncated its log.
 
     Args:
         partitions: Live and remote partitions, and any others.
@@ -65,8 +65,9 @@ def find_repeated_offsets(
     partitions: Iterable[Partition], known: Ends | None = None
 ) -> Iterator[tuple[Partition, int]]:
     """Yield a partition of each topic and number that has an offset in several remote segments, or
-    in a remote and a live one, with the first such offset. Ignore live segments without a canonical
-    file name, and remote ones whose end is unknown. ``known`` caches the ends of remote segments.
+    in a remote and a live one, with the first such offset. Ignore live segments whose file name is
+    not 20 digits and ``.log``, and remote ones whose end is unknown. ``known`` caches the ends of
+    remote segments.
     """
     known = {} if known is None else known
     logs: dict[Key, list[Partition]] = {}
@@ -117,8 +118,9 @@ def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:
 def _drop_copied(
     partition: Partition, copies: Mapping[tuple[Key, int], Sequence[Segment]]
 ) -> tuple[Segment, ...]:
-    """Return the segments of a partition without the first ones of which ``copies`` has a copy, by
-    topic and partition, and base offset. The last segment always stays.
+    """Return the segments of a partition without the first ones of which ``copies``, by topic and
+    partition, and base offset, has a copy of at least their size and leader epoch. The last segment
+    always stays.
     """
     segments = partition.segments
     first = 0

@@ -65,8 +65,8 @@ def read_transactions_from_files(
 ) -> Transactions | None:
     """Return the transactions of one partition from the transaction indexes and producer snapshots
     of its broker. Return None if batch headers have to be read instead: these files are missing,
-    invalid, say too little or contradict sampled batches, or segments are not live or not in order. Never raise
-    their errors.
+    invalid, say too little or contradict sampled batches, or there are no segments, or they are not
+    live or not in order. Never raise errors of files or batches.
 
     Args:
         segments: Segments in offset order.
@@ -182,7 +182,7 @@ class _TransactionFiles:
         transaction index; ``[]`` if there is no index and snapshots show none; else from its
         headers. Raise _UntrustedFiles if the index is invalid, or neither an index nor a producer
         snapshot at the segment's start exists; CodecError or OSError if the index or the segment
-        cannot be read.
+        cannot be read. Set ``newer`` to the entries of the index at or after ``end``.
         """
         base = segment.base_offset
         # The last segment may have grown since the newest snapshot.

@@ -409,8 +409,8 @@ def summarize_transactions(seen: Iterable[ObservedTransaction]) -> Transactions:
 
 def read_open_transactions(segment: Segment) -> dict[int, ObservedTransaction]:
     """Return the transactions that are open at the base offset of a log's first segment, by
-    producer id, from the producer snapshot beside it. Return ``{}`` at offset 0, without a
-    canonical file name, or if the snapshot is missing or invalid.
+    producer id, from the producer snapshot beside it. Return ``{}`` at offset 0, if the segment's
+    name is not 20 digits and ``.log``, or if the snapshot is missing or invalid.
     """
     if not segment.has_canonical_name or segment.base_offset == 0:
         return {}

@@ -49,9 +49,9 @@ class BlockDecoder(Decoder):
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """Yield, in file order, a Block for each run of batches that the kernels decode, and a
-        Rejected for each entry that they do not accept. After a Rejected without an end, the caller
-        must go on by other means. An incomplete last entry yields nothing. ``position`` is where
-        the chunk begins in the file.
+        Rejected for each entry that they do not accept. After a Rejected whose ``end`` is None, the
+        caller must go on by other means. An incomplete last entry yields nothing. ``position`` is
+        where the chunk begins in the file.
         """
         for item in super().decode(chunk, position):
             if isinstance(item, Rows):
@@ -60,8 +60,8 @@ class BlockDecoder(Decoder):
                 yield item
 
     def _with_headers(self, rows: Rows, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        """Yield ``rows`` as one Block with the headers of their batches. Yield a Rejected without
-        an end instead if these headers do not decode as one run of as many entries.
+        """Yield ``rows`` as one Block with the headers of their batches. Yield instead a Rejected
+        whose ``end`` is None if these headers do not decode as one run of as many entries.
         """
         part = part_of(chunk, rows.start - position, rows.end - position)
         found = [
@@ -87,9 +87,9 @@ class HeaderDecoder(BlockDecoder):
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """Yield, in file order, a Block with the headers of each run of consecutive batches in
         ``chunk``, whatever their codec and format, and a Rejected for each entry that the kernels
-        do not accept. ``position`` is where the chunk begins in the file. After a Rejected without
-        an end the caller must go on by other means. An incomplete last entry yields nothing. Only
-        blocks of legacy messages have records.
+        do not accept. ``position`` is where the chunk begins in the file. After a Rejected whose
+        ``end`` is None, the caller must go on by other means. An incomplete last entry yields
+        nothing. Only blocks of legacy messages have records.
         """
         held: list[Rows] = []
         for item in Decoder.decode(self, chunk, position):
@@ -108,8 +108,8 @@ class HeaderDecoder(BlockDecoder):
         self, held: Sequence[Rows], chunk: Chunk, position: int
     ) -> Iterator[Rows | Rejected]:
         """Yield one Block for the consecutive rows ``held``, with the headers of their batches and
-        the records of legacy messages only. Yield a Rejected without an end if the headers do not
-        match the rows; nothing if there are no rows.
+        the records of legacy messages only. Yield a Rejected whose ``end`` is None if the headers
+        do not match the rows; nothing if there are no rows.
 
         Batches with other codecs and formats are joined too. Legacy messages come with their records.
         """
@@ -186,7 +186,7 @@ class BlockScanner:
         that the reference codecs read, such as a damaged one. Iterating raises CodecError for the
         first problem, or an unreadable file, under ``strict``; under other policies problems are in
         the batches and in ``end``. It raises FileNotFoundError for a missing file if no ``size``
-        was listed.
+        was listed. Raise ValueError at once for an unknown column, if the kernels are used.
         """
         items = self.cursor.items(
             self.decoder(), lambda file, _: WholeBytes(file, self.chunk_bytes)
@@ -196,8 +196,8 @@ class BlockScanner:
     def decoder(self) -> BlockDecoder | None:
         """Return the decoder of chunks, for records or for headers alone. Return None if the
         reference codecs read the whole file: the engine is ``construct``, or ``auto`` without
-        kernels, or the limits allow fewer than 8 levels of nesting. Raise ValueError for an unknown
-        column.
+        kernels, or the limits allow fewer than 8 levels of nesting. Otherwise raise ValueError for
+        an unknown column.
         """
         if self.kernels is None:
             return None
@@ -258,19 +258,19 @@ class BlockReader:
     ) -> Iterator[Batch | Block]:
         """Yield the batches in file order, as Blocks where the kernels decode them, else as Batch
         objects. Then set ``end``, also after an error; it is None after an early stop. Blocks have
-        ``columns`` of their records; with ``sizes`` also sizes of compressed sections. Iterating
-        raises CodecError for the first problem under ``strict``; else problems, also of opening,
-        are in batches and ``end``. It raises FileNotFoundError for a missing file if no ``size``
-        was listed. Raise ValueError at once for an unknown column.
-
-        Blocks have ``columns`` of records, which include :data:`COUNTED`, and with ``sizes`` the sizes of sections.
+        ``columns`` of their records, which must include ``position`` and ``base_offset``; with
+        ``sizes`` also sizes of compressed sections. Iterating raises CodecError for the first
+        problem under ``strict``; else problems, also of opening, are in batches and ``end``. It
+        raises FileNotFoundError for a missing file if no ``size`` was listed. Raise at once
+        ValueError for an unknown column, if the kernels are used; ImportError if the engine is
+        ``arrow`` and its modules cannot be imported.
         """
         scanner = self.scanner(columns, sizes=sizes)
         return self._note_end(scanner, scanner.items())
 
     def scanner(self, columns: Sequence[str], *, sizes: bool = False) -> BlockScanner:
-        """Return a new pass over the file; nothing is opened yet. Raise ImportError for the engine
-        ``arrow`` if its modules cannot be imported.
+        """Return a new pass over the file; nothing is opened, and ``columns`` are not checked yet.
+        Raise ImportError for the engine ``arrow`` if its modules cannot be imported.
         """
         return BlockScanner(self.path, columns, self.policy, sizes=sizes, **self.options)
 

@@ -42,7 +42,7 @@ class Block(Rows):
 
     def starts(self) -> Any:
         """Return an array with the first row of each entry in ``batch``, and the number of rows as
-        a last element.
+        a last element. An entry without rows has the first row of the entry after it.
         """
         rows = numbers(self.batch, "position")
         return np.append(np.searchsorted(rows, numbers(self.batch_headers, "position")), len(rows))
@@ -70,8 +70,9 @@ class Block(Rows):
 
     def batches(self, file: str) -> Iterator[Batch]:
         """Yield a Batch for each entry, in order, equal to the one that the reference codecs
-        return, with parsed control records. ``file`` is the name of the file for errors. Records
-        are missing if only headers were read.
+        return, with parsed control records. A control record that does not parse has the error,
+        which names ``file``; none is raised. ``records`` is ``[]`` if only headers were read, except
+        for legacy messages.
         """
         starts = self.starts().tolist()
         columns = [_values(self.batch_headers.column(name)) for name in OF_BATCH]

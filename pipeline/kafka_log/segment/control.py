@@ -21,8 +21,8 @@ def read_control(
 ) -> Control:
     """Return the parsed key and value of a control record. With an unknown type (``UNKNOWN``) the
     value is ignored, even if it is None. Raise CodecError under ``strict`` if the key, or the value
-    of a known type, is None or cannot be parsed; otherwise the result has that error, and the type
-    if the key could be read.
+    of a known type, is None, cannot be parsed, or is longer than its layout allows. Otherwise extra
+    bytes are ignored, and the result has any other error, with the type if the key could be read.
     """
     try:
         fields = _parse(CONTROL_RECORD_KEY, key, "key", strict, file, position)

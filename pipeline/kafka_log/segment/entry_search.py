@@ -51,13 +51,15 @@ class KnownOffsets:
         return fits and self.allows(first) and self.allows(last)
 
     def note(self, position: int, last_offset: int) -> None:
-        """Note the position and the last offset of an undamaged batch."""
+        """Note the position of an undamaged batch, and its last offset if the file may hold it."""
         self._positions.append(position)
         if self.allows(last_offset):
             self._last, self._unread = last_offset, None
 
     def note_run(self, first: int, last: int) -> None:
-        """Note consecutive undamaged batches by the positions of the first and the last one."""
+        """Note consecutive undamaged batches by the positions of the first and the last one. Nothing
+        is read: their offsets are unknown until :meth:`last` reads headers from the file.
+        """
         if self._unread is None:
             self._unread = first
         self._positions.extend(sorted({first, last}))

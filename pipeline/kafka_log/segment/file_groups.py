@@ -38,7 +38,9 @@ T = TypeVar("T")
 
 
 def split_into_groups(files: Iterable[F]) -> Iterator[list[F]]:
-    """Yield the files in their order, small consecutive ones together; a larger file is alone."""
+    """Yield the files in their order, consecutive ones of at most 256 KiB in one list of at most
+    4 MiB and 1024 files. A larger file is alone in its list.
+    """
     group: list[F] = []
     size = 0
     for file in files:

@@ -121,8 +121,8 @@ def find_matching_paths(top: P, pattern: str) -> list[P]:
     """Return the existing paths below ``top`` that match a pattern with ``/`` between its parts,
     sorted and without duplicates; ``[]`` if none does. Names with a leading dot match only parts
     with one. Local directories that this user may not list or search are skipped with a warning.
-    Raise PatternError for an invalid pattern; OSError if a store refuses, or a path cannot be
-    examined.
+    Raise PatternError for an invalid part of the pattern, unless no path matches the parts before
+    it; OSError if a store refuses, or a path cannot be examined.
     """
     found: dict[P, None] = {}
     for one in _without_slashes_in_braces(pattern):
@@ -149,7 +149,7 @@ def _exists(path: P) -> bool:
 
 
 def _warn_of_skipped(directory: P, error: PermissionError) -> None:
-    """Warn that a local directory is skipped. Raises ``error`` for a directory of a store."""
+    """Warn that a local directory is skipped. Raise ``error`` for a directory of a store."""
     if getattr(directory, "is_remote", False):
         raise error
     warnings.warn(
@@ -161,8 +161,8 @@ def _warn_of_skipped(directory: P, error: PermissionError) -> None:
 def _children(path: P, pattern: str) -> Iterator[P]:
     """Yield the children of a directory whose names match a pattern; hidden ones only if it begins
     with a dot. Yield nothing for a path that is no directory, and, with a warning, for one that
-    this user may not list (PermissionError in a store). Raise PatternError if the pattern is
-    incomplete.
+    this user may not list (PermissionError in a store). Iterating raises PatternError if the
+    pattern is invalid.
     """
     wanted = compile_pattern(pattern)
     shows_hidden = pattern.startswith((".", "\\."))

@@ -249,7 +249,7 @@ class _OfBatch:
     @property
     def section(self) -> tuple[int, int]:
         """Bytes of the records as stored in the file, and uncompressed. Without a compressed
-        section both are the size of the whole batch, or 0 if it has no records.
+        section both are the size of the whole batch, or 0 if no records were read.
         """
         size = self.batch.size if self.batch.records else 0
         return self.batch.section or (size, size)

@@ -494,7 +494,8 @@ class SegmentPass:
 
     def count_in_read(self, entries: int, records: int, last: int, end: int) -> None:
         """Move to byte ``end``, and add the valid entries up to there, which a decoder has read, to
-        the counts. ``last`` is the position of the last one.
+        the counts. ``last`` is the position of the last one. Advance ``valid`` (the end of the valid
+        bytes) if all batches so far are valid.
         """
         self.offsets.note_run(self.position, last)
         self.position = end
@@ -547,14 +548,14 @@ class SegmentPass:
         return self.search.next_from(self.position + 1)
 
     def missing_error(self, missing: range) -> UnreadableError:
-        """Return the error that the file no longer has the bytes ``missing``."""
+        """Return, not raise, the UnreadableError that the file no longer has the bytes ``missing``."""
         listed, now = self.options.size, missing.start
         was = missing.stop if listed is None else listed
         said = f"it had {count_noun(was, 'byte')} when it was found, and has {now} now"
         return UnreadableError(said, Where(position=now, file=self.name))
 
     def incomplete_error(self, more: str = "") -> ParseError:
-        """Return the error that the file ends before the entry at this position does. ``more`` is appended to the message."""
+        """Return, not raise, the TrailingError that the file ends before the entry at this position does. ``more`` is appended to the message."""
         left = self.size - self.position
         where = Where(position=self.position, file=self.name)
         return TrailingError(

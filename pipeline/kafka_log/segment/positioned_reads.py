@@ -49,8 +49,9 @@ class UnreadableError(CodecError, OSError):
 def open_segment(path: Path, *, is_listed: bool = False, size: int | None = None) -> FileIO:
     """Open a segment for reading, unbuffered, and return the file. With ``is_listed``, a file that
     is gone is opened under the name that its broker gives to a file or directory that it deletes.
-    With ``size``, a file of another size is replaced by that renamed file if it has this size.
-    Raise UnreadableError, an OSError, if none can be opened.
+    With ``size``, a file of another size is replaced by the file with the suffix ``.deleted`` if
+    that has this size. Both are ignored for a URL. Raise UnreadableError, an OSError but no
+    FileNotFoundError, if none can be opened.
 
     Args:
         path: The segment.

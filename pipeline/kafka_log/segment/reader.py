@@ -160,7 +160,8 @@ class SegmentReader:
     def opened(self) -> Iterator[SegmentPass | None]:
         """Open the file for the ``with`` block, and give a new pass over it; set ``end``
         afterwards. If the file cannot be opened, give None, with ``end`` set; raise UnreadableError
-        under ``strict``, and FileNotFoundError if it does not exist and was not listed.
+        under ``strict``, and FileNotFoundError if it does not exist and was not listed. A listed file
+        that its broker removed (``is_removed``) counts as empty under each policy.
         """
         try:
             file = open_segment(
@@ -185,9 +186,9 @@ class SegmentReader:
 
     def _fail(self, error: UnreadableError) -> None:
         """Set ``end`` for a file that cannot be opened: all of its bytes are lost under
-        ``salvage``, else ``end`` has the error; it is empty if a broker removed the file. Raise
-        ``error`` under ``strict``, and FileNotFoundError if the file does not exist and was not
-        listed.
+        ``salvage``, else ``end`` has the error. Raise ``error`` under ``strict``, and
+        FileNotFoundError if the file does not exist and was not listed. If ``is_removed`` says that
+        a broker removed a listed file, ``end`` is that of an empty file, and nothing is raised.
         """
         options = self.options
         if error.errno == errno.ENOENT:

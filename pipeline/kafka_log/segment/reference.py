@@ -109,7 +109,8 @@ def construct_engine(
 def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:
     """Return the entry of ``size`` bytes that begins with ``data``, by its header alone:
     unverified, and without records. Return None if the magic byte is unknown, the header is
-    incomplete, or the entry is no batch. Raise CodecError if ``data`` ends before the magic byte.
+    incomplete, or the entry is no batch. Raise CodecError if ``data`` ends before the magic byte,
+    or a header field does not parse.
     """
     source = Source(
         data, Session(strict=False, file=file), end=min(len(data), size), origin=position

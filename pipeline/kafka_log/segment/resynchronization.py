@@ -28,8 +28,8 @@ def find_entry(
 ) -> tuple[int, int] | None:
     """Return (byte position, first offset) of the first valid entry (record batch or legacy
     message) at or after ``start``: its checksum is valid, and its offset above ``after`` (None:
-    any). Return None if there is none before ``size``, or after checksums over 16 times the bytes
-    searched.
+    any). The offset of a compressed legacy message is its last one. Return None if there is none
+    before ``size``, or after checksums over 16 times the bytes searched.
     """
     offsets = HeaderColumns(("base_offset", "last_offset"), file)
     budget = [WORK_PER_BYTE * (size - start) + CHUNK]
@@ -62,9 +62,10 @@ def base_offset_at(
 def next_base_offset(
     read: Read, position: int, size: int, file: str, after: int | None
 ) -> int | None:
-    """Return the first offset of the entry right after the one at byte ``position``. Return None if
-    the file ends there, no valid entry follows, or its offset is not above ``after`` (None: any).
-    Raise ParseError if the entry at ``position`` has no possible length.
+    """Return the first offset of the entry right after the one at byte ``position``; for a
+    compressed legacy message its last one. Return None if the file ends there, no valid entry
+    follows, or its offset is not above ``after`` (None: any). Raise ParseError if the entry at
+    ``position`` has no possible length.
     """
     end = position + framing.frame_of(read(position, HEADER_BYTES), position, file).size
     return base_offset_at(read, end, size, file, after) if end < size else None

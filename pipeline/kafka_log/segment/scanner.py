@@ -497,8 +497,9 @@ def header_scanner(
     """Return a scanner whose rows are the batch headers of a file (columns of the view ``batches``)
     that ``selection`` (None: all) may select: nothing is decompressed, and no checksum is verified.
     ``mmap`` maps the file into memory, which is faster, but kills this process if the file is
-    truncated. Raise ValueError for an unknown column, policy, engine, tail or ``on_damage``, or too
-    small ``chunk_bytes``. The file is opened when the scanner is iterated.
+    truncated. Raise ValueError for an unknown or repeated column, an unknown policy, engine, tail or
+    ``on_damage``, or too small ``chunk_bytes``; ImportError if the engine is ``arrow`` and its
+    modules cannot be imported. The file is opened when the scanner is iterated.
 
     If batches are large, only their headers are read, each by one call of ``pread``. With ``mmap`` the file is mapped into memory, which is
     several times as fast. But if another process truncates the mapped file, as a broker may do, the system kills this process; without

@@ -43,7 +43,8 @@ class SkippingReader(SegmentReader):
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
         """Read the entry at byte ``position``, and return it; without records, and counted in
         ``skipped``, if its header shows that none is selected and its checksum is valid. Under
-        ``strict`` always read the records. Raise CodecError if it cannot be read or parsed.
+        ``strict`` always read the records. Raise CodecError if it cannot be read or its header
+        cannot be parsed, and for any problem under ``strict``; else problems are in the batch.
         """
         if records and self.selection.skips and self.options.policy is not Policy.STRICT:
             from kafka_log.segment.framing import HEADER_BYTES
@@ -86,8 +87,9 @@ class SkippingDecoder:
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """Yield, in file order, Rows of the batches in ``chunk`` that may hold selected rows, Rows
         with an empty batch for those that are only verified, and Rejected for entries that the
-        kernels do not accept. End early after an entry whose decoding stopped. ``position`` is
-        where the chunk begins in the file.
+        kernels do not accept. End early where the kernels stop before the end of consecutive
+        batches, as at a Rejected whose ``end`` is None. ``position`` is where the chunk begins in
+        the file.
         """
         for item in self.headers.decode(chunk, position):
             if isinstance(item, Rejected):

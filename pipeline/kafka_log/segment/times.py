@@ -59,8 +59,8 @@ def milliseconds(text: str, now: int | None = None) -> int:
 
 
 def parse_time_range(text: str, now: int | None = None) -> Range:
-    """Return a range of times as milliseconds since 1970: ``A:B``, ``A:`` or ``:B``, whose missing
-    bound is None, or one day, hour, minute, second or millisecond, such as ``2026-11-22T10``.
+    """Return a range of times as milliseconds since 1970: ``A:B``, ``A:``, ``:B`` or ``:``, whose
+    missing bounds are None, or one day, hour, minute, second or millisecond, such as ``2026-11-22T10``.
     Times without a zone are in UTC; relative ones refer to ``now`` (None: the clock). Raise
     RangeError (a ValueError) if A is after B, or the text can be read in two ways; ValueError for
     other text.

@@ -83,7 +83,8 @@ def format_csv_column(field: pa.Field, column: Any) -> Any:
 def format_text_column(field: pa.Field, column: Any, max_bytes: int) -> Any:
     """Return each value of a column as text for people: bytes as :func:`format_bytes` shows them,
     at most ``max_bytes`` of each; dictionary values without quotes, times as ISO 8601, JSON texts
-    (by ``field``) unchanged, all others as JSON. Null stays null, but is ``null`` in a list.
+    (by ``field``) unchanged, a struct in a list as its values joined by ``=``, all others as JSON.
+    Null stays null, but is ``null`` in a list.
     """
     kind = column.type
     if is_json(field):
@@ -197,7 +198,7 @@ def _is_scalar(kind: Any) -> bool:
 
 
 def _convert_values(column: Any, convert: Callable[[Any], str | None]) -> Any:
-    """Return the texts that a Python function makes of values; times are milliseconds."""
+    """Return the texts that a Python function makes of values; times are integers in the unit of their type."""
     return pa.array([None if v is None else convert(v) for v in to_objects(column)], TEXT)
 
 
@@ -304,7 +305,8 @@ def _unprintable_pattern() -> str:
 
 def _format_times(column: Any) -> Any:
     """Return times as ISO 8601 (``2026-11-22T00:00:00.000Z``), without ``Z`` if their type has no
-    time zone; as a number if they are before the year 1 or after 9999. Null stays null.
+    time zone; as a number in the unit of their type if they are before the year 1 or after 9999.
+    Null stays null.
     """
     numbers, unit = column.cast(pa.int64()), column.type.unit
     low, high = (ms * _PER_SECOND[unit] // 1_000 for ms in (_FIRST_MS, _LAST_MS + 1))

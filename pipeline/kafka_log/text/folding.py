@@ -40,7 +40,10 @@ def fold_cell(cell: str, size: int, *, whole: bool = False, nested: bool = False
 
 
 def _divide_token(token: str, size: int) -> list[str]:
-    """Divide text without spaces into parts of at most `size` cells. A combining character stays with the character before it."""
+    """Divide text without spaces, except at its end, into parts of at most `size` cells, or of one
+    character if it is wider. A combining character stays with the character before it. Spaces at the
+    end may exceed `size`.
+    """
     parts: list[str] = []
     start = 0
     while True:

@@ -75,13 +75,13 @@ def convert_bytes(value: bytes) -> Any:
 
 
 def to_objects(column: Any) -> list[Any]:
-    """Return the values of a column as Python objects. Times are milliseconds: some are out of the range of a datetime."""
+    """Return the values of a column as Python objects. Times are integers in the unit of their type, as some exceed the range of datetime."""
     plain = _without_times(column.type)
     return (column if plain == column.type else column.cast(plain)).to_pylist()  # type: ignore[no-any-return]
 
 
 def to_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """Return the rows of a table as Python objects by column name. Times are milliseconds."""
+    """Return the rows of a table as Python objects by column name. Times are integers in the unit of their type."""
     columns = [to_objects(column) for column in table.columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 

@@ -107,7 +107,7 @@ def _cell(field: pa.Field, column: Any, cell: Cell, max_bytes: int) -> Any:
 
 def _lines(batch: pa.RecordBatch, convert: Callable[[pa.RecordBatch], Any]) -> Iterator[memoryview]:
     """Yield, as bytes, the lines that `convert` returns for parts of the rows, one text a row, with
-    about PART_BYTES of columns each. Yield nothing if the batch has no rows or columns.
+    about 1 MiB of columns each. Yield nothing if the batch has no rows or columns.
     """
     if not batch.num_columns:
         return

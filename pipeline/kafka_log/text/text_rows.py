@@ -91,7 +91,7 @@ class TextRowWriter:
     def _fits_as_lines(self, batch: pa.RecordBatch, width: int) -> bool:
         """Return whether all rows of a batch fit the width as lines. If no short column (number,
         time, boolean) follows a long one, ends of lines may be cut, and only the short columns, and
-        ROOM for the others, have to fit; else every line has to fit whole.
+        10 cells for the others, have to fit; else every line has to fit whole.
         """
         kinds = batch.schema.types
         if any(map(_is_short, kinds)) and not _may_be_cut(batch.schema) and not all(map(_is_short, kinds)):  # fmt: skip

@@ -249,7 +249,9 @@ def repair_frame(
 
 def _list_frames(head: bytes, room: int) -> Iterator[tuple[Flips, int]]:
     """Yield, for an entry that begins with ``head``, changes of its length or of its version, each
-    with the size of the entry then, which is at most ``room``.
+    with the size of the entry then, which is at most ``room``. A changed length has one bit flipped,
+    or fills ``room`` (up to 128 MiB). Yield nothing if ``head`` is shorter than HEADER_START or all
+    zeros; no length if the version is unknown.
     """
     if len(head) < HEADER_START or not head.strip(b"\0"):
         return
@@ -353,8 +355,8 @@ def _name_field(layout: Layout, byte: int) -> str:
 
 
 def _has_zeroed_sector(data: bytes, position: int) -> bool:
-    """Return whether a sector of the file, as far as it lies in the batch, holds only zeros, at
-    least LEAST_ZEROS.
+    """Return whether a sector of the file (512 bytes), as far as it lies in the batch, holds only
+    zeros, at least LEAST_ZEROS (32).
     """
     at = 0
     while at < len(data):

@@ -47,7 +47,7 @@ MAX_DOUBTFUL = 1000
 
 def repair_range(read: Read, lost: Lost, size: int, file: str) -> Iterator[Repair | NoRepair]:
     """Yield a Repair or NoRepair for each batch of a lost range, in file order, up to the first one
-    whose end is not known, and at most MAX_BATCHES. The offsets of a repaired batch bound those
+    whose end is not known, and at most 100. The offsets of a repaired batch bound those
     after it. A batch may end after the range, within the ``size`` bytes of the file.
 
     A batch may reach beyond the range: messages inside a damaged one look like the next valid batch.
@@ -103,8 +103,8 @@ def repair_headers(
     """Yield the repairs of batches with a valid checksum whose version is unknown, or whose offsets
     or leader epoch contradict those of the batches around, if these leave one value with which the
     batch decodes. ``base`` and ``next_base`` are the base offsets of the segment and the next one
-    (None: no bound). At most MAX_DOUBTFUL versions are tried, and no offsets or epochs if more are
-    doubtful.
+    (None: no bound). At most MAX_DOUBTFUL (1000) versions are tried, and no offsets or epochs if
+    more are doubtful.
 
     Args:
         read: Returns bytes of the file.
@@ -281,8 +281,8 @@ class _Places:
 
     def find_doubtful_offsets(self) -> list[int]:
         """Return the indexes of batches whose offsets do not lie between those of their neighbors in
-        the file, or not in the segment. Return ``[]`` if there are more than MAX_DOUBTFUL, or if all
-        offsets ascend in the segment.
+        the file, or not in the segment. Leave out a batch if another one has its offsets and size.
+        Return ``[]`` if there are more than MAX_DOUBTFUL, or if all offsets ascend in the segment.
         """
         headers = self._headers
         outside = find_outside_segment(headers.first, headers.last, self._base, self._next_base)
@@ -353,7 +353,8 @@ class _Places:
 
     def find_doubtful_epochs(self) -> list[int]:
         """Return the indexes of batches whose leader epoch is below that of the batch before or above
-        that of the batch after, if those two do not descend themselves. Return ``[]`` if there are more than MAX_DOUBTFUL.
+        that of the batch after, if those two do not descend themselves. Leave out batches whose
+        version has no leader epochs. Return ``[]`` if there are more than MAX_DOUBTFUL.
         """
         headers = self._headers
         epochs = headers.leader_epoch
