@@ -66,6 +66,7 @@ def entries(path: Path) -> Iterator[object]:
         at += size
 
 
+@pytest.mark.slow
 def test_examples_are_of_their_types(stubs: Stubs) -> None:
     plan = make_plan(our_model())
     codecs, _ = load(plan)

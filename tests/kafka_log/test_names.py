@@ -33,6 +33,7 @@ def imported(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_layout_by_name() -> None:
     layouts = {n for n in kafka_codecs.__all__ if isinstance(getattr(kafka_codecs, n), Layout)}
     assert {"RECORD_BATCH", "MESSAGE_V0", "RECORD"} <= layouts
@@ -40,6 +41,7 @@ def test_no_layout_by_name() -> None:
     assert set().union(*used.values()) == ALLOWED, used
 
 
+@pytest.mark.slow
 def test_no_layouts_module() -> None:
     for path in PIPELINE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -92,6 +94,7 @@ def test_numbers_have_their_names_from_the_schemas() -> None:
     assert not {path: texts for path, texts in found.items() if texts}
 
 
+@pytest.mark.slow
 def test_names_of_internal_topics_stand_in_one_module() -> None:
     spelled = set()
     for path in PIPELINE.rglob("*.py"):

@@ -60,6 +60,7 @@ print("good")
 """
 
 
+@pytest.mark.slow
 def test_what_is_loaded_stands_aside_and_garbage_does_not() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False

@@ -138,6 +138,7 @@ def keeps(root: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"{how} told"
 
 
+@pytest.mark.slow
 def test_no_row_is_missed_in_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = Counter(keeps(tmp_path / str(seed), seed, monkeypatch) for seed in range(FEW))
     assert {"anywhere told", "batches told", "unwritten nothing"} <= set(seen), seen

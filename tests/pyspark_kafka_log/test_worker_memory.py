@@ -253,6 +253,7 @@ def test_too_low_a_limit_is_refused_before_it_is_taken(told: int) -> None:
         apply_memory_limit({LIMIT_MIB: str(told)})
 
 
+@pytest.mark.slow
 def test_a_limit_is_taken_in_bytes() -> None:
     """Of the address space, as Spark's workers do; a lower one that there is stays; without one nothing is done."""
     code = (

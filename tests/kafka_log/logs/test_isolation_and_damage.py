@@ -164,6 +164,7 @@ def test_a_header_with_a_wrong_checksum_is_believed_unless_under_salvage(
     )
 
 
+@pytest.mark.slow
 def test_both_feeds_give_the_same_steps(tmp_path: Path) -> None:
     """All that is known of each batch, also what only a table of transactions shows."""
     met = 0

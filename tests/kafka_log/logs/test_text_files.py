@@ -207,6 +207,7 @@ def test_what_kafka_takes(codec: Any, data: bytes, reader: str) -> None:
         assert bool(noted) == (reader == LENIENT)
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize("codec", [LEADER_EPOCH_CHECKPOINT, OFFSET_CHECKPOINT])
 def test_many_lines(codec: Any) -> None:

@@ -147,6 +147,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @examples(8)
 @given(STEPS)
 @example([("copy", (0, 12)), ("elect", 8), ("write", 2), ("copy", (0, 14))])

@@ -112,6 +112,7 @@ def test_two_halves_of_dumps_and_batches_are_all_rows(name: str, tmp_path: Path)
         assert {(row["base_offset"], row["position"]) for row in batches} == places
 
 
+@pytest.mark.slow
 @pytest.mark.share(7)
 @NAMES
 def test_two_halves_of_cuts_are_all_rows(name: str, tmp_path: Path) -> None:

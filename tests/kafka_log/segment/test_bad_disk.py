@@ -96,6 +96,7 @@ def test_all_else_is_read(log: Path, engine: str) -> None:
     assert lost == sum(len(PARTS[i]) for i in range(len(PARTS)) if i not in GOOD)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_headers_by_the_function_of_the_system(log: Path, engine: str) -> None:
     found = scan_batches(log, ["position"], "salvage", engine=engine).read_all()  # type: ignore[arg-type]

@@ -56,6 +56,7 @@ def ours_and_theirs(made: Path, segment: Segment, end: str) -> tuple[bytes, byte
     return found[0], found[1]
 
 
+@pytest.mark.slow
 def test_rolled_segments_have_the_brokers_bytes(made: Path) -> None:
     assert len(ROLLED) > 15
     differ = {
@@ -95,6 +96,7 @@ def test_every_entry_leads_to_its_batch(made: Path, tmp_path: Path) -> None:
         assert [row for row in found if "index" in row["code"]] == []
 
 
+@pytest.mark.slow
 def test_aborted_transactions_of_histories(tmp_path: Path) -> None:
     """Also those that began before the first segment, as its snapshot says."""
     for seed in range(30):

@@ -47,6 +47,7 @@ def naive(parts: Any, groups: tuple[str, ...]) -> list[tuple[Any, ...]]:
     return sorted(out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [(), ("topic",), ("partition", "topic"), ("partition",)])
 def test_values_are_those_of_all_rows(groups: tuple[str, ...], directory: Path) -> None:
     for topic, partition, first in (("a", 0, 0), ("a", 1, 7), ("b", 0, 100), ("b", 3, 3)):

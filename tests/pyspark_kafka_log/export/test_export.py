@@ -35,6 +35,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
     return Table(request.param, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 def test_what_brokers_wrote(table: Table) -> None:
     done = table.export(SAMPLES)
@@ -113,6 +114,7 @@ def test_an_unknown_partition_column_is_refused(tmp_path: Path, directory: Path)
     assert (caught.value.target, caught.value.reason) == (table.place, reason)
 
 
+@pytest.mark.slow
 def test_iceberg_keeps_the_state_in_a_property(tmp_path: Path, directory: Path) -> None:
     """Tables of users have this name: later versions must find the state by it."""
     pyiceberg = pytest.importorskip("pyiceberg.catalog")

@@ -26,6 +26,7 @@ from tests.support.spark_plans import broker as broker
 from tests.support.spark_plans import offsets, slices
 
 
+@pytest.mark.slow
 @given(
     sizes=st.lists(st.integers(1, 40), min_size=1, max_size=12),
     split_bytes=st.integers(1, 2000),
@@ -126,6 +127,7 @@ def numbered_from(offset: int) -> bytes:
     return build(batch(offset, [b"v"], pad=offset))
 
 
+@pytest.mark.slow
 def test_large_segments_are_planned_by_their_indexes(directory: Path) -> None:
     """Files with holes: what is read of them to plan lies where their indexes say, so that a terabyte costs no more than this."""
     size, step = 1 << 30, 128 << 20

@@ -26,6 +26,7 @@ def passed_on(seen: QueryLogs) -> QueryLogs:
     return QueryLogs.from_bytes(seen.to_bytes())
 
 
+@pytest.mark.slow
 def test_laws(tmp_path: Path) -> None:
     one_log(tmp_path, range(QUICK))
 

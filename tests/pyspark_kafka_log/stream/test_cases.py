@@ -259,6 +259,7 @@ def test_where_queries_begin(directory: Path) -> None:
         stream(directory, startingOffsetsByTimestamp='{"t":{"0":1}}').initial()
 
 
+@pytest.mark.slow
 @pytest.mark.share(8, ci=3)
 @pytest.mark.parametrize("mode", ["FAILFAST", "PERMISSIVE"])
 @pytest.mark.parametrize("partition", ["v0-1", "v1-3", "v1-compacted-1", "mixed-1"])

@@ -68,6 +68,7 @@ def holds(root: Path, seed: int) -> None:
     assert sorted(got) == expected(logs, isolation), seed
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.usefixtures("small")
 def test_each_record_once(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def tiered(log: Growing, root: Path) -> None:
                 one.unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.share(12, ci=3)
 @pytest.mark.parametrize("seed", range(6))
@@ -90,6 +91,7 @@ def test_each_record_once_wherever_it_lies(tmp_path: Path, seed: int, isolation:
         stream(tmp_path).tasks(told(late.initial()), again)
 
 
+@pytest.mark.slow
 def test_copies_that_go_on_behind_others(tmp_path: Path) -> None:
     """After a leader change a segment begins within the one before: each offset comes of one of them."""
     remote(tmp_path, 0, 0, 70)

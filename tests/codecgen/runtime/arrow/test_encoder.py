@@ -38,6 +38,7 @@ from tests.support.record_tables import (
 OF_PRODUCERS = {"producer_id", "producer_epoch", "sequence", "is_transactional", "is_control"}
 
 
+@pytest.mark.slow
 @given(data=st.data(), magic=st.integers(0, 2), batch_bytes=st.sampled_from((1, 40, 300, 1 << 20)))
 def test_every_column_is_read_back(data: st.DataObject, magic: int, batch_bytes: int) -> None:
     rows = data.draw(rows_of(magic))

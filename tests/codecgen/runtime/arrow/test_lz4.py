@@ -32,6 +32,7 @@ def plain(run: bytes, room: int, kind: int = kernel.CHECKED) -> bytes | None:
     return None if after == 0 else out[SLACK : SLACK + after - start].tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("level", [None, 9, 12])
 def test_what_is_written_is_read(level: int | None) -> None:

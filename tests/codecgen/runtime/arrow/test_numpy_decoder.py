@@ -90,6 +90,7 @@ WAYS: list[tuple[ModuleType, str, object]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.share(16)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[1]}={way[2]}"[:25])
 def test_it_is_the_same_in_other_parts_and_by_other_ways(

@@ -169,6 +169,7 @@ def test_rows(codecs: ModuleType, name: str, compiled: bool) -> None:
     assert not found["rejected"] and not found["unknown"]
 
 
+@pytest.mark.slow
 @pytest.mark.share(6)
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("name", VIEWS)

@@ -158,6 +158,7 @@ def reference(
     return [plain(row) for row in out]
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_all_columns(codecs: ModuleType, seed: int) -> None:

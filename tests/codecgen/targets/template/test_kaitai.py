@@ -63,6 +63,7 @@ def test_a_specification_for_each_version() -> None:
     assert {"record_batch", "message_v0", "message_v1", "record"} < names
 
 
+@pytest.mark.slow
 def test_ids_are_those_of_the_schema() -> None:
     found = specifications(ours())["record_batch"]
     assert [entry["id"] for entry in found["seq"]] == [

@@ -509,6 +509,7 @@ def test_hostile_values_are_text(tmp_path: Path) -> None:
             assert "characters)" in record.text and "bytes more" in record.text
 
 
+@pytest.mark.slow
 def test_hostile_names_are_text(tmp_path: Path) -> None:
     for i, text in enumerate(HOSTILE[:-1]):
         name = f"{i}{text}".replace("/", ":").replace("\0", "")[:80]

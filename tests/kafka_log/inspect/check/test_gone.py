@@ -46,6 +46,7 @@ def empty(directory: Path) -> None:
         path.unlink()
 
 
+@pytest.mark.slow
 def test_a_directory_without_files(root: Path) -> None:
     empty(root / PLAIN)
     assert told(root) == told(root / PLAIN) == [("error", "segment_missing", WHOLE)]
@@ -137,6 +138,7 @@ def without_end(directory: Path) -> None:
         path.unlink()
 
 
+@pytest.mark.slow
 def test_a_log_that_ends_before_its_snapshots_and_epochs(root: Path) -> None:
     lost = (126, 143, 18)
     without_end(root / PLAIN)

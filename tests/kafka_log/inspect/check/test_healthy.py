@@ -35,6 +35,7 @@ def test_both_brokers_at_once() -> None:
     assert complaints(*(SAMPLES / broker for broker in BROKERS)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broker", BROKERS)
 def test_partitions_by_themselves(broker: str, tmp_path: Path) -> None:
     """Also where nothing lies beside them that says what the broker knew."""

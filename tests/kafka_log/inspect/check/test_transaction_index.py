@@ -23,6 +23,7 @@ def of_index(made: History) -> list[dict[str, Any]]:
     return [row for row in rows if row["code"].startswith("txnindex")]
 
 
+@pytest.mark.slow
 def test_without_indexes_every_aborted_transaction_is_missing(tmp_path: Path) -> None:
     found = 0
     for seed in SEEDS:

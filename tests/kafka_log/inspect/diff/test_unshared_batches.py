@@ -54,6 +54,7 @@ def other(log: Log, epoch: int) -> Log:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @given(logs(), st.lists(st.integers(1, 12), max_size=3), st.data())
 @examples(20)
 def test_after_an_election(scratch: Path, log: Log, rolls: list[int], data: st.DataObject) -> None:

@@ -78,6 +78,7 @@ def test_a_path_first_is_the_command(capsys: pytest.CaptureFixture[str]) -> None
     assert run(capsys, str(BROKER), "--topic", "codecs") == run(capsys, "overview", "--topic", "codecs", str(BROKER))  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_is_suggested_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

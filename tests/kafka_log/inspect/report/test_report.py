@@ -513,6 +513,7 @@ def test_a_quantile_is_a_value(values: list[tuple[int, int]]) -> None:
 # ---------------------------------------------------------------- the command
 
 
+@pytest.mark.slow
 def test_the_command(damaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "report.html"
     assert main(["report", str(damaged), "--out", str(out)]) == 1

@@ -151,6 +151,7 @@ def same(found: Any, value: Any) -> bool:
     return bool(found == value and type(found) is type(value))
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_random_schemas(data: Any) -> None:
     schema, strategy = data.draw(schemas())
@@ -478,6 +479,7 @@ def test_wide_rows_are_decoded_in_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
     assert list(decoding.split_by_parts(parts * 50)) == [(i, i + 1) for i in range(27)]
 
 
+@pytest.mark.slow
 def test_versions_with_too_many_fields_together() -> None:
     schemas = [record(*((f"f{i}_{j}", "int") for j in range(100))) for i in range(120)]
     with pytest.raises(SchemaError, match="'t-value' together have more than 10,000 fields"):

@@ -107,6 +107,7 @@ def test_codecs_are_those_that_were_asked_for(tmp_path: Path) -> None:
             assert (batch.magic, batch.compression) == (2, "none" if plain else "lz4")
 
 
+@pytest.mark.slow
 def test_what_is_converted_to_what_it_is_keeps_its_bytes(tmp_path: Path) -> None:
     LogDirectory(SAMPLES / "kafka-4.x").convert(tmp_path / "out")
     for partition in discover(SAMPLES / "kafka-4.x"):
@@ -149,6 +150,7 @@ def test_logs_of_all_versions(
     assert (verdict["start_a"], verdict["end_a"]) == (verdict["start_b"], verdict["end_b"])
 
 
+@pytest.mark.slow
 @given(logs(), st.lists(st.integers(1, 12), max_size=3), st.sampled_from(CODECS))
 @examples(10)
 def test_transactions_and_epochs(log: Any, rolls: list[int], codec: str) -> None:

@@ -59,6 +59,7 @@ def test_the_log_start_offset_is_kept(job: str, broker: Path, tmp_path: Path) ->
     assert {p: p.stat().st_mtime_ns for p in (tmp_path / "out").rglob("*")} == again
 
 
+@pytest.mark.slow
 def test_the_bytes_are_the_brokers(tmp_path: Path) -> None:
     LogDirectory(SAMPLES / "kafka-4.x").salvage(tmp_path / "out")
     assert (tmp_path / "out" / FILE).read_bytes() == (SAMPLES / "kafka-4.x" / FILE).read_bytes()

@@ -219,6 +219,7 @@ def test_nothing_is_lost_however_segments_and_batches_lie(
     check_loadable(out)
 
 
+@pytest.mark.slow
 @given(st.integers())
 @examples(8)
 def test_a_cut_of_a_log_out_of_order(scratch: Path, seed: int) -> None:

@@ -30,6 +30,7 @@ KEPT = (".log", "leader-epoch-checkpoint", "partition.metadata")
 BROKERS = ["kafka-2.8", "kafka-4.x"]
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize("broker", BROKERS)
 def test_what_is_not_damaged_keeps_its_bytes(broker: str, tmp_path: Path) -> None:
@@ -122,6 +123,7 @@ def test_all_that_can_be_read_is_kept_if_asked_for(scratch: Path, data: st.DataO
         assert found == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.slow)])
 def test_of_every_vector(scratch: Path, every: int) -> None:
     for file in VECTOR_FILES[::every]:

@@ -135,6 +135,7 @@ def test_what_lies_outside_of_a_range_is_not_said(tmp_path: Path) -> None:
     assert table.column("what").to_pylist() == ["kept"]
 
 
+@pytest.mark.slow
 def test_a_log_that_holds_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for i, (verb, look) in enumerate((v, k) for v in VERBS for k in LOOKS):
         log = put(tmp_path / str(i) / "t-0", (7, LOOKS[look]))
