@@ -59,7 +59,9 @@ def make_tables(crc: Crc) -> Any:
 def compile_crc(crc: Crc) -> Function:
     """Return the compiled function of a CRC."""
     if crc.refin != crc.refout:
-        raise NotImplementedError(f"{crc.title} reflects its input or its output, not both")
+        raise NotImplementedError(
+            f"{crc.title} reflects its input or its output, not both: kernels have no code for such a CRC"
+        )
     table = make_tables(crc)
     shift = 64 - crc.width
     last, kept = _signed(crc.xorout), _signed((1 << crc.width) - 1)
