@@ -455,7 +455,7 @@ class TopicDecoder:
             subjects = [f"{topic}-{part}" for part in parts]
             types = sorted({v.type for s in subjects for v in registry.subject_versions(s)})
             reason = (
-                f"the schemas of the topic are invalid or of another type ({', '.join(types)}): choose another format (decode, --decode)"
+                f"the schemas of the topic are invalid or of another type ({', '.join(types)}): correct them, or choose another format (decode, --decode)"
                 if types
                 else f"none of the {len(registry.versions)} known schemas is of subject {subjects[-1]!r} or has an id of its records: give"
                 " other schemas (schemas, --schemas)"
