@@ -27,7 +27,7 @@ def read_templates(directory: Path) -> dict[str, str]:
         if any(part.startswith(".") for part in below.parts) or not path.is_file():
             continue
         if len(found) == MAX_FILES:
-            raise TemplateFilesError(f"{directory} has more than {MAX_FILES} templates")
+            raise TemplateFilesError(f"{directory} has more than {MAX_FILES} templates, the limit")
         found[below.as_posix()] = _read_text(path)
     if not found:
         raise TemplateFilesError(f"{directory} has no templates: files that end in {SUFFIX}")
@@ -41,8 +41,10 @@ def _read_text(path: Path) -> str:
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise TemplateFilesError(f"{path} is larger than {MAX_BYTES} bytes")
+        raise TemplateFilesError(
+            f"{path} is larger than {MAX_BYTES} bytes, the limit of a template"
+        )
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise TemplateFilesError(f"{path} is not UTF-8 text") from None
+        raise TemplateFilesError(f"{path} is not UTF-8 text: save it as UTF-8") from None

@@ -82,7 +82,7 @@ def _run_example(codec: Any, text: Text, example: TextExample) -> TriedText:
     _compare(meant, parsed, "")
     again = codec.build(parsed)
     if again != data:
-        raise _Mismatch(f"the text is built again as {again!r}", "")
+        raise _Mismatch(f"the values build {again!r}, which is not the text of the example", "")
     return TriedText(example, data, parsed, tuple(trace))
 
 
@@ -92,7 +92,7 @@ def _as_built(text: Text, given: object) -> dict[str, object]:
     uuid is invalid, or repeated lines are no list of mappings.
     """
     if not isinstance(given, Mapping):
-        raise _Mismatch("the values of an example are a mapping", "")
+        raise _Mismatch("the values of an example must be a mapping of names to values", "")
     kinds = {value.name: value for value in text.properties}
     lines = {line.name: line for line in text.lines}
     out: dict[str, object] = {}
@@ -156,7 +156,7 @@ def _compare(given: Any, parsed: Any, path: str) -> None:
         for name, value in given.items():
             here = f"{path}.{name}" if path else str(name)
             if name not in parsed:
-                raise _Mismatch(f"there is no {here}", path)
+                raise _Mismatch(f"the format has no value {here}: correct the name", path)
             _compare(value, parsed[name], here)
     elif isinstance(given, list) and isinstance(parsed, list):
         if len(given) != len(parsed):

@@ -121,7 +121,9 @@ def _run_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -
     if example.version is not None:
         plans = tuple(p for p in plans if p.version == example.version)
     if not plans:
-        raise Mismatch(f"there is no version {example.version}")
+        raise Mismatch(
+            f"{layout.name} has no version {example.version}: correct `version` of the example"
+        )
     if len(plans) > 1 and layout.version_is is None:
         raise Mismatch("the example does not say in which version its bytes are: add `version`")
     codec = codecs.layout(plans[0]) if len(plans) == 1 else codecs.any_version(plans[0])
@@ -140,7 +142,7 @@ def _run_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -
         _require_equal(codec.build(parsed), data)
     elif example.data is None:
         raise Mismatch(
-            "compressors write different bytes on different machines: give the bytes (hex)"
+            "the layout has a compressed section, which compressors write differently on different machines: give the bytes (hex)"
         )
     return Tried(example, found, data, parsed, tuple(trace))
 
@@ -164,7 +166,9 @@ def _require_equal(built: bytes, data: bytes) -> None:
     if built != data:
         pairs = enumerate(zip(built, data, strict=False))
         place = next((i for i, (one, other) in pairs if one != other), min(len(built), len(data)))
-        raise Mismatch(f"the values build to other bytes, from byte {place} on")
+        raise Mismatch(
+            f"the values build to other bytes than the example gives, from byte {place} on"
+        )
 
 
 # ---------------------------------------------------------------- values of examples

@@ -502,7 +502,7 @@ class WriteResolver(Resolver):
         """
         where = node.array
         if node.path is not None or len(where.names) != 1:
-            raise self.fail("C022", f'"{node.end}" is about a column here', where)
+            raise self.fail("C022", f'"{node.end}" needs the name of one column here', where)
         column = self.find_column(where)
         if self.part == "row":
             message = f"each row is an entry: write `{where}`, not `{node.end}({where})`"

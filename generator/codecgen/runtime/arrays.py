@@ -46,9 +46,10 @@ class Until:
         """
         for i, item in enumerate(items):
             if bool(self.holds(this, item)) != (i == len(items) - 1):
-                last = "is the last: it must fulfil" if i == len(items) - 1 else "fulfils"
-                more = "" if i == len(items) - 1 else ", but more elements follow"
-                raise prefix_path(BuildError(f"the element {last} {self.text}{more}"), f"[{i}]")
+                reason = f"the element fulfils {self.text}, which only the last one may: more elements follow"
+                if i == len(items) - 1:
+                    reason = f"the element is the last: it must fulfil {self.text}"
+                raise prefix_path(BuildError(reason), f"[{i}]")
         if not items:
             raise BuildError(
                 f"the array must end with an element that meets the condition {self.text}"

@@ -288,7 +288,7 @@ class Build:
                 if lists[array] != lists[first]:
                     numbers = f"{lists[first]} for {first}, and {lists[array]} for {array}"
                     raise BuildError(
-                        f"it is the number of elements of several arrays, but their lengths differ: {numbers}"
+                        f"it is the number of elements of several arrays, but their lengths differ: {numbers}; give all of them one length"
                     )
             return lists[first]
         given = self.obj.get(f.name)

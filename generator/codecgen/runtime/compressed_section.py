@@ -52,8 +52,8 @@ class Compressed:
             return self.codecs[int(number)]
         label = getattr(number, "label", None)
         if label is None:
-            raise ValueRefused(f"{number} is not the number of a codec")
-        raise UnsupportedCodec(f"{label} is not used in this format")
+            raise ValueRefused(f"{number} is not the number of a compression codec of this format")
+        raise UnsupportedCodec(f"the compression codec {label} is not used in this format")
 
     def open(self, source: Source, this: Any) -> Source:
         """Decompress the rest of the window, and return the result as a new Source; without

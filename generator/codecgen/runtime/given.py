@@ -32,7 +32,7 @@ class Given:
         try:
             if value is None:
                 raise BuildError(
-                    "a value is needed, which the caller gives, because the layout does not contain it"
+                    "a value is needed that the caller gives (given), because the layout does not contain it"
                 )
             data = self.codec.write(value, None, Session())
         except BuildError as error:

@@ -209,7 +209,9 @@ class _Reading:
             refused: ParseError = ValueRefused(f"{value!r} is not {f.const}")
             raise self.source.locate(refused, at, f.name, f.line)
         if f.counts is not None and value < 0:
-            raise self.source.locate(LengthError(f"a count of {value}"), at, f.name, f.line)
+            raise self.source.locate(
+                LengthError(f"the count is {value}: it cannot be negative"), at, f.name, f.line
+            )
         self.judge(f, value, self.obj, at, f.name)
 
     def read_lines(self, f: EachLine) -> None:
@@ -329,7 +331,9 @@ def _built_line(f: TextLine, values: Any) -> str:
         values[f.name] = len(items)
     elif f.const is not None:
         if values.get(f.name, f.const) != f.const:
-            raise BuildError(f"{values[f.name]!r} is not {f.const}")
+            raise BuildError(
+                f"{values[f.name]!r} is not {f.const}, which the line always has: leave {f.name} out"
+            )
         values[f.name] = f.const
     text = _one_line(_value_text(f, values))
     return text if f.label is None else f"{f.label}{f.separator}{text}"
@@ -363,7 +367,9 @@ def _value_texts(f: EachLine, item: Any) -> Iterator[str]:
         try:
             text = _one_line(_value_text(value, item))
             if f.separator and f.separator in text and i + 1 < len(f.values):
-                raise BuildError(f"{text!r} holds the separator {f.separator!r}")
+                raise BuildError(
+                    f"{text!r} holds the separator {f.separator!r}, which only the last value of a line may contain"
+                )
         except BuildError as error:
             raise _with_path(error, value.name, value.line, "") from None
         yield text

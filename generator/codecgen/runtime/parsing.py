@@ -316,7 +316,9 @@ class Parse:
                     reason = f"{measure.name} is {n}, less than its own {count_noun(measure.own_bytes, 'byte')}"
                     raise LengthError(reason)
                 if measure.excess and n < measure.excess:
-                    raise LengthError(f"{measure.name} is {n}, less than {measure.excess}")
+                    raise LengthError(
+                        f"{measure.name} is {n}, but must be at least {measure.excess}"
+                    )
                 own = measure.own_bytes if n > 0 else 0
                 self.source = around.window(n - own - measure.excess, measure.name)
             except LengthError as error:

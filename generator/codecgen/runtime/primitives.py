@@ -402,7 +402,9 @@ class EnumField(Codec):
         member = self.enum.find(value)
         if member is not None:
             if self.only is not None and member not in self.only:
-                raise BuildError(f"{member.label} may not stand here")
+                raise BuildError(
+                    f"{member.label} may not stand here; allowed: {self.allowed_values}"
+                )
             return int(member)
         if self.keep_unknown and isinstance(value, int) and not isinstance(value, bool):
             return value

@@ -147,7 +147,9 @@ def _encodable(text: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise Unreadable(f"character {error.start} is half of a surrogate pair") from None
+        raise Unreadable(
+            f"character {error.start} is half of a surrogate pair, which UTF-8 cannot hold: remove it"
+        ) from None
     return text
 
 

@@ -42,7 +42,9 @@ class ZeroTerminated(Codec):
         """
         data = self.content.write(value, this, session)
         if 0 in data:
-            raise BuildError(f"byte {data.index(0)} is zero, which would end it")
+            raise BuildError(
+                f"byte {data.index(0)} of the value is zero, which readers would take for its end: remove it"
+            )
         return data + b"\0"
 
 
@@ -86,7 +88,7 @@ class ZeroFilled(Codec):
         data = self.content.write(value, this, session)
         if len(data) > self.size:
             raise BuildError(
-                f"{count_noun(len(data), 'byte does', 'bytes do')} not fit {self.size}"
+                f"{count_noun(len(data), 'byte does', 'bytes do')} not fit the {self.size} of the field"
             )
         if data[-1:] == b"\0":
             raise BuildError(
@@ -130,7 +132,7 @@ class Padding(Codec):
     def padding(self, value: Any, before: int) -> bytes:
         """Return the padding after ``before`` bytes of the layout; raise BuildError if a value is given."""
         if value is not None:
-            raise BuildError("padding has no value")
+            raise BuildError("padding has no value: leave the field out")
         return bytes(self.number(before))
 
 

@@ -134,7 +134,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def _parse_target(text: str) -> Path | str:
     """Return a local path, or the URL of a table as it is. Raise ValueError if the text is empty."""
     if not text:
-        raise ValueError("the name is empty: name a directory")
+        raise ValueError("the name of the output is empty: name a directory, or the URL of a table")
     return text if is_url(text) else local_path(text)
 
 

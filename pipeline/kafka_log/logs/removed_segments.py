@@ -57,7 +57,7 @@ def check_removal(segment: Segment) -> bool:
     reason = explain_removal(segment)
     if reason is not None:
         warnings.warn(
-            f"kafka-log: {segment.path}: the broker removed this segment after it was listed: {reason}",
+            f"kafka-log: {segment.path}: the broker removed this segment after it was listed, so that it is not read: {reason}",
             stacklevel=2,
         )
     return reason is not None

@@ -71,7 +71,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         else:
             out.append(re.escape(character))
     if depth:
-        raise PatternError(f"{pattern}: a {{ without its }}")
+        raise PatternError(f"{pattern}: a {{ without its }}; write \\{{ for the character {{")
     return re.compile("".join(out), re.DOTALL)
 
 
@@ -111,7 +111,7 @@ def _bracket_character(pattern: str, at: int) -> tuple[str, int]:
     index after it. Raise PatternError if the pattern ends there, or after the backslash.
     """
     if at >= len(pattern):
-        raise PatternError(f"{pattern}: a [ without its ]")
+        raise PatternError(f"{pattern}: a [ without its ]; write \\[ for the character [")
     if pattern[at] == "\\":
         return _read_escaped(pattern, at + 1), at + 2
     return pattern[at], at + 1

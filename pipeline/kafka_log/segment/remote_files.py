@@ -185,7 +185,7 @@ class RemoteFile(io.RawIOBase):
         """
         if len(data) != end - start:  # more of them are an error's text that was taken for bytes
             raise OSError(
-                f"the store returned {count_noun(len(data), 'byte')} instead of the {count_noun(end - start, 'byte')} from byte {start} on"
+                f"the store returned {count_noun(len(data), 'byte')} instead of the {count_noun(end - start, 'byte')} from byte {start} on, so that its answer is not used"
             )
         self._failures = 0
         return Block(start, data)

@@ -35,7 +35,11 @@ def enable(spark: SparkSession) -> None:
     """
     context: Any = getattr(spark, "_sc", None)
     if context is None:
-        raise ConnectorError(["a Spark Connect session cannot add classes to its server's JVM"])
+        raise ConnectorError(
+            [
+                "a Spark Connect session cannot add classes to its server's JVM: use a classic session for the connector"
+            ]
+        )
     jvm = context._jvm
     made = find_or_compile_jar(jvm)
     _add_for_application(jvm, made)

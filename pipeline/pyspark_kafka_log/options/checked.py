@@ -136,7 +136,10 @@ def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Se
         view = None
     elif table.DEEP.name in of.names:
         views = " and ".join(name for name, taken in reports.REPORTS.items() if "deep" in taken)
-        raise OptionError(table.DEEP.name, f"it applies only to the views {views}")
+        raise OptionError(
+            table.DEEP.name,
+            f"it applies only to the views {views}: leave it out, or set view to one of them",
+        )
     columns, headers, metadata = _columns(of, view)
     subscribe, pattern, assign = _topics(of, view)
     on_damage, policy = (

@@ -103,7 +103,9 @@ def name_pattern(name: str, value: str) -> str:
     invalid pattern.
     """
     if not value:
-        raise OptionError(name, "it is empty")
+        raise OptionError(
+            name, "it is empty: give a pattern of file names, or leave the option out"
+        )
     try:
         compile_pattern(value)
     except PatternError as error:
@@ -164,7 +166,7 @@ def pattern(name: str, value: str) -> str:
     does not compile.
     """
     if not value.strip():
-        raise OptionError(name, "it is empty")
+        raise OptionError(name, "it is empty: give a regular expression, or leave the option out")
     value = value.strip()
     try:
         re.compile(value)
@@ -217,7 +219,7 @@ def read_json(name: str, value: str, example: str) -> object:
     def reject_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
         """Return the pairs of an object as a dict. Raises OptionError if a key repeats."""
         if len(dict(pairs)) < len(pairs):
-            raise OptionError(name, f"a key occurs twice in {value!r}")
+            raise OptionError(name, f"a key occurs twice in {value!r}: give each key once")
         return dict(pairs)
 
     try:

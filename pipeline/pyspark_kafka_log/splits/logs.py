@@ -46,7 +46,10 @@ def find_logs(options: Options) -> list[Log]:
     found = find_survey(options).partitions
     for partition in found:
         if partition.error is not None and is_selected(options, partition.key):
-            warnings.warn(f"kafka-log: data is lost: {partition.error}", stacklevel=2)
+            warnings.warn(
+                f"kafka-log: data is lost: a partition cannot be read, and is left out: {partition.error}",
+                stacklevel=2,
+            )
     return [log for partition in found for log in _split_by_partition(partition)]
 
 

@@ -94,7 +94,10 @@ def _parse_numbers(what: str, name: str, *, digits: int) -> dict[Key, int]:
     has another form.
     """
     if not re.fullmatch(rf"{what} [^ ]+( [0-9]{{1,9}}:[0-9]{{1,{digits}}})+", name, re.ASCII):
-        raise ValueError(f"not the offsets of a stream of kafka-log: {name!r} has another form")
+        raise ValueError(
+            f"not the offsets of a stream of kafka-log: {name!r} is not in the form of this source; restart the query with a"
+            " checkpoint that this source wrote, or with a new one"
+        )
     _, topic, *some = name.split(" ")
     pairs = (one.split(":") for one in some)
     return {(topic, int(partition)): int(number) for partition, number in pairs}

@@ -415,7 +415,9 @@ class LogStream:
         for loss in losses:
             if loss not in self._warned:
                 self._warned.add(loss)
-                warnings.warn(f"kafka-log: data is lost: {loss}", stacklevel=3)
+                warnings.warn(
+                    f"kafka-log: data is lost: {loss}; the stream continues", stacklevel=3
+                )
 
 
 def _describe_deleted(key: Key, read: Position, first: int) -> str:

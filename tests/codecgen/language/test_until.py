@@ -108,7 +108,11 @@ def test_elements_that_are_numbers(codecs: Any) -> None:
     [
         ([], "all", "the array must end with an element that meets the condition item == stop"),
         ([1, 2], "all[1]", "is the last: it must fulfil item == stop"),
-        ([1, 7, 7], "all[1]", "fulfils item == stop, but more elements follow"),
+        (
+            [1, 7, 7],
+            "all[1]",
+            "fulfils item == stop, which only the last one may: more elements follow",
+        ),
         ([7, 1], "all[0]", "fulfils item == stop"),
     ],
 )

@@ -83,7 +83,7 @@ def test_what_a_zero_ends(codecs: Any, title: str, key: bytes, tags: list[str]) 
     values = {"title": title, "key": key, "tags": tags}
     parts = [title.encode(), key, *(tag.encode() for tag in tags)]
     if any(0 in part for part in parts):
-        with pytest.raises(BuildError, match="is zero, which would end it"):
+        with pytest.raises(BuildError, match="is zero, which readers would take for its end"):
             codecs.TEXTS.build(values)
         return
     data = codecs.TEXTS.build(values)

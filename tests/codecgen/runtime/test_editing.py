@@ -191,5 +191,5 @@ def test_a_compressed_section_that_is_damaged() -> None:
     built = layout.build({"codec": 1, "items": [{"value": b"abc"}]})
     with pytest.raises(CompressionError):
         edit(layout, source(built[:-4]), {"codec": 0}, recompress=True)
-    with pytest.raises(BuildError, match="not the number of a codec"):
+    with pytest.raises(BuildError, match="not the number of a compression codec"):
         edit(layout, source(built), {"codec": 7}, recompress=True)

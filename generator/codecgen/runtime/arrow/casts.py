@@ -54,7 +54,7 @@ def refuse_broken(batch: pa.RecordBatch, casts: Mapping[str, Any]) -> None:
             if array.type != wanted:
                 _validate(array)
     except pa.ArrowException as error:
-        raise ValueError(f"the record batch is broken: {error}") from None
+        raise ValueError(f"the record batch is broken: {error}; make the batch again") from None
 
 
 def _validate(array: Any) -> None:
@@ -106,11 +106,11 @@ def cast_plain(array: Any, wanted: Any, name: str, row: int) -> Any:
     if wanted == pa.bool_() and not (
         pa.types.is_boolean(array.type) or pa.types.is_null(array.type)
     ):
-        raise ValueError(f"the column {name} is {array.type}, not {wanted}")
+        raise ValueError(f"the column {name} is {array.type}, not {wanted}: convert it")
     try:
         return _plainer(array, wanted)
     except pa.ArrowNotImplementedError:
-        raise ValueError(f"the column {name} is {array.type}, not {wanted}") from None
+        raise ValueError(f"the column {name} is {array.type}, not {wanted}: convert it") from None
     except pa.ArrowInvalid as error:
         low, high = 0, len(array)
         while high - low > 1:  # the first row that cannot be cast is in low..high
@@ -143,7 +143,7 @@ def _cast_list(array: Any, column: Column, row: int) -> Any:
     if pa.types.is_null(kind):
         return pa.nulls(len(array), arrow_type(column))
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind)):
-        raise ValueError(f"the column {column.name} is {kind}, not a list of structs")
+        raise ValueError(f"the column {column.name} is {kind}, not a list of structs: convert it")
     if pa.types.is_large_list(kind):
         array = _plainer(array, pa.list_(kind.value_field))
     if not len(array):
@@ -151,14 +151,16 @@ def _cast_list(array: Any, column: Column, row: int) -> Any:
     first, last = _elements(array)
     structs = array.values.slice(first, last - first)
     if not pa.types.is_struct(structs.type):
-        raise ValueError(f"the column {column.name} is {kind}, not a list of structs")
+        raise ValueError(f"the column {column.name} is {kind}, not a list of structs: convert it")
     names = [structs.type.field(i).name for i in range(structs.type.num_fields)]
     wanted = [m.name for m in column.members]
     if pa.types.is_map(kind) and len(wanted) == len(names):
         names = wanted
     if sorted(names) != sorted(wanted):
         have = ", ".join(names)
-        raise ValueError(f"the structs of {column.name} have {have}, not {', '.join(wanted)}")
+        raise ValueError(
+            f"the structs of {column.name} have {have}, not {', '.join(wanted)}: rename or drop fields"
+        )
     if structs.null_count:
         bad = first + pc.index(structs.is_null(), True).as_py()
         raise RowRefused(_NULL, row + _row_of(array, bad), column.name)

@@ -208,14 +208,18 @@ def _number(column: Column, value: object) -> int | None:
     is no number or time, or out of range.
     """
     if column.type in ("binary", "string", "list"):
-        raise ValueError(f"{column.name} cannot be a constant: only numbers can")
+        raise ValueError(
+            f"{column.name} cannot be a constant, which only numbers can: give it as a column"
+        )
     if value is None and column.nullable:
         return None
     if column.type == "timestamp_ms" and not isinstance(value, int):
         try:
             value = pa.scalar(value, pa.timestamp("ms", "UTC")).value
         except (pa.ArrowException, TypeError, ValueError):
-            raise ValueError(f"{column.name} is {value!r}, which is not a time") from None
+            raise ValueError(
+                f"{column.name} is {value!r}, which is not a time: give a datetime, or milliseconds since 1970"
+            ) from None
     if not isinstance(value, int):
         raise ValueError(f"{column.name} is {value!r}: a number is needed")
     bits = _RANGES.get(column.type)

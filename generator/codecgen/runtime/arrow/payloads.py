@@ -208,11 +208,13 @@ def decode(
     chosen = choose(view, columns)
     names = set(view.parts)
     if set(parts) != names:
-        raise ValueError(f"the parts are {', '.join(view.parts)}, not {', '.join(map(str, parts))}")
+        raise ValueError(
+            f"the view needs the parts {', '.join(view.parts)}, not {', '.join(map(str, parts))}: give an array for each"
+        )
     arrays = {name: _chunks_of_part(name, parts[name]) for name in view.parts}
     if len({len(array) for array in arrays.values()}) > 1:
         lengths = ", ".join(f"{len(array)} of {name}" for name, array in arrays.items())
-        raise ValueError(f"parts of different lengths: {lengths}")
+        raise ValueError(f"the arrays of the parts must have one length, but there are {lengths}")
     kernels = load_kernels(view) if compiled else None
     decoder = _Decoder(view, chosen, kernels, strict, limits or Limits(), max(1, max_rows))
     return decoder.decode(pa.table(arrays), first_row)

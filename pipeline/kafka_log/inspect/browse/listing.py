@@ -55,14 +55,18 @@ class Listing:
         try:
             return self.partitions[partition_id]
         except KeyError:
-            raise UnknownIdError("there is no such partition here, or no longer") from None
+            raise UnknownIdError(
+                "there is no partition with this id, or no longer: open the list of topics again"
+            ) from None
 
     def get_topic(self, topic_id: str) -> Sequence[tuple[str, Partition]]:
         """Return the partitions of a topic with their ids. Raise UnknownIdError if there is none."""
         try:
             return self.topics[topic_id]
         except KeyError:
-            raise UnknownIdError("there is no such topic here, or no longer") from None
+            raise UnknownIdError(
+                "there is no topic with this id, or no longer: open the list of topics again"
+            ) from None
 
 
 def get_segment(partition: Partition, wanted: str) -> int:
@@ -71,7 +75,7 @@ def get_segment(partition: Partition, wanted: str) -> int:
         if segment_id(segment) == wanted:
             return i
     raise UnknownIdError(
-        "there is no such segment here, or no longer: brokers delete and replace segments"
+        "the partition has no such segment, or no longer, because brokers delete and replace segments: open the partition again"
     )
 
 

@@ -42,7 +42,9 @@ class Place:
         wanted = query.text("segment")
         self.index = get_segment(self.partition, wanted) if wanted else 0
         if not self.segments:
-            raise UnknownIdError(f"{name_partition(self.partition)} has no segment to look at")
+            raise UnknownIdError(
+                f"{name_partition(self.partition)} has no segment, so that there is nothing to show"
+            )
 
     @property
     def segment(self) -> Segment:
@@ -75,6 +77,6 @@ class Place:
         window = read_window(self.segment, self.next_base, Target("byte", byte), 1, Budget())
         if not window.entries:
             raise UnknownIdError(
-                f"{self.segment.path}: no batch was found at byte {byte}: the segment ends before it, or its index does not lead there in time"
+                f"{self.segment.path}: no batch was found at byte {byte}: the segment ends before it, or the search takes longer than a page may: use kafka-log hexdump --byte {byte}"
             )
         return window.entries[0]

@@ -94,7 +94,7 @@ def show_record(listing: Listing, query: Query, partition_id: str, view: RecordV
         )
     if number is None or number >= rows.num_rows:
         raise UnknownIdError(
-            f"{place.segment.path}: the batch at byte {byte} has no such record, or no longer"
+            f"{place.segment.path}: the batch at byte {byte} has no such record, or no longer: open the batch again"
         )
     shown = view.decode_rows(rows.slice(number, 1))
     (row,) = to_rows(shown.rows)
@@ -207,7 +207,7 @@ def show_search(listing: Listing, query: Query, partition_id: str, view: RecordV
     place = Place(listing, partition_id, query)
     text = query.text("text")
     if not text:
-        raise ParameterError("text is missing: what to search for")
+        raise ParameterError("the parameter text is missing: give the text to search for")
     offset, after = query.number("offset"), query.number("after", -1)
     begin = place.index, query.count("byte")
     budget = Budget()

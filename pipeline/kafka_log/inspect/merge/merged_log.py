@@ -18,7 +18,7 @@ from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.write.log_writer import LogWriter, write_batches
 from kafka_log.write.rewrite.partition_writer import finish
 from kafka_log.write.rewrite.segment_contents import read_contents
-from kafka_log.write.verification import WrittenError
+from kafka_log.write.verification import DEFECT, WrittenError
 
 _VERIFIED = ("first", "last", "size", "magic", "crc", "leader_epoch", "count")
 
@@ -123,7 +123,9 @@ def _verify(plan: MergePlan, segments: Sequence[Segment]) -> None:
     for segment, next_base in pair_with_next_base_offset(segments):
         found = read_contents(segment, next_base)
         if found.lost or found.troubles or found.unfinished:
-            raise WrittenError("what was written is damaged", Where(file=str(segment.path)))
+            raise WrittenError(
+                f"a merged segment is damaged; {DEFECT}", Where(file=str(segment.path))
+            )
         parts.append(found.headers)
         rows.append(found.rows)
     headers = concatenate_headers(parts)
@@ -132,4 +134,6 @@ def _verify(plan: MergePlan, segments: Sequence[Segment]) -> None:
     for found_values, expected in pairs:
         if not np.array_equal(found_values, expected):
             where = Where(file=str(plan.leader.partition.directory))
-            raise WrittenError("what was written has other batches than those of the plan", where)
+            raise WrittenError(
+                f"the merged segments have other batches than the replicas; {DEFECT}", where
+            )

@@ -96,7 +96,7 @@ def _plan_partition(
     if len(ids) > 1:
         places = ", ".join(os.fspath(partition.directory) for partition in some)
         raise UnreadableError(
-            f"{places}: their partition.metadata states different topic ids, so these are different topics of one name"
+            f"{places}: their partition.metadata states different topic ids, so these are different topics of one name: merge directories of one topic"
         )
     rows = [
         ReportRow(utf8(os.fspath(one.directory)), "lost", reason=utf8(str(one.error)))
@@ -105,7 +105,9 @@ def _plan_partition(
     ]
     readable = [partition for partition in some if partition.segments]
     if not readable:
-        raise UnreadableError("no replica has a segment that can be read")
+        raise UnreadableError(
+            "no replica of the partition has a segment that can be read, so that nothing is merged"
+        )
     found = []
     for number, partition in enumerate(readable):
         found.append(read_replica(number, partition))

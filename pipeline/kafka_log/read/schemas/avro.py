@@ -100,7 +100,7 @@ class AvroSchema:
             for _, other in registry.resolve_references(version):
                 if other.type != AVRO:
                     raise SchemaError(
-                        f"the schema refers to schema {other.id}, which has another type: {other.type}"
+                        f"the schema refers to schema {other.id}, which has another type, {other.type}: values of this schema are not decoded"
                     )
                 self._parse(other.text)
             self._parsed = self._parse(version.text)
@@ -139,7 +139,7 @@ class AvroSchema:
                 schemaless_writer(again, schema, value)
                 if again.getvalue() != data:
                     raise ValueError(
-                        "the value encodes to other bytes, so that they are of another schema"
+                        "the value encodes to other bytes than these, so that it was written with another schema, or is damaged"
                     )
                 if resolved is not None:
                     value = schemaless_reader(io.BytesIO(data), schema, resolved, **options)
@@ -239,7 +239,7 @@ class AvroSchema:
                 return JSON  # files of Parquet cannot have a struct without fields
             if len({f["name"] for f in fields}) < len(fields):
                 raise SchemaError(
-                    f"record {schema['name']} has two fields of the same name, which cannot both be columns"
+                    f"record {schema['name']} has two fields of the same name, which cannot both be columns: values of this schema are not decoded"
                 )
             inner = (*names, schema["name"])
             return Shape(

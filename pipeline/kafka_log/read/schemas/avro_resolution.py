@@ -102,7 +102,9 @@ class DefaultValues:
         """
         name = field["name"]
         if name not in record and "default" not in field:
-            raise SchemaError(f"the default of a record has no field {name!a}")
+            raise SchemaError(
+                f"the default of a record has no field {name!a}, so that values cannot be resolved to this version: {OTHER_VERSION}"
+            )
         return self.read(field["type"], record.get(name, field.get("default")))
 
 

@@ -89,6 +89,8 @@ def scalar_shape(kind: str, schema: Mapping[str, Any]) -> Shape:
     found = logical_type(schema)
     if kind == "fixed":
         if type(schema.get("size")) is not int or schema["size"] < 0:
-            raise SchemaError("the size of a fixed type is not a whole number of bytes from 0 on")
+            raise SchemaError(
+                "the size of a fixed type is not a whole number of bytes from 0 on: values of this schema are not decoded"
+            )
         return Shape(pa.binary() if found is None else found)
     return Shape(PRIMITIVES[kind] if found is None else found)

@@ -223,10 +223,10 @@ class PartDecoder:
         """
         if version.type not in self._types:
             raise SchemaError(
-                f"schema {version.id} has the type {version.type}, which is not decoded: only {', '.join(self._types)}"
+                f"schema {version.id} has the type {version.type}, which is not decoded: decode (--decode) selects only {', '.join(self._types)}"
             )
         if version.type != AVRO and self._reader is not None:
-            raise SchemaError(f"schema {version.id} is no Avro schema, so its values cannot be resolved to a version")  # fmt: skip
+            raise SchemaError(f"schema {version.id} is no Avro schema, so its values cannot be resolved to a version: leave schema_version (--schema-version) out")  # fmt: skip
         if version.type == PROTOBUF:
             compiled = self._compile(version)
             decoder = MessageDecoder(compiled, self._is_wrapped)
@@ -235,7 +235,7 @@ class PartDecoder:
             )
         if indexes:
             raise SchemaError(
-                "the record header with the schema's GUID has more bytes after it, which only Protobuf values have"
+                "the record header with the schema's GUID has more bytes after it, which only Protobuf values have: the value is not decoded"
             )
         if version.type == JSON_SCHEMA:
             found = JsonSchema(version, self._registry)
@@ -459,7 +459,7 @@ class TopicDecoder:
             subjects = [f"{topic}-{part}" for part in parts]
             types = sorted({v.type for s in subjects for v in registry.subject_versions(s)})
             reason = (
-                f"the schemas of the topic are invalid or of another type ({', '.join(types)})"
+                f"the schemas of the topic are invalid or of another type ({', '.join(types)}): correct them, or choose another format (decode, --decode)"
                 if types
                 else f"none of the {len(registry.versions)} known schemas is of subject {subjects[-1]!r} or has an id of its records: give"
                 " other schemas (schemas, --schemas)"
@@ -488,7 +488,7 @@ class TopicDecoder:
         if len(topics) > 1:
             raise ValueError(
                 f"decode makes the columns of one topic, and {len(topics)} are read"
-                f" ({', '.join(topics[:5])}): select one"
+                f" ({', '.join(topics[:5])}): select one topic"
             )
         (topic,) = topics
         seen = find_ids(partitions, topic, registry, names)

@@ -54,7 +54,7 @@ class JsonSchema:
             for name, other in registry.resolve_references(version):
                 if other.type != JSON_SCHEMA:
                     raise SchemaError(
-                        f"the schema refers to schema {other.id}, which has another type: {other.type}"
+                        f"the schema refers to schema {other.id}, which has another type, {other.type}: values of this schema are not decoded"
                     )
                 self._add_document(name, parse_json(other.text))
             root = parse_json(version.text)

@@ -49,7 +49,7 @@ def to_unit(value: int, kind: Any) -> int:
         return value
     number = value * _PER_SECOND[kind.unit] // _PER_SECOND[own.unit]
     if not -(1 << 63) <= number < 1 << 63:
-        raise ValueError(f"{value} {_UNITS[own.unit]} are no number of {_UNITS[kind.unit]} that a column holds")  # fmt: skip
+        raise ValueError(f"{value} {_UNITS[own.unit]} do not fit a column of {_UNITS[kind.unit]}, which has 64 bits")  # fmt: skip
     return number
 
 

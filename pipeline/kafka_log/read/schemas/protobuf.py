@@ -75,7 +75,7 @@ class ProtobufSchema:
             for name, other in registry.resolve_references(version):
                 if other.type != PROTOBUF:
                     raise SchemaError(
-                        f"the schema refers to schema {other.id}, which has another type: {other.type}"
+                        f"the schema refers to schema {other.id}, which has another type, {other.type}: values of this schema are not decoded"
                     )
                 texts[name] = other.text
             files = descriptor_pb2.FileDescriptorSet.FromString(_compile(version.text, texts))
@@ -320,20 +320,20 @@ def _compile(text: str, others: dict[str, str]) -> bytes:
         for name, schema in {**others, _MAIN: text}.items():
             if not _FILE_NAME.fullmatch(name):
                 raise SchemaError(
-                    f"{name!a} is a reference name that cannot be the name of an imported file"
+                    f"{name!a} is a reference name that cannot be the name of an imported file: values of this schema are not decoded"
                 )
             path = root / name
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(schema, "utf-8")
             except OSError as error:
-                raise SchemaError(f"{name!a} cannot be written to the temporary directory for protoc: {error.strerror}") from None  # fmt: skip
+                raise SchemaError(f"{name!a} cannot be written to the temporary directory for protoc, so that values of this schema are not decoded: {error.strerror}") from None  # fmt: skip
         command = [sys.executable, "-P", "-m", "grpc_tools.protoc", f"-I{root}", "--include_imports", f"--descriptor_set_out={out}", _MAIN]  # fmt: skip
         try:
             done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT, check=False)
         except subprocess.TimeoutExpired:
             raise SchemaError(
-                f"protoc was stopped after {_TIMEOUT:.0f} s without a result"
+                f"protoc was stopped after {_TIMEOUT:.0f} s without a result: values of this schema are not decoded"
             ) from None
         if done.returncode or not out.is_file():
             said = done.stderr[:2_000].decode("utf-8", "replace").strip()

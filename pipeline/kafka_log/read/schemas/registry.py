@@ -178,7 +178,7 @@ class SchemaRegistry:
                 open_keys.discard((current.subject, current.version))
                 if pending and found.setdefault(name, current).content != current.content:
                     raise SchemaError(
-                        f"schema {version.id} refers to two schemas by the name {name!r}"
+                        f"schema {version.id} refers to two schemas by the name {name!r}: its values are not decoded"
                     )
                 continue
             key = reference.subject, reference.version
@@ -267,7 +267,7 @@ class RegistryBuilder:
         if (version.subject, version.version) != key:
             raise SchemaError(
                 f"the key names version {key[1]} of subject {key[0]!r}, the value version"
-                f" {version.version} of subject {version.subject!r}"
+                f" {version.version} of subject {version.subject!r}: the record is ignored"
             )
         self.add_version(version)
 

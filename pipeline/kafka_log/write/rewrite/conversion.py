@@ -395,11 +395,11 @@ def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost |
             counts.append(np.diff(item.starts()))
             continue
         for error in damage(item):
-            raise _refused(error)
+            raise _advise_salvage(error)
         parts.append(headers_from_rows([header_row(item)]))
         counts.append(np.array([len(item.records)]))
     if reader.end is not None and reader.end.error is not None:
-        raise _refused(reader.end.error)
+        raise _advise_salvage(reader.end.error)
     headers = concatenate_headers([*parts, headers_from_rows([])])
     before = np.concatenate([[start - 1], headers.last[:-1]])
     before = before[: len(headers)]
@@ -407,7 +407,7 @@ def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost |
     wrong = np.flatnonzero(wrong | (headers.last >= stop))
     if len(wrong):
         where = Where(position=int(headers.position[wrong[0]]), file=os.fspath(segment.path))
-        raise _refused(
+        raise _advise_salvage(
             ValueRefused(
                 "the offsets of the batch are not above those of the batch before it, or not below the next segment",
                 where,
@@ -426,13 +426,13 @@ def _find_unfinished_tail(segment: Segment, reader: BlockReader) -> Lost | None:
     rest = find_incomplete_tail(segment, reader.end.iterated_bytes)
     if rest is None:
         where = Where(position=reader.end.iterated_bytes, file=os.fspath(segment.path))
-        raise _refused(
+        raise _advise_salvage(
             TrailingError("the bytes at the end are not the beginning of a batch", where)
         )
     return rest
 
 
-def _refused(error: CodecError) -> CodecError:
+def _advise_salvage(error: CodecError) -> CodecError:
     """Return the error with the advice to salvage the log first."""
     error.reason += "; a log with damage is not converted: salvage it first"
     return error

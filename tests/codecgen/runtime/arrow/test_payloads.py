@@ -333,9 +333,12 @@ def test_more_elements_than_allowed(codecs: ModuleType) -> None:
 def test_wrong_arguments(codecs: ModuleType) -> None:
     view = view_of("offsets")
     one = pa.array([b""], pa.binary())
-    with pytest.raises(ValueError, match="the parts are key, value, not key"):
+    with pytest.raises(ValueError, match="the view needs the parts key, value, not key"):
         decode(view, {"key": one})
-    with pytest.raises(ValueError, match="parts of different lengths: 1 of key, 2 of value"):
+    with pytest.raises(
+        ValueError,
+        match="the arrays of the parts must have one length, but there are 1 of key, 2 of value",
+    ):
         decode(view, {"key": one, "value": pa.nulls(2)})
     with pytest.raises(TypeError, match="value is string, not binary"):
         decode(view, {"key": one, "value": pa.array(["x"])})

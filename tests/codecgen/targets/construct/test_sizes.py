@@ -76,10 +76,10 @@ def test_builders_work_the_field_out(codecs: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ("03 07 04 686969 09", "size is 3, less than 4"),
-        ("00 07 04 686969 09", "size is 0, less than 4"),
+        ("03 07 04 686969 09", "size is 3, but must be at least 4"),
+        ("00 07 04 686969 09", "size is 0, but must be at least 4"),
         ("ff 07 04 686969 09", "size is 251, but 5 bytes are left"),
-        ("04 07 03 09", "small is -2, less than -1"),
+        ("04 07 03 09", "small is -2, but must be at least -1"),
         ("04 07 08 09", "small is 5, but 1 byte is left"),
     ],
 )

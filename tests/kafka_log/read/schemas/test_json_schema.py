@@ -228,7 +228,7 @@ def test_versions_and_other_types() -> None:
     column, _, _, problems = decoder.decode_columns(values, None)
     assert column.to_pylist() == [None, 6]
     assert problems.to_pylist() == [
-        "schema 1 has the type JSON, which is not decoded: only AVRO",
+        "schema 1 has the type JSON, which is not decoded: decode (--decode) selects only AVRO",
         None,
     ]
 

@@ -284,7 +284,7 @@ def test_bytes_after_a_guid_of_another_type() -> None:
         pa.array([b"\2"], pa.binary()), pa.array(headers, kind)
     )
     assert problems.to_pylist() == [
-        "the record header with the schema's GUID has more bytes after it, which only Protobuf values have"
+        "the record header with the schema's GUID has more bytes after it, which only Protobuf values have: the value is not decoded"
     ]
 
 

@@ -63,7 +63,9 @@ def compile_crc(crc: Crc) -> Function:
     NotImplementedError if the CRC reflects its input or its output, but not both.
     """
     if crc.refin != crc.refout:
-        raise NotImplementedError(f"{crc.title} reflects its input or its output, not both")
+        raise NotImplementedError(
+            f"{crc.title} reflects its input or its output, not both: kernels have no code for such a CRC"
+        )
     table = make_tables(crc)
     shift = 64 - crc.width
     last, kept = _signed(crc.xorout), _signed((1 << crc.width) - 1)

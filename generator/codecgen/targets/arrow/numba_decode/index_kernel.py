@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.size_bounds import size_bounds
-from codecgen.targets.arrow.checks import Unsupported, function_name
+from codecgen.targets.arrow.checks import OnlyReferenceCodecsError, function_name
 from codecgen.targets.arrow.code_tree import (
     FALSE,
     TRUE,
@@ -85,16 +85,18 @@ class Index:
             return
         entry = self.entry
         if self.kernels.view.view.of in self.kernels.plan.model.choices:
-            raise Unsupported("an entry whose length is not at a fixed place", self.framing.blamed)
+            raise OnlyReferenceCodecsError(
+                "an entry whose length is not at a fixed place", self.framing.blamed
+            )
         if size_bounds(self.kernels.plan, entry).min_size == 0:
-            raise Unsupported("an entry that may have no bytes", self.framing.blamed)
+            raise OnlyReferenceCodecsError("an entry that may have no bytes", self.framing.blamed)
         for case in self.kernels.view.cases_of(entry):
             if case.array is not None:
-                raise Unsupported(
+                raise OnlyReferenceCodecsError(
                     "rows from an array in an entry without a length", case.array.field
                 )
             if case.when is not None or case.full_check is not None:
-                raise Unsupported(
+                raise OnlyReferenceCodecsError(
                     "a field of an entry without a length, in rows with a condition",
                     self.framing.blamed,
                 )
@@ -140,7 +142,7 @@ class Index:
             fp = self.entry.field(name)
             if fp is None or fp.offset is None or fp.size is None:
                 blamed = fp.field if fp else self.entry.fields[0].field
-                raise Unsupported("a condition on what lies at no fixed place", blamed)
+                raise OnlyReferenceCodecsError("a condition on what lies at no fixed place", blamed)
             code.assign(variables.get(ENTRY, name), self.at_fixed_place(fp, start))
 
     # ------------------------------------------------------------ one entry
@@ -276,7 +278,7 @@ class Index:
             return [measured < 0]
         if fields.used - {(ENTRY, length.name)}:
             reason = "a length that is refused for the sake of another field"
-            raise Unsupported(reason, length.field)
+            raise OnlyReferenceCodecsError(reason, length.field)
         return [measured < 0, refused]
 
     def row_test(self, case: CasePlan) -> None:
