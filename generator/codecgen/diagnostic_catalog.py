@@ -104,9 +104,9 @@ CATALOG: Mapping[str, CatalogEntry] = {
         "Conflicting keys",
         "Two keys contradict or repeat each other, a key needs another key that is missing, or a key has no effect "
         "here. Examples of the last: `endian` of a single byte, `default` of a constant, any value of padding, "
-        "`enum` of reserved bits, `since` of a draft. `none` needs a number, length or count that can mean null, "
-        "the same in all versions. A layout has one field with `is: version`, and then `versions`. A link of the "
-        "manifest cannot have the name of its `release_line`.",
+        "`enum` of reserved bits, `since` of a draft. `none` needs a number without an enum, a length or a count "
+        "that can mean null, the same in all versions. A layout has one field with `is: version`, and then "
+        "`versions`. A link of the manifest cannot have the name of its `release_line`.",
         "Keep only the key that you mean, remove a key without effect, or add the missing key. The message names "
         "the keys.",
     ),
@@ -122,8 +122,7 @@ CATALOG: Mapping[str, CatalogEntry] = {
         "Unknown type",
         "The word is not a type of the schema language, or not one that the key takes: bits, lengths, counts and "
         "decimals are integers. `type: string` and `type: bytes` exist in flexible layouts only. A length or count "
-        "is a type, a value from `given`, or a field plus or minus a number. It is not a field alone, and not a "
-        "product.",
+        "is not the name of a field alone, and not a product.",
         "Use one of i8 to i64, u8 to u64, varint, varlong, uvarint, uvarlong, vlq32, vlq64, f32, f64, bool, uuid. "
         "If a field has the length or count, write `measures` or `counts` at that field. For text and bytes write "
         "`string: LENGTH` or `bytes: LENGTH`.",
@@ -147,11 +146,11 @@ CATALOG: Mapping[str, CatalogEntry] = {
         "Reference to a field that is not available here",
         "A reader works from the first byte to the last. An expression can use earlier fields only. A length must "
         "precede the range that it measures, or lie in this range after fields of fixed size only. Measured ranges "
-        "differ, and lie apart or inside one another. A count must precede its array and exist whenever the array "
-        "does, and each array or group of repeated lines has one. A checksum must lie outside the range that it "
-        "covers, unless it counts as zero there. Builders compute lengths and checksums last: no expression of a "
-        "field can use these, and padding cannot follow a length of variable size. Lengths and counts from outside "
-        "are integers.",
+        "differ, and lie apart or inside one another. A count must precede its array or lines, which nothing else "
+        "counts. A count, or the field that names a codec, must exist whenever the array does. A checksum must lie "
+        "outside the range that it covers, unless it counts as zero there. Builders compute lengths and checksums "
+        "last: no expression of a field can use these, and padding cannot follow a length of variable size. Lengths "
+        "and counts from outside are integers.",
         "Move the field, refer to an earlier field, or correct the range or the count as the help line says.",
     ),
     "C017": CatalogEntry(
@@ -181,10 +180,10 @@ CATALOG: Mapping[str, CatalogEntry] = {
     "C020": CatalogEntry(
         "Version does not exist, or is ambiguous",
         "The schema uses a field, bits, a layout or a version in a version that does not have it. A version range, "
-        "also of a note, must lie in the `versions` of its layout. A reference to a layout with several versions "
-        "names one. It need not if the layout around it has the same versions, or a field or `version` tells the "
-        "version. An example names its version. A choice has no versions. `language` in the manifest is a version "
-        "that this generator does not know.",
+        "also of a note, needs `versions` of its layout and lies in them. A reference to a layout with several "
+        "versions names one. It need not if the layout around it has the same versions, or a field or `version` "
+        "tells the version. An example names its version. A choice has no versions. `language` in the manifest must "
+        "be a version that this generator knows.",
         "Name an existing version, such as `message@0`, limit `versions`, or add `versions` to the layout. For "
         "`language`, install the generator that knows it, or change the files as the changelog says.",
     ),
@@ -198,11 +197,12 @@ CATALOG: Mapping[str, CatalogEntry] = {
     ),
     "C022": CatalogEntry(
         "Type mismatch in an expression",
-        "Numbers combine with numbers, and enum values with values of the same enum by `==` and `!=`. Only nullable "
-        "values compare with null, which stands on the right. Conditions are true or false. `item`, `first`, "
-        "`last`, `max`, `min` and `array[..]` need an array, and are allowed in some keys only; the message names "
-        "them. Padding, a set of bits in a case and a whole part have no value. A word must not be both a field and "
-        "a value of the enum.",
+        "A value has the type that its key or declaration needs, and both branches of `if` have one type. Numbers "
+        "combine with numbers, and enum values with values of the same enum by `==` and `!=`. Only nullable values "
+        "compare with null, which stands on the right. Conditions are true or false. `by` of `compressed` names a "
+        "field, or bits, with an enum. `item`, `first`, `last`, `max`, `min` and `array[..]` need an array, and are "
+        "allowed in some keys only; the message names them. Padding, a set of bits in a case and a whole part have "
+        "no value. A word must not be both a field and a value of the enum.",
         "Change the operand or the operator that the message names, or rename the field or the enum value.",
     ),
     "C023": CatalogEntry(
@@ -210,9 +210,9 @@ CATALOG: Mapping[str, CatalogEntry] = {
         "A target or the runtime cannot express this feature. As an error it stops the run, and the files of the "
         "last run remain. Errors are a type that the target lacks, a codec or variant that does not exist, and "
         "files that need each other. Others are two derived values of one name in a file, a page whose path is "
-        "taken, an overhead table without computable sizes, and a view whose rows no kernel can write. As a note it "
-        "says that kernels, or the NumPy reader, cannot read a view, or that kernels cannot read the rows of a "
-        "layout in it. The reference codecs read what kernels cannot.",
+        "taken, and an overhead table without computable sizes. The last is a view with `write` whose rows no "
+        "kernel can write. As a note it says that kernels, or the NumPy reader, cannot read a view, or that kernels "
+        "cannot read the rows of a layout in it. The reference codecs read what kernels cannot.",
         "Do what the help line says. Otherwise exclude the target with `--targets`, or describe the format in "
         "another way. Correct the name of a codec, or list it under `except`. A note needs no action.",
         ("error", "note"),
@@ -268,8 +268,8 @@ CATALOG: Mapping[str, CatalogEntry] = {
         "choice that takes the rest must be the last field in the range of a length, or in the input. A compressed "
         "array without a length takes the rest, and so does a choice without one that accepts unknown cases. "
         "Elements of an array must end by themselves and take at least one byte. In a text, repeated lines are "
-        "counted by another line or come last. Several values in a line need a separator that no label and no value "
-        "before it can contain. Only the last value can take the rest of a line.",
+        "counted by another line or come last. Several values in a line need a separator. No label and no value can "
+        "contain it, except a last value that takes the rest of the line.",
         "Add a length or a count, or move the field to the end. Give elements a length or a field that always has "
         "bytes. In a text, count the lines, or correct the separator.",
     ),
@@ -289,12 +289,12 @@ CATALOG: Mapping[str, CatalogEntry] = {
     "C033": CatalogEntry(
         "Template error",
         "The template is invalid, uses data, a template, a filter or a method that is not available, or exceeds a "
-        "limit. No file of the target is written.",
+        "limit. The run stops, and the files of the last run remain.",
         "Correct the template. docs/template-reference.md lists the data that templates receive.",
     ),
     "C034": CatalogEntry(
         "Unusable name of a template",
-        "For the targets docs and html, a template replaces the template of the same name, and the target has none "
+        "For the targets docs and html, a template replaces the template of the same name, but the target has none "
         "of this name. For the target template, the name has an unknown `{{placeholder}}`, or gives the same output "
         "file as another template (case is ignored).",
         "Rename the template as the message says. Start the name of a file that others include with `_`.",
@@ -379,8 +379,8 @@ CATALOG: Mapping[str, CatalogEntry] = {
         "Invalid value for builders",
         "`build` names arrays of layouts and the numbers of their elements that builders fill in from a value of "
         "the caller. `from` must be a name that the elements do not use, and `less` a number of the surrounding "
-        "layout. Both numbers are integers that callers supply: without enum, constant or `when`, no length, count, "
-        "checksum or version.",
+        "layout. Both numbers are plain integers: without enum, constant or `when`, and no length, count, checksum "
+        "or version.",
         "Correct the name of the array or of the number, `from` or `less`.",
     ),
     "C070": CatalogEntry(
@@ -388,8 +388,8 @@ CATALOG: Mapping[str, CatalogEntry] = {
         "`message` says that a layout is a request, a response or a header, and has only the keys of this role. A "
         "request or response has versions, and a key that no other layout of its role has; `unstable` lies within "
         "its versions. If it has a `header`, each of its versions has exactly one: a layout with the role `header`, "
-        "in one version. All requests have the same header layout, which names `key_field`. These fields with the "
-        "key and the version of the message are integers and lie at the same bytes in all versions of the header.",
+        "in one version. All requests have the same header layout, which names `key_field`. The fields that a "
+        "header names for key and version are integers, and lie at the same bytes in all of its versions.",
         "Correct `message`, or the header that it names.",
     ),
     "C071": CatalogEntry(

@@ -62,8 +62,8 @@ RULES: Mapping[str, CatalogEntry] = {
     ),
     "B009": CatalogEntry(
         "Tag changed",
-        "A tagged field has another tag, a tagged field became an ordinary one or the reverse, or a released version got a "
-        "tag that its old readers reject because another version has it.",
+        "A tagged field has another tag, or became an ordinary one, or the reverse. Or a released version got a tag "
+        "that its old readers reject, because another version has it.",
         "Keep the tag of each field for ever, and never use the tag of a removed field again.",
     ),
     "B010": CatalogEntry(
@@ -89,7 +89,8 @@ RULES: Mapping[str, CatalogEntry] = {
     "B013": CatalogEntry(
         "Null changed",
         "Null was possible and is no longer, null is another number, or a number that was a valid length or count "
-        "means null now. Null that becomes possible as a negative number breaks nothing.",
+        "means null now. Null that becomes possible breaks nothing if its number is negative or its length is "
+        "compact.",
         "Keep null in the released versions: `none: {0-1: -1}`, or `none: {0-1: true}`.",
     ),
     "B014": CatalogEntry(
@@ -139,8 +140,8 @@ RULES: Mapping[str, CatalogEntry] = {
     "B021": CatalogEntry(
         "Compression changed",
         "Compression is added or removed, a number means another codec, a codec is excluded, or a codec is read in "
-        "another variant. Or the limit of decompressed bytes is lower, or another field names the codec; then the "
-        "bytes may differ.",
+        "another variant. Or the limit of decompressed bytes is lower. If another field names the codec, the bytes "
+        "may differ.",
         "Restore the released `compressed`, the numbers of its codecs and its limit. Add a codec with a new number.",
     ),
     "B022": CatalogEntry(
@@ -166,7 +167,7 @@ RULES: Mapping[str, CatalogEntry] = {
         "Text file changed",
         "A text of lines or properties is removed, or has another line, key, label, separator, count, kind of "
         "value, default or ending, or lacks one. Or it must not be empty any more, or has a new property without a "
-        "default.",
+        "default. If a property gets its first default, the bytes may differ.",
         "Keep what the text had. A property with a default may be added.",
     ),
     "B026": CatalogEntry(

@@ -318,7 +318,8 @@ _KINDS = (
         "Segment that starts below its base offset",
         "The name of a segment is its base offset, but its first batches have lower offsets. If the offsets"
         " of all batches follow each other, the name is probably wrong. Otherwise these batches are misplaced,"
-        " or the base offset in their headers is wrong: no checksum covers it.",
+        " or the base offset in their headers is wrong: no checksum covers it. If exactly the offsets of a"
+        " single such batch are missing, the finding says which bytes to set.",
         "Stop the broker. If the offsets of its batches follow each other and no other segment has them,"
         " rename the .log, .index, .timeindex and .txnindex to the first offset, and run kafka-log check"
         " again. Otherwise copy the partition from another replica. Without one, kafka-log salvage writes all"
@@ -433,8 +434,9 @@ _KINDS = (
         (E, N),
         "Offset index entry with a wrong offset",
         "An entry of the .index points to a batch, but its offset is below the offsets of that batch. Or it"
-        " is the last offset neither of that batch nor of a later one. A broker finds the wrong batch for some"
-        " offsets, and may skip records." + _OPEN_INDEX,
+        " is neither the first offset of that batch (older brokers wrote it), nor the last one of that batch"
+        " or of a later one. A broker finds the wrong batch for some offsets, and may skip records."
+        + _OPEN_INDEX,
         REBUILD,
     ),
     FindingKind(
@@ -552,8 +554,9 @@ _KINDS = (
         "txnindex_missing_entry",
         (E,),
         "Aborted transaction that is not in the transaction index",
-        "The segment has an abort marker, but the .txnindex has no entry for it. Read_committed consumers read"
-        " the records of the aborted transaction.",
+        "The segment has an abort marker, but the .txnindex has no entry for it. Read_committed consumers"
+        " read the records of the aborted transaction. Not reported for compacted partitions, where the log"
+        " cleaner removes entries.",
         REBUILD,
     ),
     FindingKind(
@@ -779,9 +782,9 @@ _KINDS = (
         (E,),
         "Contradicting topic ids",
         "partition.metadata has another topic id than the other partitions of the topic or the cluster"
-        " metadata, or the id of another topic. A broker does not serve a partition with the id of another topic."
-        " If the cluster metadata does not have the id, it renames the directory to -stray and begins an empty"
-        " partition.",
+        " metadata, or the id of another topic. A broker does not serve such a partition, nor those that it"
+        " loads after it. If the cluster metadata has another id for the topic, and this id for no topic, it"
+        " renames the directory to -stray and begins an empty partition.",
         "Do not start the broker. If the records belong to the topic, copy the file from another replica, or write"
         " the id of the topic into it. If the topic was deleted and recreated, move the directory away and keep it.",
     ),
