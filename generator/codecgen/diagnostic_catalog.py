@@ -130,8 +130,9 @@ CATALOG: Mapping[str, CatalogEntry] = {
     "C014": CatalogEntry(
         "Unknown field",
         "Nothing has this name here: no field, array or bits of the layout, no value or line of the text. In a "
-        "view, it is no column, part or case. Derived values are not fields. Fields of elements need an element, "
-        "such as `first(items_).number`, or an array that the view lists in `each`.",
+        "view, it is no column, part or case. Derived values are not fields: only columns of views can use them. "
+        "Fields of elements need an element, such as `first(items_).number`, or an array that the view lists in "
+        "`each`.",
         "Correct the name. The help line shows a similar name, if there is one.",
     ),
     "C015": CatalogEntry(
@@ -165,8 +166,8 @@ CATALOG: Mapping[str, CatalogEntry] = {
     "C018": CatalogEntry(
         "Unknown release",
         "`since`, `until` and `as_of` name releases from the list in the manifest. The list exposes misspelled "
-        "releases. A folder under `as_of_folders` must have a file that declares something; its subfolders do not "
-        "count.",
+        "releases. A folder under `as_of_folders` must have a file with a layout, choice, enum or text; its "
+        "subfolders do not count.",
         "Correct the release, or add it to `releases` in codecgen.yaml. Correct the folder, or remove it from the "
         "list.",
     ),

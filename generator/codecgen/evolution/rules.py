@@ -102,8 +102,8 @@ RULES: Mapping[str, CatalogEntry] = {
     ),
     "B015": CatalogEntry(
         "Bits moved or removed",
-        "A member of a field of bits has other bits, or is removed. The bits of a removed member are reserved then, "
-        "and readers may require 0 there.",
+        "A member of a field of bits has other bits, or is removed. Readers may require 0 in the bits of a removed "
+        "member, or give them to another one.",
         "Keep the bits of each member for ever. Add new members on reserved bits.",
     ),
     "B016": CatalogEntry(

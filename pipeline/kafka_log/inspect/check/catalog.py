@@ -477,7 +477,8 @@ _KINDS = (
         (N, E),
         "Segment without an offset index",
         "A segment with batches has no .index. The broker builds it when it starts, and truncates the segment at"
-        " its first damaged batch, also after a clean shutdown. It is an error if the segment is damaged.",
+        " its first damaged batch, also after a clean shutdown. It is an error if the segment has damage other than an"
+        " incomplete end.",
         "Nothing to do if the segment has no other finding: the broker builds the index when it starts. If other"
         " findings name damage of the segment, follow them first: the broker truncates it at the first damaged batch.",
     ),
