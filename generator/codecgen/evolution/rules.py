@@ -14,12 +14,14 @@ _NEW_VERSION = "Leave the released versions as they are, and add a version with 
 RULES: Mapping[str, CatalogEntry] = {
     "B001": CatalogEntry(
         "Layout removed",
-        "Data in this layout exists, and no reader of it is generated any more.",
+        "Data in this layout exists, and no reader of it is generated any more. Drafts, and layouts inside another "
+        "one, are not reported.",
         "Keep the layout. To move it to another directory, let this directory use the other one.",
     ),
     "B002": CatalogEntry(
         "Version removed",
-        "Data in this version exists, and the new reader rejects it.",
+        "Data in this version exists, and the new reader rejects it. Versions that the message calls `unstable` may "
+        "be removed.",
         "Keep the version in `versions`. Fields that later versions lack say so: `versions: 0-1`.",
     ),
     "B003": CatalogEntry(
@@ -41,8 +43,9 @@ RULES: Mapping[str, CatalogEntry] = {
     ),
     "B006": CatalogEntry(
         "Type changed",
-        "The field has another size, another encoding or other values: another number type, another fixed size, text instead "
-        "of bytes, another element, or a held layout with other bytes.",
+        "The field has another size, another encoding or other values: another number type, another fixed size, "
+        "text instead of bytes, or another element. Or it is another kind of field, or holds a layout with other "
+        "bytes. If only an expression in the held layout differs, the check says that the bytes may differ.",
         "Give the field its new type in a new version only: `type: {0: u16, 1+: u32}`.",
     ),
     "B007": CatalogEntry(
@@ -52,46 +55,55 @@ RULES: Mapping[str, CatalogEntry] = {
     ),
     "B008": CatalogEntry(
         "Length or count changed",
-        "A length measures another range, a count counts another array, or the number in front of a field has another type.",
+        "A length measures another range or none, or a count counts another array or none. Or the end of an array "
+        "is found in another way: by another fixed number, count, length or the end of the bytes. Or the number in "
+        "front of bytes, text, an array or a choice has another type; that of a choice is also added or removed.",
         _NEW_VERSION,
     ),
     "B009": CatalogEntry(
         "Tag changed",
-        "A tagged field has another tag, a tagged field became an ordinary one or the reverse, or a released version got a "
-        "tag that its old readers reject because another version has it.",
+        "A tagged field has another tag, or became an ordinary one, or the reverse. Or a released version got a tag "
+        "that its old readers reject, because another version has it.",
         "Keep the tag of each field for ever, and never use the tag of a removed field again.",
     ),
     "B010": CatalogEntry(
         "Constant changed",
-        "Old data has the old constant, which the new reader rejects; old readers reject the new one.",
+        "A constant has another value, is added, or is removed; the number of a version field counts as one. A "
+        "reader rejects data without its constant: the new one old data, or old readers new data.",
         "Restore the constant. Use a new version, or a new layout with a case of its own, for another constant.",
     ),
     "B011": CatalogEntry(
         "Condition changed",
-        "A field exists under another condition (`when`), or an array ends at another element (`until`). The check compares "
-        "conditions by structure. If they are written differently, it reports that the bytes may differ.",
+        "A field exists under another condition (`when`), or an array ends at another element (`until`). The check "
+        "compares conditions by structure. If they are written differently, it reports that the bytes may differ. "
+        "An `until` that is added or removed is certain.",
         "Restore the condition, or accept the break if both conditions are the same for all data.",
     ),
     "B012": CatalogEntry(
         "Values narrowed",
-        "The new reader rejects values that were valid: by `valid`, `refuse`, `only`, `at_least`, `nesting`, or by an enum "
-        "on a field that had none.",
+        "The new reader rejects values that were valid: by `valid`, `refuse`, `only`, `at_least` or `nesting`, or "
+        "by an enum on a field that had none. Also by another enum that lacks a number, or an enum without 0 on new "
+        "bits. If the check cannot compare the conditions, it reports that the bytes may differ.",
         "Keep the wider range in the released versions, or let a rule of the layout with `versions` require the narrower one.",
     ),
     "B013": CatalogEntry(
         "Null changed",
-        "Null was possible and is no longer, null is another length, or a length that was valid means null now.",
+        "Null was possible and is no longer, null is another number, or a number that was a valid length or count "
+        "means null now. Null that becomes possible breaks nothing if its number is negative or its length is "
+        "compact.",
         "Keep null in the released versions: `none: {0-1: -1}`, or `none: {0-1: true}`.",
     ),
     "B014": CatalogEntry(
         "Checksum changed",
-        "The checksum has another algorithm, another mask, another range, or other fields that count as zero. The new reader "
-        "rejects old data, and old readers reject new data.",
+        "The checksum is added or removed, or has another algorithm, another mask, another range, or other fields "
+        "that count as zero. A reader with a checksum rejects data that was written without it or with the other "
+        "one.",
         _NEW_VERSION,
     ),
     "B015": CatalogEntry(
         "Bits moved or removed",
-        "A member of a field of bits has other bits, or its bits are reserved now, so that readers require 0 there.",
+        "A member of a field of bits has other bits, or is removed. Readers may require 0 in the bits of a removed "
+        "member, or give them to another one.",
         "Keep the bits of each member for ever. Add new members on reserved bits.",
     ),
     "B016": CatalogEntry(
@@ -102,8 +114,9 @@ RULES: Mapping[str, CatalogEntry] = {
     ),
     "B017": CatalogEntry(
         "Number of an enum value changed",
-        "The same name means another number, so that old data gets another meaning.",
-        "Restore the number. Add a value with a name of its own for the new number.",
+        "The same name means another number, in the enum or because the field has another enum. Old data gets "
+        "another meaning.",
+        "Restore the number or the enum. Add a value with a name of its own for the new number.",
     ),
     "B018": CatalogEntry(
         "Unknown values rejected",
@@ -113,8 +126,11 @@ RULES: Mapping[str, CatalogEntry] = {
     ),
     "B019": CatalogEntry(
         "Choice removed, or decided in another way",
-        "Another field or another value decides which layout, or which version of a layout, follows, or is given to a layout.",
-        "Restore `by`, `given` or `version`. Another discriminator needs a new version of the layout around it.",
+        "The choice is removed. Or another field or another value decides which layout, or which version of a "
+        "layout, follows, or is given to a layout. If two expressions are only written differently, the check "
+        "reports that the bytes may differ.",
+        "Restore the choice, `by`, `given` or `version`. Another discriminator needs a new version of the layout "
+        "around it.",
     ),
     "B020": CatalogEntry(
         "Case of a choice removed or changed",
@@ -123,28 +139,35 @@ RULES: Mapping[str, CatalogEntry] = {
     ),
     "B021": CatalogEntry(
         "Compression changed",
-        "Compression is added or removed, a number means another codec, a codec is excluded, a codec is read in another "
-        "variant, the limit of decompressed bytes is lower, or another field names the codec.",
+        "Compression is added or removed, a number means another codec, a codec is excluded, or a codec is read in "
+        "another variant. Or the limit of decompressed bytes is lower. If another field names the codec, the bytes "
+        "may differ.",
         "Restore the released `compressed`, the numbers of its codecs and its limit. Add a codec with a new number.",
     ),
     "B022": CatalogEntry(
         "Default of a tagged field changed",
-        "Writers leave out a tagged field that has its default. Old data without the field gets another value.",
+        "Writers leave out a tagged field that has its default. Old data without the field gets another value. The "
+        "default of a layout (`default: {}`) changes with those of its fields.",
         "Restore the default. Write the other value explicitly, or add a field with a tag of its own.",
     ),
     "B023": CatalogEntry(
         "Tolerance removed",
-        "Lenient readers accepted a deviation (`accepts`) that real data has, and reject it now.",
+        "Lenient readers accepted a deviation (`accepts` of a layout, field, text or line) that real data has, and "
+        "reject it now.",
         "Keep the tolerance. Strict readers reject the deviation anyway.",
     ),
     "B024": CatalogEntry(
         "Rule added or changed",
-        "A rule of the layout must hold for all data. Old data was not checked by the new rule.",
-        "Limit the rule to new versions: `versions: 1+`.",
+        "A rule of the layout must hold for all data. Old data was not checked by the new rule. A changed rule that "
+        "allows at least the same breaks nothing. If the check cannot compare two conditions, it reports that old "
+        "data may break the rule.",
+        "Limit the rule to new versions (`versions: 1+`), or restore the old one.",
     ),
     "B025": CatalogEntry(
         "Text file changed",
-        "A text of lines or properties has another line, key, label, separator, kind of value or ending, or lacks one.",
+        "A text of lines or properties is removed, or has another line, key, label, separator, count, kind of "
+        "value, default or ending, or lacks one. Or it must not be empty any more, or has a new property without a "
+        "default. If a property gets its first default, the bytes may differ.",
         "Keep what the text had. A property with a default may be added.",
     ),
     "B026": CatalogEntry(
@@ -155,9 +178,11 @@ RULES: Mapping[str, CatalogEntry] = {
     ),
     "B027": CatalogEntry(
         "Message changed",
-        "A request or response has another role, another key or another header, or is no message any more. Peers take it for "
-        "another message, or find its header or its body at another byte.",
-        "Restore the key and the role. Give a new header to new versions only: `header: {0-1: header_a, 2+: header_b}`.",
+        "A request or response has another role, another key or another header, or is no message any more. Or a "
+        "header has the key or version of the message in another field. Peers take it for another message, or find "
+        "its header or its body at another byte. Headers of `unstable` versions may change.",
+        "Restore the key, the role and the fields of the header. Give a new header to new versions only: `header: "
+        "{0-1: header_a, 2+: header_b}`.",
     ),
 }
 """Entry of each rule, in the order of docs/breaking-rules.md. An id never changes its meaning."""

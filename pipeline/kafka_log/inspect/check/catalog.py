@@ -106,7 +106,10 @@ REBUILD = (
     " broker. A missing .index makes it rebuild .index, .timeindex and .txnindex. Or write the three"
     " with kafka-log reindex, and copy them to the partition directory while the broker is stopped."
 )
-_OPEN_INDEX = " A note in the active segment, if the broker rebuilds its index when it starts. Nothing to do about a note."
+_OPEN_INDEX = (
+    " A note in the active segment if zeros are at the end of its index and the broker was not shut down"
+    " cleanly: nothing to do, because the broker rebuilds the index when it starts."
+)
 WRITE_EPOCHS = (
     "write leader-epoch-checkpoint anew: 0 in the first line, the number of epochs in the second one,"
     " then a line EPOCH OFFSET for each epoch, with the first offset of its batches"
@@ -182,7 +185,8 @@ _KINDS = (
         (E,),
         "Zeros where batches should be",
         "A range inside the segment holds only zeros. File systems leave zeros when blocks were allocated but"
-        " not written before a crash.",
+        " not written before a crash. Consumers cannot read past it. If offsets are missing there, their"
+        " records are lost.",
         _SALVAGE,
     ),
     FindingKind(
@@ -198,7 +202,7 @@ _KINDS = (
         (E,),
         "Batch whose records cannot be decoded",
         "The checksum of the batch is valid, but some records do not have the format of records or cannot be"
-        " decompressed. A writer produced them that way. Found with --deep only.",
+        " decompressed. A writer produced them that way. Consumers stop at the batch. Found with --deep only.",
         keep_or_skip(),
     ),
     FindingKind(
@@ -206,7 +210,7 @@ _KINDS = (
         (E,),
         "Message with a wrong checksum inside a batch",
         "A compressed batch of the legacy message formats contains a message whose own checksum is wrong."
-        " Found with --deep only.",
+        " Consumers that verify checksums (check.crcs, the default) stop there. Found with --deep only.",
         copy_or_skip(),
     ),
     FindingKind(
@@ -214,7 +218,8 @@ _KINDS = (
         (W,),
         "Batch that breaks a rule for producers",
         "Brokers reject such a batch from a producer, but load it from a disk. Consumers read its records."
-        " Lookups by offset or time, compaction and other tools may fail. Found with --deep only.",
+        " Lookups by offset or time, compaction and other tools may fail. Each rule has one finding per"
+        " segment, at the first batch that breaks it. Found with --deep only.",
         "Fix the program that wrote the batch. Readers get all records if they read the whole partition, instead of"
         " looking up an offset or a timestamp.",
     ),
@@ -222,8 +227,9 @@ _KINDS = (
         "batch_magic",
         (E,),
         "Batch with an unknown format version",
-        "The magic byte of a batch names a format version that Kafka does not have. In record batches the"
-        " checksum does not cover this byte, so that all else in the batch may be whole.",
+        "The checksum of a batch is valid, but its magic byte names a format version that Kafka does not"
+        " have. In record batches the checksum does not cover this byte, so that all else in the batch may be"
+        " whole.",
         "Stop the broker. Copy the partition from another replica, or repair the magic byte as the finding says.",
     ),
     # ---------------------------------------------------------------- ends of segments
@@ -231,19 +237,22 @@ _KINDS = (
         "torn_tail",
         (E, N),
         "Incomplete batch at the end of a segment",
-        "The last batch was not written completely. In the active segment this is normal after a crash (a note):"
-        " the broker truncates it when it starts. After a clean shutdown records are lost; in another segment, the"
-        " records up to the next segment, if there were any.",
-        f"{_AFTER_CRASH} Rolled segment: {COPY_LOST[0].lower()}{COPY_LOST[1:]} Active segment after a clean shutdown:"
+        "The last batch was not written completely. In the active segment this is normal after a crash, and"
+        " in the metadata log always (a note): the broker truncates it when it starts. After a clean shutdown"
+        " it is an error: the broker does not truncate, but fails or appends after the bytes. In a rolled"
+        " segment it is an error: if offsets are missing before the next segment, their records are lost.",
+        f"{_AFTER_CRASH} Rolled segment: {COPY_LOST[0].lower()}{COPY_LOST[1:]} If no offset is missing"
+        " there, kafka-log salvage can write the log without these bytes. Active segment after a clean shutdown:"
         f" {TRUNCATE_AT_START[0].lower()}{TRUNCATE_AT_START[1:]}",
     ),
     FindingKind(
         "zero_tail",
         (E, N),
         "Zeros at the end of a segment",
-        "Zeros follow the last batch. In the active segment this is normal after a crash (a note): the broker"
-        " truncates them when it starts. After a clean shutdown it does not truncate: it fails, or appends"
-        " after them. In another segment, the records up to the next segment are lost, if there were any.",
+        "Zeros follow the last batch. In the active segment this is normal after a crash, and in the metadata"
+        " log always (a note): the broker truncates them when it starts. After a clean shutdown it is an"
+        " error: the broker does not truncate, but fails or appends after the zeros. In a rolled segment it is"
+        " an error: if offsets are missing before the next segment, their records are lost.",
         f"{_AFTER_CRASH} Rolled segment: {_SALVAGE[0].lower()}{_SALVAGE[1:]} Active segment after a"
         f" clean shutdown: write the log again with kafka-log salvage. Or: {TRUNCATE_AT_START[0].lower()}{TRUNCATE_AT_START[1:]}",
     ),
@@ -252,7 +261,7 @@ _KINDS = (
         (E,),
         "Segment that became shorter during the check",
         "Brokers do not write to a rolled segment, but the file lost bytes while it was checked, and the"
-        " broker's cleaner was not at work.",
+        " broker's cleaner was not at work. Offsets before the next segment are missing now.",
         f"Find out what truncates the file. {_COPY_PARTITION}",
     ),
     FindingKind(
@@ -260,9 +269,9 @@ _KINDS = (
         (N,),
         "Log directory without a clean shutdown",
         "The file that a broker writes when it stops cleanly is missing, and no broker on this machine locks"
-        " the directory. When the broker starts, it rereads the segments from their recovery points, rebuilds"
-        " their indexes, and truncates the log at the first incomplete or damaged batch: this batch and all after"
-        " it are lost.",
+        " the directory: the broker was killed, or runs on another machine. When the broker starts, it rereads"
+        " the segments from their recovery points and rebuilds their indexes. It truncates the log at the"
+        " first incomplete or damaged batch: this batch and all after it are lost.",
         "Nothing to do if no other finding is an error: the broker may be started. Other findings name the logs"
         " that it truncates. If a partition must not lose anything, copy its directory before you start the broker.",
     ),
@@ -272,7 +281,7 @@ _KINDS = (
         (E,),
         "Batch out of offset order",
         "The offsets of a batch are not above those of the batch before it. Brokers find batches by binary"
-        " search and miss this one.",
+        " search and may miss this one.",
         COPY,
     ),
     FindingKind(
@@ -288,7 +297,8 @@ _KINDS = (
         "batch_twice",
         (E,),
         "Batch that is in the segment twice",
-        "Two batches have the same offsets and the same size. Consumers may read the records twice.",
+        "Two batches have the same offsets and the same size; their other bytes are not compared. Consumers"
+        " may read the records twice.",
         COPY,
     ),
     # ---------------------------------------------------------------- names of segments
@@ -306,19 +316,22 @@ _KINDS = (
         "first_offset_below_name",
         (E,),
         "Segment that starts below its base offset",
-        "The name of a segment is its base offset, but its first batch has a lower offset. The file probably"
-        " has the wrong name.",
-        "Stop the broker. If no other segment has these offsets, rename the .log, .index, .timeindex and"
-        " .txnindex to the first offset, and run kafka-log check again. Otherwise copy the partition from"
-        " another replica. Without one, kafka-log salvage writes all records by their offsets.",
+        "The name of a segment is its base offset, but its first batches have lower offsets. If the offsets"
+        " of all batches follow each other, the name is probably wrong. Otherwise these batches are misplaced,"
+        " or the base offset in their headers is wrong: no checksum covers it. If exactly the offsets of a"
+        " single such batch are missing, the finding says which bytes to set.",
+        "Stop the broker. If the offsets of its batches follow each other and no other segment has them,"
+        " rename the .log, .index, .timeindex and .txnindex to the first offset, and run kafka-log check"
+        " again. Otherwise copy the partition from another replica. Without one, kafka-log salvage writes all"
+        " records by their offsets.",
     ),
     FindingKind(
         "segments_overlap",
         (E,),
         "Segment that overlaps the next one",
-        "The last batches of a segment have offsets at or above the base offset of the next segment. One of the"
-        " two has a wrong name, is a copy, or has batches that belong elsewhere. Brokers miss some of the"
-        " batches.",
+        "The last batches of a segment have offsets at or above the base offset of the next segment. One of"
+        " the two has a wrong name, is a copy, or has batches that belong elsewhere. If the finding can tell"
+        " which, it says so, and what to rename or to move away. Brokers miss some of the batches.",
         "Stop the broker and copy the partition from another replica. Without one, keep both segments: kafka-log"
         " salvage writes all records by their offsets. Moving a whole segment away loses its other offsets.",
     ),
@@ -326,8 +339,8 @@ _KINDS = (
         "offset_too_far",
         (E,),
         "Offset too far above the base offset",
-        "Index entries store offsets relative to the base offset of the segment in four bytes. An offset of"
-        " this segment does not fit.",
+        "Index entries store offsets relative to the base offset of the segment in four bytes. The offsets of"
+        " the last batches of this segment do not fit.",
         "Nothing to do if the offsets are right: the broker splits such a segment when it starts. If they are"
         f" wrong: {COPY[0].lower()}{COPY[1:]} No checksum covers the base offset of a batch.",
     ),
@@ -335,9 +348,10 @@ _KINDS = (
         "segment_name",
         (E,),
         "Segment name that is not an offset",
-        "The name of a segment is its first offset in 20 digits. A broker opens no file whose name is such a number with"
-        " fewer or more digits, and does not start if a file in the partition ends in .log and has any other"
-        " name, or a number larger than an offset can be. Commands report the file as an error and do not read it.",
+        "The name of a segment is its first offset in 20 digits, then .log. If the part before the first dot"
+        " is a number with fewer or more digits, a broker opens the file of 20 digits instead. It creates that"
+        " file empty if it does not exist. If the part is anything else, or larger than an offset can be, no"
+        " broker starts. Commands report the file as an error and do not read it.",
         "Stop the broker, move the file away and keep it. If it has records (kafka-log dump) that are missing in"
         " the log, move it back under a name of 20 digits that is its first offset, and run kafka-log check again"
         " before you start the broker.",
@@ -356,17 +370,21 @@ _KINDS = (
         "segment_missing",
         (E, N),
         "Missing segment",
-        "The offsets between two segments, before the first one, or of the whole partition do not exist. It is"
-        " an error if neither retention nor compaction can be the reason, a note if one of them may be. Nothing to do"
-        " about a note if the topic is compacted, or the segments were deleted or are in tiered storage.",
+        "The offsets between two segments, before the first one, or of the whole partition do not exist. It"
+        " is an error if neither retention nor compaction can be the reason. For example, an index of the"
+        " segment still exists, records without keys are beside the gap, or a checkpoint or the cluster"
+        " metadata excludes them. It is a note if one of them may be the reason. Nothing to do about a note if"
+        " the topic is compacted, or the segments were deleted or are in tiered storage.",
         _COPY_OR_BACKUP,
     ),
     FindingKind(
         "offsets_missing",
         (E, N),
         "Missing offsets between batches",
-        "Batches are missing inside the log. It is an error if compaction cannot be the reason, a note if it may be."
-        " Nothing to do about a note if the topic is compacted.",
+        "Batches are missing inside the log, or before its first batch. It is an error if compaction cannot"
+        " be the reason. For example, records without keys are beside the gap, the topic was never compacted,"
+        " or the .index still points to batches that were cut out. It is a note if compaction may be the"
+        " reason; one note can sum up several gaps. Nothing to do about a note if the topic is compacted.",
         _COPY_OR_BACKUP,
     ),
     FindingKind(
@@ -386,7 +404,7 @@ _KINDS = (
         "Missing sequence numbers of a producer",
         "The sequence numbers of an idempotent producer skip some values, although no offset is missing."
         " Records of this producer are not in the log. It is a note if the producer wrote nothing for a day"
-        " before: brokers then forget it.",
+        " before: brokers then forget it. Nothing to do about a note if you know the reason.",
         "Compare the partition with its other replicas (kafka-log diff). If one of them has the missing records,"
         " stop this broker and copy the whole partition from it: the offsets after the gap may be wrong here."
         " kafka-log producers lists the sequence numbers of the producer.",
@@ -395,8 +413,9 @@ _KINDS = (
         "sequences_twice",
         (W, N),
         "Repeated sequence numbers of a producer",
-        "The sequence numbers of an idempotent producer repeat. If both batches have the same records, consumers"
-        " read them twice. It is a note if the producer wrote nothing for a day before: brokers then forget it.",
+        "The sequence numbers of an idempotent producer repeat. If both batches have the same records,"
+        " consumers read them twice. It is a note if the producer wrote nothing for a day before: brokers then"
+        " forget it. Nothing to do about a note if you know the reason.",
         "Compare the partition with its other replicas (kafka-log diff). If the other replicas lack this batch,"
         " copy the partition from one of them while this broker is stopped. kafka-log producers lists the sequence"
         " numbers of the producer.",
@@ -414,8 +433,9 @@ _KINDS = (
         "index_offset",
         (E, N),
         "Offset index entry with a wrong offset",
-        "An entry of the .index points to a batch, but its offset is below the offsets of that batch, or is not"
-        " the last offset of that batch or of a later one. A broker finds the wrong batch for some offsets."
+        "An entry of the .index points to a batch, but its offset is below the offsets of that batch. Or it"
+        " is neither the first offset of that batch (older brokers wrote it), nor the last one of that batch"
+        " or of a later one. A broker finds the wrong batch for some offsets, and may skip records."
         + _OPEN_INDEX,
         REBUILD,
     ),
@@ -423,7 +443,8 @@ _KINDS = (
         "index_order",
         (E, N),
         "Offset index entries out of order",
-        "Brokers search the .index by binary search, which needs ascending entries." + _OPEN_INDEX,
+        "Brokers search the .index by binary search, which needs ascending entries. They find wrong entries."
+        + _OPEN_INDEX,
         REBUILD,
     ),
     FindingKind(
@@ -447,8 +468,8 @@ _KINDS = (
         "index_too_long",
         (E, N),
         "Offset index with more entries than batches",
-        "The .index has more entries than its segment has batches, so some of them are wrong."
-        + _OPEN_INDEX,
+        "The .index has more entries than its segment has batches, so some of them are wrong. The last ones"
+        " were not checked." + _OPEN_INDEX,
         REBUILD,
     ),
     FindingKind(
@@ -456,7 +477,8 @@ _KINDS = (
         (N, E),
         "Segment without an offset index",
         "A segment with batches has no .index. The broker builds it when it starts, and truncates the segment at"
-        " its first damaged batch, also after a clean shutdown. It is an error if the segment is damaged.",
+        " its first damaged batch, also after a clean shutdown. It is an error if the segment has damage other than an"
+        " incomplete end.",
         "Nothing to do if the segment has no other finding: the broker builds the index when it starts. If other"
         " findings name damage of the segment, follow them first: the broker truncates it at the first damaged batch.",
     ),
@@ -473,15 +495,16 @@ _KINDS = (
         "timeindex_offset",
         (E, N),
         "Time index entry with a wrong offset",
-        "An entry of the .timeindex has an offset after the last one of its segment." + _OPEN_INDEX,
+        "An entry of the .timeindex has an offset after the last one of its segment. Lookups by time may"
+        " return a wrong offset." + _OPEN_INDEX,
         REBUILD,
     ),
     FindingKind(
         "timeindex_order",
         (E, N),
         "Time index entries out of order",
-        "Brokers search the .timeindex by binary search, which needs ascending entries."
-        + _OPEN_INDEX,
+        "Brokers search the .timeindex by binary search, which needs ascending entries. They find wrong"
+        " entries." + _OPEN_INDEX,
         REBUILD,
     ),
     FindingKind(
@@ -505,8 +528,8 @@ _KINDS = (
         "timeindex_too_long",
         (E, N),
         "Time index with more entries than batches",
-        "The .timeindex has more entries than its segment has batches, so some of them are wrong."
-        + _OPEN_INDEX,
+        "The .timeindex has more entries than its segment has batches, so some of them are wrong. The last"
+        " ones were not checked." + _OPEN_INDEX,
         REBUILD,
     ),
     FindingKind(
@@ -516,7 +539,8 @@ _KINDS = (
         "A segment with batches has no .timeindex. If the .index exists, a broker that was shut down cleanly"
         " begins an empty one: lookups by time begin earlier than they must.",
         "Nothing to do if the .index is missing too and the segment has no other finding: the broker builds"
-        f" both. {REBUILD}",
+        " both. Nothing to do either if lookups by time may begin earlier. To have the .timeindex built:"
+        f" {REBUILD[0].lower()}{REBUILD[1:]}",
     ),
     # ---------------------------------------------------------------- .txnindex
     FindingKind(
@@ -531,15 +555,17 @@ _KINDS = (
         "txnindex_missing_entry",
         (E,),
         "Aborted transaction that is not in the transaction index",
-        "The segment has an abort marker, but the .txnindex has no entry for it. Read_committed consumers read"
-        " the records of the aborted transaction.",
+        "The segment has an abort marker, but the .txnindex has no entry for it. Read_committed consumers"
+        " read the records of the aborted transaction. Not reported for compacted partitions, where the log"
+        " cleaner removes entries.",
         REBUILD,
     ),
     FindingKind(
         "txnindex_order",
         (E,),
         "Transaction index entries out of order",
-        "The entries of the .txnindex do not ascend by the offsets of their abort markers.",
+        "The entries of the .txnindex do not ascend by the offsets of their abort markers. Read_committed"
+        " consumers may read records of an aborted transaction.",
         REBUILD,
     ),
     FindingKind(
@@ -554,8 +580,8 @@ _KINDS = (
         "snapshot_damaged",
         (W,),
         "Unreadable producer snapshot",
-        "A .snapshot cannot be parsed, or its checksum is wrong. A broker deletes it and rebuilds the state of"
-        " the producers from an older snapshot or from the log.",
+        "A .snapshot cannot be parsed, is too large, or its checksum is wrong. A broker deletes it and"
+        " rebuilds the state of the producers from an older snapshot or from the log.",
         "Nothing to do if another .snapshot of the partition is readable, or if the log begins at offset 0:"
         " the broker deletes this one. Otherwise the broker forgets the producers whose records retention has"
         f" deleted. To keep them: {_COPY_PARTITION[0].lower()}{_COPY_PARTITION[1:]}",
@@ -564,7 +590,8 @@ _KINDS = (
         "snapshot_offset",
         (W,),
         "Producer snapshot with an offset after its own",
-        "The name of a .snapshot is an offset, but the snapshot contains a producer with a later offset.",
+        "The name of a .snapshot is an offset, but the snapshot contains a producer with this offset or a"
+        " later one.",
         "Stop the broker, move the snapshot away and keep it: the broker then uses another snapshot of the"
         " partition, or reads the log.",
     ),
@@ -572,7 +599,8 @@ _KINDS = (
         "snapshot_beyond_end",
         (W,),
         "Producer snapshot beyond the end of the log",
-        "The newest .snapshot was written when the log had reached an offset that the log no longer reaches.",
+        "The newest .snapshot was written when the log had reached an offset that the log no longer reaches."
+        " Records at its end are missing, and no finding about damage explains it.",
         _COPY_BEFORE_LEADER,
     ),
     # ---------------------------------------------------------------- snapshots of the metadata log
@@ -600,8 +628,13 @@ _KINDS = (
         "checkpoint_damaged",
         (W,),
         "Unreadable checkpoint file",
-        "A checkpoint file of the log directory cannot be parsed. A broker may take the directory offline.",
-        "Move the file away before you start the broker. The finding says what the broker does without it.",
+        "A checkpoint file of the log directory cannot be parsed or read. A broker may take the directory"
+        " offline.",
+        "Move the file away before you start the broker. For log start offsets, correct the file with those"
+        " of other replicas instead: without it, deleted records may reappear. For recovery points, follow"
+        " findings about damaged segments first: without the file, the broker recovers all segments, and"
+        " truncates each log at its first damaged batch. Without the file of high watermarks or of the log"
+        " cleaner, these begin at the log start offsets.",
     ),
     FindingKind(
         "checkpoint_value",
@@ -645,7 +678,8 @@ _KINDS = (
         (W,),
         "High watermark beyond the end of the log",
         "The checkpoint of high watermarks names an offset that the log no longer reaches. Records below the"
-        " high watermark were committed.",
+        " high watermark were committed. Without a clean shutdown, nothing to do if the broker was killed"
+        " right after it truncated the log for a new leader: it writes high watermarks every five seconds.",
         _COPY_BEFORE_LEADER,
     ),
     FindingKind(
@@ -660,10 +694,11 @@ _KINDS = (
         "control_record",
         (E, N),
         "Control record that no broker writes",
-        "The key of a control record says what it is. If it is missing, too short or invalid, or a record of a"
-        " producer is no readable commit or abort marker, a broker fails, or truncates the log there, when it reads"
-        " the producers of the partition, and read_committed consumers may stop. A note if the type is unknown and"
-        " the batch has no producer: a newer Kafka may have written it.",
+        "The key of a control record says what it is. Here it is missing, too short or invalid, its type is"
+        " unknown, or a record of a producer is no readable commit or abort marker. A broker fails, or"
+        " truncates the log there, when it reads the producers of the partition. Read_committed consumers may"
+        " stop. A note if the type is unknown and the batch has no producer: readers skip the record. Nothing"
+        " to do about a note if a newer Kafka wrote it.",
         f"{_COPY_PARTITION} Otherwise write the batches before and after it with kafka-log cut.",
     ),
     # ---------------------------------------------------------------- leader epochs
@@ -671,8 +706,8 @@ _KINDS = (
         "leader_epoch_checkpoint",
         (E, W),
         "Unreadable or unordered leader-epoch-checkpoint",
-        "The file leader-epoch-checkpoint cannot be parsed, for which a broker takes the whole log directory"
-        " offline (an error), or its epochs or offsets do not ascend (a warning).",
+        "If the file leader-epoch-checkpoint cannot be read or parsed, it is an error: a broker takes the"
+        " whole log directory offline. If its epochs do not ascend, or its offsets descend, it is a warning.",
         _FIX_EPOCH_FILE,
     ),
     FindingKind(
@@ -705,17 +740,18 @@ _KINDS = (
         "leader_epoch_descends",
         (W,),
         "Leader epoch below that of the batch before",
-        "A batch has a lower leader epoch than the batch before it, and leader-epoch-checkpoint is missing or cannot"
-        " be used, so that it does not tell which of the two is wrong. No checksum covers the epoch. A broker that"
-        " writes the file anew from the batches drops the epochs that do not ascend, and followers may truncate"
-        " their logs at the wrong offset.",
+        "A batch has a lower leader epoch than the batch before it. leader-epoch-checkpoint is missing or"
+        " cannot be used, so that it does not tell which of the two is wrong. No checksum covers the epoch. A"
+        " broker that writes the file anew from the batches drops the epochs that do not ascend, and followers"
+        " may truncate their logs at the wrong offset.",
         _COMPARE_BATCH_EPOCHS,
     ),
     FindingKind(
         "leader_epoch_beyond_end",
         (W,),
         "Leader epoch beyond the end of the log",
-        "The last epoch in leader-epoch-checkpoint began at an offset that the log no longer reaches.",
+        "The last epoch in leader-epoch-checkpoint began at an offset that the log no longer reaches. Records"
+        " before this offset are missing, and no finding about damage explains it.",
         _COPY_BEFORE_LEADER,
     ),
     # ---------------------------------------------------------------- other files
@@ -723,12 +759,15 @@ _KINDS = (
         "meta_properties",
         (E, W),
         "Unreadable or incomplete meta.properties",
-        "meta.properties identifies the node, the cluster and the log directory. It cannot be read, or an id"
-        " that this node needs is missing. A missing directory id is a warning unless voters of the metadata"
-        " quorum are named by it: the node starts, and does not lead the partitions of the directory until it is"
-        " restarted.",
-        "Correct the file, or restore it from a backup, before you start the broker. The other log directories"
-        " of the node have the same node id and cluster id, but each has a directory id of its own.",
+        "meta.properties identifies the node, the cluster and the log directory. No broker starts if it"
+        " cannot be read, or has neither a node id nor a cluster id (an error). A voter that the quorum knows"
+        " by its directory id is no voter without this id (an error). Without it, another node to whose"
+        " directories the metadata assigns partitions starts, but does not lead the partitions of the"
+        " directory until it is restarted (a warning).",
+        "Correct the file, or restore it from a backup, before you start the broker. The other log"
+        " directories of the node have the same node id and cluster id, but each has a directory id of its"
+        " own. A missing directory id is in quorum-state as votedDirectoryId, if the voter voted for itself,"
+        " or in the cluster metadata (kafka-log metadata).",
     ),
     FindingKind(
         "partition_metadata",
@@ -744,9 +783,9 @@ _KINDS = (
         (E,),
         "Contradicting topic ids",
         "partition.metadata has another topic id than the other partitions of the topic or the cluster"
-        " metadata, or the id of another topic. A broker does not serve a partition with the id of another topic."
-        " If the cluster metadata does not have the id, it renames the directory to -stray and begins an empty"
-        " partition.",
+        " metadata, or the id of another topic. A broker does not serve such a partition, nor those that it"
+        " loads after it. If the cluster metadata has another id for the topic, and this id for no topic, it"
+        " renames the directory to -stray and begins an empty partition.",
         "Do not start the broker. If the records belong to the topic, copy the file from another replica, or write"
         " the id of the topic into it. If the topic was deleted and recreated, move the directory away and keep it.",
     ),
@@ -817,9 +856,10 @@ _KINDS = (
         "index_without_segment",
         (E, W, N),
         "Index file without its segment",
-        "An index exists, but the segment of the same base offset does not. A broker that is killed while it"
-        " deletes a segment leaves such files (a note); after a clean shutdown it is an error, or a warning if the"
-        " index is empty and the log ended before it.",
+        "An index exists, but the segment of the same base offset does not, so no broker reads it. A broker"
+        " that is killed while it deletes a segment leaves such files (a note). After a clean shutdown it is"
+        " an error: the segment may have been removed. It is a warning if the index is empty and the log had"
+        " not gone past its base offset.",
         "If other findings of the partition say that offsets are missing, look for the segment in other"
         " directories and in backups before you start the broker. Otherwise nothing to do: the broker deletes the"
         " index when it starts.",
@@ -828,16 +868,17 @@ _KINDS = (
         "unknown_file",
         (N,),
         "File that no broker reads",
-        "The name of the file is none that Kafka uses in this directory.",
+        "The name of the file or directory is none that Kafka uses in this directory.",
         "Find out who created it. A broker does not touch it.",
     ),
     FindingKind(
         "unknown_directory",
         (E,),
         "Directory that keeps a broker from starting",
-        "A log directory may contain partition directories only. No broker starts if another directory is there.",
-        "Find out who created the directory, and move it out of the log directory before you start the broker. Delete"
-        " it if it is empty.",
+        "A log directory may contain partition directories only. No broker starts if another directory is"
+        " there, such as unfinished output of kafka-log or Spark, or a copy of tiered storage.",
+        "Find out who created the directory, and move it out of the log directory before you start the"
+        " broker. Delete it if it is empty. If it is unfinished output, repeat the command, which continues.",
     ),
     FindingKind(
         "partition_twice",
@@ -862,7 +903,8 @@ _KINDS = (
         "io_error",
         (E,),
         "File that cannot be read",
-        "The operating system returned an error when the file was read.",
+        "The operating system returned an error when the file or directory was read. Checks that need it were"
+        " skipped.",
         f"Check the disk and the permissions. If the disk fails: {_COPY_PARTITION[0].lower()}{_COPY_PARTITION[1:]}"
         " Otherwise copy the files to another disk, as far as they can be read, and run kafka-log salvage there.",
     ),
