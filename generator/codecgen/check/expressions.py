@@ -56,8 +56,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
 def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless a fill (a field of array elements that builders compute) names an
     array of layouts, and its target and base are integer fields that callers of the builder give.
-    Also yield one if its ``otherwise`` does not fit the target, or the name of the given value is a
-    field of the elements. Yield nothing more if the array is wrong, or the layout of its elements
+    Also yield one if its ``otherwise`` does not fit the target, or the name of the given value is one
+    of a field, given value or derived value of the elements. Yield nothing more if the array is wrong, or the layout of its elements
     has a diagnostic already.
     """
     array, base = field_of(layout, fill.array), field_of(layout, fill.base)
@@ -89,10 +89,13 @@ def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic
         elif fill.otherwise is not None and f is not base and isinstance(f.type, ScalarType):
             reach = integer_range(f.type.name) or (0, 0)
             yield from check_reach(fill.otherwise, f.type.name, reach, place(fill, "otherwise"))
-    if field_of(inner, fill.given) is not None:
-        message = f'"{fill.given}" is a field of "{inner.name}" already'
-        help = "take a name that no field of the elements has"
-        yield Diagnostic("C066", message, place(fill, "from"), help=help)
+    derived = (d for d in inner.derived if d.array is None)
+    names = {"a field of": inner.fields, "given to": inner.given, "derived in": derived}
+    for kind, found in names.items():
+        if any(one.name == fill.given for one in found):
+            message = f'"{fill.given}" is {kind} "{inner.name}" already'
+            help = "take a name that no field, given value or derived value of the elements has"
+            yield Diagnostic("C066", message, place(fill, "from"), help=help)
 
 
 def _is_free_number(f: Field) -> bool:

@@ -215,9 +215,12 @@ def open_section(
     """Return the bytes of the section from ``pos`` to ``end`` in ``data``, decompressed by the
     codec ``number``, as (data, first index, end). An uncompressed section gives ``data`` itself.
     ``before`` is the number of bytes to which sections before it in the layout decompressed.
-    Raise Irregular if it does not decompress cleanly: an error, a note or an empty block; KeyError
-    for an unknown codec number; UnsupportedCodec if a package is missing.
+    Raise Irregular if ``pos`` is after ``end``, or the section does not decompress cleanly: an
+    error, a note or an empty block; KeyError for an unknown codec number; UnsupportedCodec if a
+    package is missing.
     """
+    if pos > end:
+        raise Irregular
     codec = compressed.codecs[number]
     if codec is None:
         session.count_section(end - pos, end - pos)

@@ -25,7 +25,7 @@ from codecgen.schema.model import (
     Write,
 )
 from codecgen.schema.reader import Ranged, Reader, Record, Value, parse_hex, parse_integer
-from codecgen.schema.scalars import find_scalar
+from codecgen.schema.scalars import SCALARS
 from codecgen.schema.types import (
     ArrayType,
     BitMember,
@@ -165,7 +165,7 @@ def _given_type(type_: object) -> ScalarType | ArrayType:
         if element in ("string", "bytes"):
             return ArrayType(BytesType("i32", text=element == "string"), count="i32")
         return ArrayType(ScalarType(element), count="i32")
-    return ScalarType(str(type_)) if find_scalar(str(type_)) else ScalarType("i64", str(type_))
+    return ScalarType(str(type_)) if type_ in SCALARS else ScalarType("i64", str(type_))
 
 
 def absent_number(r: Record) -> int | None:
