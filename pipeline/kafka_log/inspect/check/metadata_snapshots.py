@@ -144,9 +144,10 @@ class MetadataSnapshotCheck(Check):
 
 
 def _control_types(path: Path, headers: Headers, i: int) -> set[str | None]:
-    """Return the types of the control records in the batch with the index ``i`` (0 first, -1 last),
-    None for an unknown type. Return an empty set if the file has no batches, or the batch has no
-    control record or cannot be read or decoded. Raise FileNotFoundError if the file is gone.
+    """Return the types of the control records in the batch with the index ``i`` (0 first, -1 last):
+    ``UNKNOWN`` for an unknown type, None for one that cannot be read. Return an empty set if the
+    file has no batches, or the batch has no control record or cannot be read or decoded. Raise
+    FileNotFoundError if the file is gone.
     """
     if not len(headers):
         return set()
