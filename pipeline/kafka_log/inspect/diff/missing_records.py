@@ -92,8 +92,8 @@ class MissingRecords:
     def settle(self) -> Settled:
         """Return how many of the added records are cleaned and how many are missing, by reading the
         side that lacks them again. Uncertain records count as missing if others are missing and no
-        record was cleaned for its key, else as cleaned. Raise UnreadableError if retention deletes
-        a segment meanwhile.
+        record was cleaned for its key, else as cleaned. Call it once. Raise UnreadableError if
+        retention deletes a segment meanwhile.
         """
         self._merge()
         self._settle_keys()
