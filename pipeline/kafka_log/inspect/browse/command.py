@@ -80,8 +80,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Print the URL, and answer requests until Ctrl-C or SIGTERM. Return 0 then; 2 if an option is
-    impossible. Raise NotFoundError or DirectoryError if no log matches the paths and options;
-    OSError if the port is taken, or a log directory cannot be listed.
+    impossible, or a path is a URL. Raise NotFoundError or DirectoryError if no log matches the
+    paths and options; OSError if the port is taken, or a log directory cannot be listed.
     """
     from kafka_log.inspect.browse.document import make_policy_of_pages, write_document
     from kafka_log.inspect.browse.listing import Lister

@@ -42,7 +42,9 @@ class _RequestStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read into a buffer and return the number of bytes. Raise TimeoutError if the time is over."""
+        """Read into a buffer and return the number of bytes: 0 at the end, and after
+        MAX_REQUEST_BYTES. Raise TimeoutError if the time is over.
+        """
         seconds = self._deadline - time.monotonic()
         if seconds <= 0:
             raise TimeoutError
@@ -144,7 +146,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile = io.BufferedReader(_RequestStream(self.connection))
 
     def do_GET(self) -> None:
-        """Send the page of a URL, or an error page."""
+        """Send the page of a URL. With a valid token in the URL, send a redirect that stores it in
+        a cookie. Send an error page if the host is another one (421), the URL cannot be read (400),
+        or there is no valid token or cookie (403).
+        """
         if not self._is_own_host():
             self._send_error(
                 HTTPStatus.MISDIRECTED_REQUEST,
@@ -201,7 +206,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.SEE_OTHER, b"", {"Set-Cookie": cookie, "Location": "/"})
 
     def _send(self, status: int, page: bytes, headers: Mapping[str, str] | None = None) -> None:
-        """Send an answer; without its page to HEAD."""
+        """Send an answer with the headers of all pages, which ``headers`` override; without its
+        page to HEAD. Raise OSError if the client does not take it in REQUEST_SECONDS.
+        """
         self.connection.settimeout(REQUEST_SECONDS)
         self.send_response(status)
         for name, value in {
