@@ -62,7 +62,8 @@ class RecordSearch:
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a batch of one topic whose key or value the pattern matches anywhere,
         with all columns. Bytes are searched; if the topic's keys or values are decoded, or a row is
-        a control record, the decoded texts too: a match in either counts.
+        a control record, the decoded texts too: a match in either counts. Formats that need schemas
+        raise what ``read_schemas`` raises, at the first call.
         """
         if not batch.num_rows:
             return batch
