@@ -55,7 +55,9 @@ class Candidates:
 
 
 def list_candidates(replicas: Sequence[Replica]) -> Candidates:
-    """Return the whole batches of all replicas, by first offset and content, without a rank."""
+    """Return the whole batches of all replicas, by first offset, last offset and content, all with
+    the rank 0. ``replicas`` must not be empty.
+    """
     fields = [
         np.concatenate([getattr(one.headers, name) for one in replicas])
         for name in ("first", "last", *CONTENT, "leader_epoch")

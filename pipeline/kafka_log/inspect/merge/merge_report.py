@@ -105,7 +105,9 @@ def _describe_removed(compacted: Replica) -> str:
 def sum_by_file(
     plan: MergePlan, what: str, batches: Candidates, reason: str | None = None
 ) -> Iterator[ReportRow]:
-    """Yield one row for the batches of each segment: their number, records, bytes and offsets."""
+    """Yield one row ``what`` for the batches of each segment: their number, records, bytes and
+    offsets, with ``reason``. ``byte`` is the position of the first one if all adjoin, else None.
+    """
     for one in plan.replicas:
         own = batches.take(batches.replica == one.number)
         of_segment = one.segment[own.index]

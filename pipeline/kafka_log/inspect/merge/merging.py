@@ -73,7 +73,8 @@ def merge_replicas(
 
 def list_plan(replicas: Replicas, advance: Advance = lambda _: None) -> pa.Table:
     """Return the report that :func:`merge_replicas` would return, without rows about open
-    transactions. Nothing is written. Raise OSError if a segment disappears while it is read.
+    transactions. Nothing is written. Replicas of different topics, and those of which none is
+    readable, have a row ``lost``. Raise OSError if a segment disappears while it is read.
     """
     rows: list[dict[str, Any]] = []
     for (topic, number), some in replicas.items():

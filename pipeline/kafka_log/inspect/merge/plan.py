@@ -251,11 +251,12 @@ def _settle_compaction(
     ends: dict[int, int],
     damage: dict[int, list[DamagedRange]],
 ) -> None:
-    """Set the batches of the plan, and which batches a replica lacks although it is whole there.
+    """Set ``batches`` of the plan, and ``absent``: those that a replica lacks although it is whole
+    there. If a replica was compacted further, leave out what it lacks below lost offsets, and set
+    ``compacted`` and ``removed``. Raise OSError if a segment disappears while it is read.
 
     If some offsets are whole nowhere, they may have held newer records of the same keys, or their
-    tombstones. If such a replica was compacted, what it lacks below these offsets is left out.
-    Raise OSError if a segment disappears while it is read.
+    tombstones.
     """
     chosen = common.take(choice.chosen)
     plan.batches = chosen
@@ -290,7 +291,7 @@ def _is_compacted_further(one: Replica, other: Replica) -> bool:
 
 def _list_open_ends(chosen: Candidates, damage: dict[int, list[DamagedRange]]) -> Iterator[int]:
     """Yield the last offset of each damaged range in which a record may be missing: some offset has
-    no record in the batches ``chosen``.
+    no record in the batches ``chosen``. If its end is unknown, yield the largest 64-bit integer.
     """
     dense = chosen.take(chosen.records == chosen.last - chosen.first + 1)
     for ranges in damage.values():
