@@ -106,7 +106,8 @@ def group_findings(findings: Sequence[Row]) -> list[FindingGroup]:
 def judge(contents: Contents) -> Verdict:
     """Return the verdict about the contents of a report. Its problems are, in order: errors that
     lose records, hanging transactions, other errors, warnings, what could not be read, and other
-    open transactions. Its level is ``error`` or ``warning`` if some problem has it, else ``good``.
+    open transactions (of both kinds of transactions at most MAX_TRANSACTIONS). Its level is
+    ``error`` or ``warning`` if some problem has it, else ``good``.
     """
     groups = group_findings(contents.findings)
     hanging, others = list_open_transactions(contents)
