@@ -91,11 +91,11 @@ _HIDDEN = pa.schema([(name, pa.int64()) for name in ("place", "topic_number", "c
 def largest_table(
     partitions: Sequence[Partition], count: int, by: Sequence[By], asked: Asked
 ) -> pa.Table:
-    """Return the ``count`` largest batches by stored bytes, or records if ``asked.deep``, by bytes
-    of key, value and headers; largest first, equal sizes in log order. With ``by`` return at most
-    ``count`` rows for each combination of keys, sorted by the keys first. Damage and unreadable
-    files are reported to ``asked.on_problem``, not raised. Raise ValueError if ``count`` is
-    negative.
+    """Return the ``count`` largest batches by stored bytes, or data records if ``asked.deep``, by
+    bytes of key, value and headers; largest first, equal sizes in log order. With ``by`` return at
+    most ``count`` rows for each combination of keys, sorted by the keys first. Damage and
+    unreadable files are reported to ``asked.on_problem``, not raised. Raise ValueError if ``count``
+    is negative.
     """
     if count < 0:
         raise ValueError(f"count is {count}: the number of rows must be at least 0")
