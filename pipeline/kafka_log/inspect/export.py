@@ -403,14 +403,18 @@ def _write_arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatche
 
 
 def _write_jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
-    """Write batches as JSON lines, and yield each after it was written."""
+    """Write batches as JSON lines, and yield each after it was written. Raise OSError if ``file``
+    cannot be written, and what reading ``batches`` raises.
+    """
     for batch in batches:
         file.writelines(encode_json_lines(batch))
         yield batch
 
 
 def _write_csv(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
-    """Write a header and batches as CSV, and yield each after it was written."""
+    """Write a header and batches as CSV, and yield each after it was written. Raise OSError if
+    ``file`` cannot be written, and what reading ``batches`` raises.
+    """
     file.write(encode_csv_header(batches.schema.names))
     for batch in batches:
         file.writelines(encode_csv_lines(batch))

@@ -126,7 +126,8 @@ def suggest_commands(
 ) -> list[str]:
     """Return commands for the same paths, ``kafka-log help`` last. They are ``ls`` and ``check``
     (``check`` first if there are problems), ``dump`` of the last records of the largest live
-    partition that is not internal, and one command for each of four internal topics that exists.
+    partition that is not internal and whose topic needs no quotes, and one command for each of four
+    internal topics that exists.
     """
     given = " ".join(map(shlex.quote, paths))
     replicas = " --replicas newest" if find_duplicate(partitions) is not None else ""
