@@ -51,8 +51,9 @@ from kafka_log.text.values import format_time
 def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
     """Return the page of at most MAX_ENTRIES batches of a partition: at the end of the log
     (``end``), from an offset or a time on, before a byte (``before``), or from a byte on; without
-    these, the first ones. Raise UnknownIdError if there is no such partition or ``segment``, or the
-    partition has no segment; ParameterError for an impossible number or time.
+    these, the first ones. With ``segment`` it begins in that segment; bytes are of it, or of the
+    first. Raise UnknownIdError if there is no such partition or segment, or the partition has no
+    segment; ParameterError for an impossible number or time.
     """
     place = Place(listing, partition_id, query)
     target = _parse_target(query)
@@ -162,7 +163,9 @@ def _make_steps(place: Place, window: BatchWindow) -> Child:
 
 
 def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
-    """Return the cells about a batch, or about a range of bytes that is none."""
+    """Return the eight cells of the table of batches about a batch, or about a damaged range or an
+    incomplete end, which has cells for place, size and reason only.
+    """
     href = place.make_url("batch", byte=start_of(entry))
     where = f"{start_of(entry):,}", f"{end_of(entry) - start_of(entry):,}"
     if isinstance(entry, LostRange):
@@ -279,7 +282,9 @@ def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordVi
 
 
 def _make_damage(lost: LostRange, wrong: Sequence[Any]) -> Child:
-    """Return the box about a range of bytes that is no valid batch."""
+    """Return the box about a range of bytes that is no valid batch: a warning for an incomplete
+    end, else an error with the lost offsets and the reasons, those of the range and ``wrong``.
+    """
     if lost.kind == "tail":
         return make_notice(
             "warning",

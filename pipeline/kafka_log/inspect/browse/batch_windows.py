@@ -95,8 +95,9 @@ def end_of(entry: Entry) -> int:
 
 
 def find_start_before(segment: Segment, byte: int) -> int:
-    """Return the position of a batch at or before ``byte``, some batches before it if the index says
-    where; 0 if the index does not lead to a batch.
+    """Return the position of a batch from which to read up to ``byte``: that of the last entry of
+    the offset index which lies CONTEXT bytes or more before it. Return 0 if ``byte`` is not above
+    CONTEXT, or the index has no such entry or does not lead to a batch.
     """
     if byte <= CONTEXT:
         return 0
@@ -224,8 +225,9 @@ def _iter_entries(run: SegmentPass, segment: Segment, next_base: int | None) -> 
 
 
 def _is_wanted(entry: Entry, target: Target) -> bool:
-    """Return whether an entry lies at or after a target. A lost range does if it may have held the
-    offset or byte; it never does by time.
+    """Return whether an entry lies at or after a target of the kind ``offset``, ``time`` or
+    ``byte``: its last offset, largest timestamp or last byte reaches it. A lost range without a
+    known last offset does not by offset, and none does by time.
     """
     if target.kind == "byte":
         return end_of(entry) > target.value

@@ -62,9 +62,9 @@ def columns_of(path: str) -> Sequence[str]:
 
 
 def document_field(path: str) -> str:
-    """Return what the schemas say about the field at ``path``: the documentation of the columns of
-    batches that are made of it, or of the column of records with its name. Return "" if there is
-    none.
+    """Return what the schemas say about the field at ``path``. That is the documentation of the
+    column of batches with its name, else of all that are made of it, else of the column of records
+    with its name. Return "" if there is none.
     """
     docs = {column.name: column.doc for column in BATCHES.columns}
     of_header = columns_of(path)

@@ -363,7 +363,9 @@ Places = Mapping[str, tuple[str, str | None]]
 
 
 def _find_places(problems: Problems, listing: Listing) -> Places:
-    """Return the places of the directories and segments of partitions that were looked at, by path."""
+    """Return the places of the directories and segments of partitions that were looked at, by path:
+    id of the partition, and id of the segment (None for a directory).
+    """
     found: dict[str, tuple[str, str | None]] = {}
     looked_at = {id(partition) for partition in (*problems.checked, *problems.glanced)}
     for key, partition in listing.partitions.items():

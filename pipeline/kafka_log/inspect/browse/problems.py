@@ -67,8 +67,8 @@ def find_problems(
 ) -> Problems:
     """Return the problems of ``partitions`` from index ``begin`` on, as many as one page may look
     at (at least one). Those of at most MAX_BYTES are checked whole, with their open transactions;
-    of larger ones only both ends are read. What cannot be read is in ``findings`` or ``lines``, and
-    does not raise.
+    of larger ones only both ends are read. What cannot be read is in ``findings`` or ``lines``.
+    Raise UnreadableError only if a transaction marker cannot be read.
 
     Args:
         partitions: The partitions.

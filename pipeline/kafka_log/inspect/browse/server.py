@@ -108,7 +108,7 @@ class PageServer(ThreadingHTTPServer):
         return secrets.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a connection in a thread, or close it if there are too many."""
+        """Answer a connection in a thread, or close it if MAX_CONNECTIONS are being answered."""
         if not self._slots.acquire(blocking=False):
             self.shutdown_request(request)
             return
@@ -126,7 +126,9 @@ class PageServer(ThreadingHTTPServer):
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is an address of a loopback interface, or ``localhost``."""
+    """Return whether a host is an address of a loopback interface, or ``localhost``. Other names
+    are not looked up: return False.
+    """
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -192,7 +194,9 @@ class _Handler(BaseHTTPRequestHandler):
         return hosts == [self.server.origin] and self.path.startswith("/")
 
     def _has_cookie(self) -> bool:
-        """Return whether the request has the cookie with the token."""
+        """Return whether the request has the cookie with the token; False if its cookies cannot be
+        read.
+        """
         try:
             cookies = SimpleCookie("; ".join(self.headers.get_all("Cookie", [])))
         except CookieError:
@@ -236,7 +240,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, self.server.error_page(status, message), headers)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Send a page for a request that cannot be read, without its words, or for another method than GET and HEAD."""
+        """Send a page with the status ``code`` for a request that cannot be read, without its
+        words, or with 405 for another method than GET and HEAD. ``message`` and ``explain`` are not
+        used.
+        """
         self.close_connection = True
         if code == HTTPStatus.NOT_IMPLEMENTED:
             allowed = "Only GET and HEAD are answered: nothing can be changed here."
