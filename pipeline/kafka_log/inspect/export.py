@@ -101,11 +101,11 @@ def export(
     """Write one file per partition, ``TOPIC-PARTITION.KIND``, and yield each when it is complete.
     Nothing is written before the first one is requested. The file of an equal earlier export is
     kept, and yielded as not written. Raise at once ValueError for an invalid argument, ExportError
-    if two directories hold one partition, OutputError if ``out`` lies in a partition. Raise while
-    iterating ExportError for a file of another export or one that was changed since (unless
-    ``overwrite``), OutputLockedError if another process writes to ``out``, CodecError at damage,
-    unless the policy is ``salvage``; ValueError for schemas that do not fit a topic; OSError if a
-    file cannot be written.
+    if two directories hold one partition, OutputError if ``out`` lies in a partition or a broker's
+    log directory. Raise while iterating ExportError for a file of another export or one that was
+    changed since (unless ``overwrite``), OutputLockedError if another process writes to ``out``,
+    CodecError at damage, unless the policy is ``salvage``; ValueError for schemas that do not fit a
+    topic; OSError if a file cannot be written.
 
     Each file is written under a temporary name and renamed when it is complete. Complete files stay after an error. A file
     is kept if it was made of the same log (:mod:`kafka_log.logs.log_identity`) with the same segments, start and options, and has
@@ -132,7 +132,7 @@ def export(
     Raises:
         OutputLockedError: If another process writes to the directory.
         ExportError: If a file exists that was made of something else or has changed, or two directories hold one partition.
-        OutputError: If the output directory lies in a partition.
+        OutputError: If the output directory lies in a partition or a broker's log directory.
         CodecError: At damage, and for a directory that cannot be read, after all other partitions. Not under ``salvage``,
             which reports both as lost.
         ValueError: If an argument is not one of the documented values.
@@ -268,7 +268,9 @@ def _describe_existing(
 def _target_paths(
     partitions: Sequence[Partition], out: Path, kind: Format
 ) -> dict[Path, Partition]:
-    """Return the partitions by their output paths. Raise ExportError if two directories hold the same partition."""
+    """Return the partitions by their output paths. Raise ExportError if two directories hold the
+    same partition in the same state.
+    """
     found: dict[Path, Partition] = {}
     for partition in partitions:
         path = out / _file_name(partition, kind)
