@@ -168,8 +168,9 @@ class _Places:
         return bool(is_last and following == one.headers.last[last] + 1)
 
     def find_room(self, run: Sequence[int]) -> tuple[int, int]:
-        """Return the offsets between which a run lies by the whole batches around it and the names of
-        segments, both excluded.
+        """Return the offsets between which a run lies by the whole batches around it and the names
+        of segments, both excluded. If nothing limits it, they are -2 and the largest 64-bit
+        integer.
         """
         one, order = self._one, self._order
         k = int(one.segment[run[0]])

@@ -143,7 +143,9 @@ def describe_damage(what: str, found: DamagedRange) -> ReportRow:
 
 
 def _describe_lost(plan: MergePlan, one: LostRange) -> ReportRow:
-    """Return the row of a lost range: the place of its first damage, and what is wrong in each replica."""
+    """Return the row of a lost range: the place of its first damage, and what is wrong in each
+    replica; without damage the directory of the leader, and the reason of the range.
+    """
     row = ReportRow(path_text(plan.leader.partition.directory), "lost", reason=one.reason)
     if one.damage:
         first, *others = one.damage
