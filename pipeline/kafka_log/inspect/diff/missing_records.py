@@ -330,8 +330,9 @@ class Repeats:
                 self._first[names[code]] = offset
 
     def earliest_second(self, before: Any) -> Any:
-        """Return, for each offset in ``before``, the lowest offset of a second record whose first
-        record is before it (excluded); the largest 64-bit integer if there is none.
+        """Return, for each offset in ``before``, the lowest offset of a second record of the kept
+        pairs whose first record is before it (excluded); the largest 64-bit integer if there is
+        none.
         """
         first, second = np.array([(-1, _NEVER), *self._pairs], np.int64).T[:, 1:]
         at = np.searchsorted(-first, -before, side="right")
