@@ -485,8 +485,8 @@ def _read_last(
 
 
 def _keep_last(count: int, kept: pa.Table, pending: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Return the ``count`` rows with the highest offsets of both, in their order. Of misplaced
-    segments they are not the last rows.
+    """Return the ``count`` rows with the highest offsets of ``kept`` and ``pending``, in their
+    order; all if there are fewer. If segments are misplaced, these need not be the last rows.
     """
     rows = pa.concat_tables([kept, pa.Table.from_batches(pending, kept.schema)])
     if rows.num_rows <= count:

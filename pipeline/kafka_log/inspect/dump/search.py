@@ -93,7 +93,9 @@ class RecordSearch:
         )
 
     def _match_bytes(self, column: Any) -> Any:
-        """Return a mask of the binaries that match, as text if they are UTF-8, else as bytes."""
+        """Return a mask of the binaries that match, each as text if it is UTF-8, else as bytes;
+        False for null.
+        """
         try:
             return self._match(column.cast(pa.string()))
         except pa.ArrowInvalid:
