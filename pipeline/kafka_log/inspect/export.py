@@ -180,9 +180,11 @@ def _write_files(
     progress: Callable[[Partition, int], None],
     write: Callable[..., Generator[tuple[int, int], None, None]],
 ) -> Generator[ExportedFile, None, None]:
-    """Write the file of each partition by ``write``, and yield it when it is complete, as
-    :func:`export` describes. ``asked`` are the options that decide whether an earlier file is equal.
-    Iterating raises what :func:`export` says.
+    """Write the file of each partition by ``write``, and yield it when it is complete. The file of
+    an equal earlier export (same log, options ``asked`` and size) is kept. Iterating raises
+    ExportError for another existing file unless ``overwrite``; OutputLockedError if another process
+    writes to ``out``; what ``write`` raises; and, unless the policy is ``salvage``, the error of an
+    unreadable partition after all readable ones.
     """
     starts = LogStarts()
     ordered = list(places.items())
