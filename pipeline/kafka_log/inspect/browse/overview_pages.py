@@ -73,8 +73,8 @@ def name_partition(partition: Partition) -> str:
 def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
     """Return the first page: problems, log directories, and topics with their sizes, MAX_ROWS a
     page (``page``), in whose name ``name`` occurs. Up to MAX_SEGMENTS partitions are checked as by
-    :func:`find_problems`; of more, only both ends are read. Raise ParameterError for an impossible
-    number.
+    :func:`find_problems`; if there are more, only both ends of the largest are read. Raise
+    ParameterError for an impossible number.
     """
     partitions = list(listing.partitions.values())
     problems = glance_at(partitions)
