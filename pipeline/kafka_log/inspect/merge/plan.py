@@ -108,9 +108,10 @@ class MergePlan:
 
 
 def make_plan(replicas: Sequence[Replica], log_start: int | None) -> MergePlan:
-    """Return the plan for merging replicas of a partition; ``log_start`` (None: none) is the highest
-    log start offset that one of them states. Damage and contradictions are part of the plan, and not
-    raised. Raise OSError if a segment disappears while it is read.
+    """Return the plan for merging replicas of a partition; ``log_start`` (None: none) is the
+    highest log start offset that one of them states. Damage and contradictions are part of the
+    plan, and not raised. Raise UnreadableError (an OSError) if retention deletes a segment
+    meanwhile.
     """
     checked = check_base_offsets(replicas)
     replicas = checked.replicas
@@ -253,7 +254,8 @@ def _settle_compaction(
 ) -> None:
     """Set ``batches`` of the plan, and ``absent``: those that a replica lacks although it is whole
     there. If a replica was compacted further, leave out what it lacks below lost offsets, and set
-    ``compacted`` and ``removed``. Raise OSError if a segment disappears while it is read.
+    ``compacted`` and ``removed``. Raise UnreadableError (an OSError) if retention deletes a segment
+    meanwhile.
 
     If some offsets are whole nowhere, they may have held newer records of the same keys, or their
     tombstones.
@@ -283,7 +285,7 @@ def _settle_compaction(
 
 def _is_compacted_further(one: Replica, other: Replica) -> bool:
     """Return whether compaction removed records of ``other`` from ``one``, by their keys. Raise
-    OSError if a segment disappears while it is read.
+    UnreadableError (an OSError) if retention deletes a segment meanwhile.
     """
     found = compare_partitions(one.partition, other.partition, lambda _: None)
     return found.a.cleaned > 0
