@@ -295,9 +295,9 @@ def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
 
 
 def _find_log_end(row: Mapping[str, Any], ends: Ends) -> int | None:
-    """Return the highest log end offset of the replicas of a commit's partition; None if there are
-    none. A replica with another topic id does not count, because the topic was deleted and created
-    again; an unknown id matches every id.
+    """Return the log end offset of a commit's partition: that of the replica whose log ends with
+    the highest leader epoch, then offset; None if there is none. A replica with another topic id
+    does not count, because the topic was deleted and created again; an unknown id matches every id.
     """
     mine = None if row["topic_id"] in (None, bytes(16)) else row["topic_id"]
     found = ends.get((row["topic"], row["partition"]), ())
