@@ -54,8 +54,8 @@ def check_ends(
     """Read the first batch header of each partition, and those from the last index entry on, until
     ``seconds`` (None: SECONDS) are over. The largest partitions come first. No checksum is
     verified. Damage, unreadable files and partitions that cannot be listed are problems, and do not
-    raise. Partitions for which there is no time, whose file is gone, or whose end is more than
-    MAX_HEADERS batches away count as skipped.
+    raise. Partitions for which there is no time, or whose end is more than MAX_HEADERS batches
+    away, count as skipped.
     """
     deadline = clock() + (SECONDS if seconds is None else seconds)
     problems: dict[int, list[str]] = {}

@@ -70,7 +70,9 @@ def _format_totals(partitions: Sequence[Partition], found: QuickCheck) -> str:
 
 
 def _format_topics(topics: pa.Table, width: int | None) -> str:
-    """Return the table of the largest topics, with a total of all, and how many are left out; ``""`` for one topic."""
+    """Return the table of the largest topics, with a total of all, and how many are left out.
+    Return ``""`` for a table of fewer than two rows.
+    """
     if topics.num_rows < 2:
         return ""
     every = append_total(topics)
