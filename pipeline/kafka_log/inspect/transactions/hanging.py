@@ -41,9 +41,9 @@ def judge_transaction(
     is_cut: bool,
 ) -> Verdict:
     """Return whether a transaction that is open in a partition hangs, with the reason. If the
-    coordinator still has to write its marker here, it hangs only with a given clock, after more
-    than its timeout since its start. Otherwise it never hangs before its last batch is older than
-    the timeout. Then it hangs if the coordinator has no marker left to write; if the coordinator is
+    coordinator still has to write its marker here, it hangs only if by a given clock it is ongoing
+    for longer than its timeout. Otherwise it never hangs before its last batch is older than the
+    timeout. Then it hangs if the coordinator has no marker left to write; if the coordinator is
     unknown, it hangs with a given clock, and else may hang. If its marker may be in unread bytes
     (``is_cut``), it may hang at most.
 
