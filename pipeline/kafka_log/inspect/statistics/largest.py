@@ -191,7 +191,7 @@ def _scan_batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
 
 
 def _scan_records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
-    """Yield tables of the selected records, in the columns of :data:`LARGEST_RECORDS` and
+    """Yield tables of the selected data records, in the columns of :data:`LARGEST_RECORDS` and
     ``_HIDDEN``. Damage and files that cannot be read are skipped and reported to
     ``asked.on_problem``, and not raised.
     """
