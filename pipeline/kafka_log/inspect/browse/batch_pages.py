@@ -163,8 +163,8 @@ def _make_steps(place: Place, window: BatchWindow) -> Child:
 
 
 def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
-    """Return the eight cells of the table of batches about a batch, or about a damaged range or an
-    incomplete end, which has cells for place, size and reason only.
+    """Return the eight cells of a row about a batch. A damaged range or an incomplete end has only
+    cells for place, size and reason.
     """
     href = place.make_url("batch", byte=start_of(entry))
     where = f"{start_of(entry):,}", f"{end_of(entry) - start_of(entry):,}"

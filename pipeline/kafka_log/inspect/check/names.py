@@ -218,10 +218,10 @@ def _describe_misnamed(name: str) -> str:
 def check_broker_directory(directory: Path, included: frozenset[State]) -> Iterator[Finding]:
     """Yield findings about the files and directories of a log directory that are no live
     partitions. They are about directories that keep a broker from starting, -delete, -stray and
-    -future directories, .tmp files, other files that no broker reads (reports of kafka-log
-    excepted), and meta.properties (unreadable, or with neither node id nor cluster id; not if it is
-    missing). If the state of a directory is not in ``included``, its finding says how to check it.
-    Raise OSError if the directory cannot be listed.
+    -future directories, .tmp files, and other files that no broker reads, except reports of
+    kafka-log. They are also about a meta.properties that is unreadable, or has neither node id nor
+    cluster id. If the state of a directory is not in ``included``, its finding says how to check
+    it. Raise OSError if the directory cannot be listed.
 
     Copies of tiered storage are reported only beside meta.properties or live partitions.
     """

@@ -231,10 +231,10 @@ def _clip(one: Replica, end: int | None, log_start: int | None) -> Iterator[Dama
 def _bound(
     found: DamagedRange, of: Replica, replicas: Sequence[Replica], ends: dict[int, int]
 ) -> DamagedRange:
-    """Return damage at the end of the log ``of``, whose last offset is unknown, with the last whole
-    offset of the first other replica that has at least as many bytes from its first offset on:
-    replicas hold the same bytes. Replicas that diverge (``ends``) do not count. Return other
-    damage, and damage without such a replica, unchanged.
+    """Return damage at the end of the log ``of`` with a last offset, if that is unknown. It is the
+    last whole offset of the first other replica that has as many bytes there, because replicas hold
+    the same bytes. Replicas that diverge (``ends``) do not count. Return other damage, and damage
+    without such a replica, unchanged.
     """
     if found.last is not None:
         return found
