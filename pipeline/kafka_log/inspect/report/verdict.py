@@ -193,9 +193,10 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def _write_headline(contents: Contents, open_transactions: int) -> str:
-    """Return the headline: the numbers of errors and warnings, if there are any. Else say the first
-    that applies: something could not be read, no batch was checked, transactions are open
-    (``open_transactions`` is not 0), or nothing is wrong.
+    """Return the headline: the numbers of errors and warnings, unreadable places among them, if a
+    finding is one or a transaction hangs. Else say the first that applies: something could not be
+    read, no batch was checked, transactions are open (``open_transactions`` is not 0), or nothing
+    is wrong.
     """
     words = _count_problems(contents)
     if (
