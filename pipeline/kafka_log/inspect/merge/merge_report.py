@@ -130,7 +130,7 @@ def sum_by_file(
 
 
 def describe_damage(what: str, found: DamagedRange) -> ReportRow:
-    """Return the row of a damaged range."""
+    """Return the row ``what`` about a damaged range, with its file, bytes, offsets and reason."""
     return ReportRow(
         path_text(found.path),
         what,
