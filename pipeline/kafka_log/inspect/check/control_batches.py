@@ -37,10 +37,10 @@ class ControlBatches:
 
 
 def read_control_batches(path: Path, headers: Headers) -> ControlBatches:
-    """Return the first transaction marker and the first record that no broker writes (of at most
-    MAX_BATCHES batches) of each control batch in ``headers``, those of the segment at ``path``.
-    Leave out batches without records, and those whose records cannot be decoded. Raise OSError if
-    the file cannot be read.
+    """Return the first transaction marker of each control batch in ``headers``, which are those of
+    the segment at ``path``. Return also the first record of each that no broker writes, of at most
+    MAX_BATCHES batches. Leave out batches without records, and those whose records cannot be
+    decoded. Raise OSError if the file cannot be read.
     """
     from kafka_log.segment.reference import construct_engine
 

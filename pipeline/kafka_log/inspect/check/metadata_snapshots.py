@@ -62,9 +62,10 @@ class MetadataSnapshotCheck(Check):
         self, scanned: ScannedSegment, run: Lost, is_newest: bool
     ) -> Iterator[Finding]:
         """Yield ``metadata_snapshot_damaged`` for each batch that the length fields delimit from
-        the start of a lost range, and one for the bytes after them, if any. They are errors if
-        ``is_newest`` (it is the newest snapshot), else warnings. Checksums are not verified here:
-        the caller found the range damaged. Raise OSError if the file cannot be opened.
+        the start of a lost range (at most 100), and one for the bytes after them, if any. They are
+        errors if ``is_newest`` (it is the newest snapshot), else warnings. Checksums are not
+        verified here: the caller found the range damaged. Raise OSError if the file cannot be
+        opened.
         """
         position, path = run.start, scanned.segment.path
         for entry, first, last in find_framed_batches(scanned, run):
