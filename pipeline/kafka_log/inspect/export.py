@@ -101,11 +101,11 @@ def export(
     """Write one file per partition, ``TOPIC-PARTITION.KIND``, and yield each when it is complete.
     Nothing is written before the first one is requested. The file of an equal earlier export is
     kept, and yielded as not written. Raise at once ValueError for an invalid argument, ExportError
-    if two directories hold one partition, OutputError if ``out`` lies in a partition. Raise while
-    iterating ExportError for a file of another export or one that was changed since (unless
-    ``overwrite``), OutputLockedError if another process writes to ``out``, CodecError at damage,
-    unless the policy is ``salvage``; ValueError for schemas that do not fit a topic; OSError if a
-    file cannot be written.
+    if two directories hold one partition, OutputError if ``out`` lies in a partition or a broker's
+    log directory. Raise while iterating ExportError for a file of another export or one that was
+    changed since (unless ``overwrite``), OutputLockedError if another process writes to ``out``,
+    CodecError at damage, unless the policy is ``salvage``; ValueError for schemas that do not fit a
+    topic; OSError if a file cannot be written.
 
     Each file is written under a temporary name and renamed when it is complete. Complete files stay after an error. A file
     is kept if it was made of the same log (:mod:`kafka_log.logs.log_identity`) with the same segments, start and options, and has
@@ -132,7 +132,7 @@ def export(
     Raises:
         OutputLockedError: If another process writes to the directory.
         ExportError: If a file exists that was made of something else or has changed, or two directories hold one partition.
-        OutputError: If the output directory lies in a partition.
+        OutputError: If the output directory lies in a partition or a broker's log directory.
         CodecError: At damage, and for a directory that cannot be read, after all other partitions. Not under ``salvage``,
             which reports both as lost.
         ValueError: If an argument is not one of the documented values.
@@ -180,9 +180,11 @@ def _write_files(
     progress: Callable[[Partition, int], None],
     write: Callable[..., Generator[tuple[int, int], None, None]],
 ) -> Generator[ExportedFile, None, None]:
-    """Write the file of each partition by ``write``, and yield it when it is complete, as
-    :func:`export` describes. ``asked`` are the options that decide whether an earlier file is equal.
-    Iterating raises what :func:`export` says.
+    """Write the file of each partition by ``write``, and yield it when it is complete. The file of
+    an equal earlier export (same log, options ``asked`` and size) is kept. Iterating raises
+    ExportError for another existing file unless ``overwrite``; OutputLockedError if another process
+    writes to ``out``; what ``write`` raises; and, unless the policy is ``salvage``, the error of an
+    unreadable partition after all readable ones.
     """
     starts = LogStarts()
     ordered = list(places.items())
@@ -268,7 +270,9 @@ def _describe_existing(
 def _target_paths(
     partitions: Sequence[Partition], out: Path, kind: Format
 ) -> dict[Path, Partition]:
-    """Return the partitions by their output paths. Raise ExportError if two directories hold the same partition."""
+    """Return the partitions by their output paths. Raise ExportError if two directories hold the
+    same partition in the same state.
+    """
     found: dict[Path, Partition] = {}
     for partition in partitions:
         path = out / _file_name(partition, kind)
@@ -403,14 +407,18 @@ def _write_arrow(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatche
 
 
 def _write_jsonl(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
-    """Write batches as JSON lines, and yield each after it was written."""
+    """Write batches as JSON lines, and yield each after it was written. Raise OSError if ``file``
+    cannot be written, and what reading ``batches`` raises.
+    """
     for batch in batches:
         file.writelines(encode_json_lines(batch))
         yield batch
 
 
 def _write_csv(batches: pa.RecordBatchReader, file: BinaryIO) -> WrittenBatches:
-    """Write a header and batches as CSV, and yield each after it was written."""
+    """Write a header and batches as CSV, and yield each after it was written. Raise OSError if
+    ``file`` cannot be written, and what reading ``batches`` raises.
+    """
     file.write(encode_csv_header(batches.schema.names))
     for batch in batches:
         file.writelines(encode_csv_lines(batch))

@@ -93,8 +93,8 @@ class HeaderPass:
 
     def _read_segment(self, segment: Segment) -> Iterator[Piece]:
         """Yield the pieces of one segment; the last is marked. CodecError and OSError end the
-        segment and are not raised: ``end`` of the last piece has the CodecError, ``error`` the
-        OSError.
+        segment and are not raised: ``end`` of the last piece has the CodecError (also an
+        UnreadableError, which is both), ``error`` another OSError.
         """
         reader = self.read(segment)
         if isinstance(reader, BlockReader):

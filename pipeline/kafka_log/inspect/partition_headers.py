@@ -175,7 +175,9 @@ class PartitionHeaders:
     def _count(
         self, segment: Segment, batch: pa.RecordBatch
     ) -> Iterator[tuple[Segment, pa.RecordBatch]]:
-        """Note the end offset of the headers ``batch`` and yield them, unless there are none."""
+        """Yield the segment with the headers ``batch``, timestamps as integers, after raising
+        ``end_offset`` to the end of the last one. Yield nothing if there are no headers.
+        """
         if batch.num_rows:
             last = batch.column("next_offset")[batch.num_rows - 1].as_py()
             self.end_offset = max(last, self.end_offset or 0)

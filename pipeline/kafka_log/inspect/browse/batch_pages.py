@@ -49,8 +49,11 @@ from kafka_log.text.values import format_time
 
 
 def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
-    """Return the page of batches from an offset, a time or a byte on, before a byte (``before``), or
-    at the end of the log (``end``); without these, of the first ones.
+    """Return the page of at most MAX_ENTRIES batches of a partition: at the end of the log
+    (``end``), from an offset or a time on, before a byte (``before``), or from a byte on; without
+    these, the first ones. With ``segment`` it begins in that segment; bytes are of it, or of the
+    first. Raise UnknownIdError if there is no such partition or segment, or the partition has no
+    segment; ParameterError for an impossible number or time.
     """
     place = Place(listing, partition_id, query)
     target = _parse_target(query)
@@ -101,7 +104,10 @@ def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
 
 
 def _parse_target(query: Query) -> Target:
-    """Return where the page begins. Raise ParameterError for an impossible number or time."""
+    """Return where the page begins, by the first of these parameters that is not empty: ``end``,
+    ``offset``, ``time``, ``before``, ``byte``. Without any it is byte 0. Raise ParameterError for
+    an impossible number or time.
+    """
     resume = query.count("resume")
     if query.text("end"):
         return Target("end", 0, resume)
@@ -133,7 +139,9 @@ def _say_resume(place: Place, target: Target, resume: int) -> Child:
 
 
 def _make_steps(place: Place, window: BatchWindow) -> Child:
-    """Return links to the batches before and after a window, also in the segments before and after."""
+    """Return links to the batches before and after a window, also in the segments before and after;
+    None if there are neither.
+    """
     before = after = None
     first = start_of(window.entries[0]) if window.entries else 0
     if first:
@@ -155,7 +163,9 @@ def _make_steps(place: Place, window: BatchWindow) -> Child:
 
 
 def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
-    """Return the cells about a batch, or about a range of bytes that is none."""
+    """Return the eight cells of a row about a batch. A damaged range or an incomplete end has only
+    cells for place, size and reason.
+    """
     href = place.make_url("batch", byte=start_of(entry))
     where = f"{start_of(entry):,}", f"{end_of(entry) - start_of(entry):,}"
     if isinstance(entry, LostRange):
@@ -180,7 +190,9 @@ def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
 
 
 def _describe_flags(batch: Batch) -> Iterator[str]:
-    """Yield what is special about a batch."""
+    """Yield what is special about a batch: that it is a control batch, transactional, a legacy
+    message (with its version), or has no record left. Yield nothing for other batches.
+    """
     if batch.is_control:
         yield "control batch"
     if batch.is_transactional:
@@ -192,7 +204,9 @@ def _describe_flags(batch: Batch) -> Iterator[str]:
 
 
 def _read_batch(segment: Segment, position: int) -> Batch | None:
-    """Return the batch at a byte, read as Kafka does, without its records; None if none can be read."""
+    """Return the batch at a byte without its records, also if its checksum is wrong; None if its
+    header cannot be read. Raise FileNotFoundError if the segment is gone.
+    """
     reader = SegmentReader(
         segment.path, policy=Policy.KAFKA, start=position, stop=position + 1, records=False
     )
@@ -200,7 +214,11 @@ def _read_batch(segment: Segment, position: int) -> Batch | None:
 
 
 def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordView) -> Page:
-    """Return the page of a batch: its header with the documentation of the schema, and its records."""
+    """Return the page of the batch at ``byte``: its header with the documentation of the schema,
+    and at most MAX_ENTRIES records from the number ``record`` on. For damaged bytes say what is
+    lost. Raise UnknownIdError if there is no such partition or segment, or no batch is found at the
+    byte; ParameterError for an impossible number.
+    """
     place = Place(listing, partition_id, query)
     entry = place.find_entry(query.count("byte"))
     position = start_of(entry)
@@ -264,7 +282,9 @@ def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordVi
 
 
 def _make_damage(lost: LostRange, wrong: Sequence[Any]) -> Child:
-    """Return the box about a range of bytes that is no valid batch."""
+    """Return the box about a range of bytes that is no valid batch: a warning for an incomplete
+    end, else an error with the lost offsets and the reasons, those of the range and ``wrong``.
+    """
     if lost.kind == "tail":
         return make_notice(
             "warning",
@@ -286,7 +306,9 @@ def _make_damage(lost: LostRange, wrong: Sequence[Any]) -> Child:
 
 
 def _format_value(name: str, value: Any, batch: Batch) -> str:
-    """Return a value of a batch header as text, with the names of codecs and dates of times."""
+    """Return a value of a batch header as text, with the names of codecs and dates of times;
+    ``null`` for None, ``-1 (none)`` for the time -1.
+    """
     if value is None:
         return "null"
     if name == "codec":

@@ -95,8 +95,9 @@ def end_of(entry: Entry) -> int:
 
 
 def find_start_before(segment: Segment, byte: int) -> int:
-    """Return the position of a batch at or before ``byte``, some batches before it if the index says
-    where; 0 if the index does not lead to a batch.
+    """Return the position of a batch from which to read up to ``byte``: that of the last entry of
+    the offset index which lies CONTEXT bytes or more before it. Return 0 if ``byte`` is not above
+    CONTEXT, or the index has no such entry or does not lead to a batch.
     """
     if byte <= CONTEXT:
         return 0
@@ -112,9 +113,10 @@ def find_start_before(segment: Segment, byte: int) -> int:
 def read_window(
     segment: Segment, next_base: int | None, target: Target, count: int, budget: Budget
 ) -> BatchWindow:
-    """Return at most ``count`` entries of a segment from ``target`` on. Checksums are verified, no
-    record is read. The window has no entries if the segment ends before the target, or the budget
-    does. Raise CodecError if the file cannot be opened or read.
+    """Return at most ``count`` entries of a segment from ``target`` on, and damaged ranges right
+    before the first. Checksums are verified, no record is read. The window has no entries if the
+    segment ends before the target, or the budget does (``resume``). An unreadable file is one
+    damaged range. Raise OSError only if a damaged end cannot be read again.
 
     Args:
         segment: The segment.
@@ -185,7 +187,9 @@ def is_normal_tail(segment: Segment, next_base: int | None, lost: Lost, size: in
 
 
 def _find_start(segment: Segment, target: Target) -> int:
-    """Return the position of a batch before the target, by the indexes of the segment."""
+    """Return the position of a batch at or before the target, by the indexes of the segment; 0 if
+    they do not lead to one.
+    """
     match target.kind:
         case "offset":
             byte = find_position_by_index(segment, target.value, None, "construct")
@@ -202,7 +206,8 @@ def _find_start(segment: Segment, target: Target) -> int:
 
 def _iter_entries(run: SegmentPass, segment: Segment, next_base: int | None) -> Iterator[Entry]:
     """Yield the batches of a pass and the ranges that it skips, by position. An incomplete end that
-    a crash leaves in the active segment has the kind ``tail``.
+    a crash leaves in the active segment has the kind ``tail``, other ranges ``lost``. Raise OSError
+    if a range at the end cannot be read again.
     """
     seen = 0
 
@@ -220,8 +225,9 @@ def _iter_entries(run: SegmentPass, segment: Segment, next_base: int | None) -> 
 
 
 def _is_wanted(entry: Entry, target: Target) -> bool:
-    """Return whether an entry lies at or after a target. A lost range does if it may have held the
-    offset or byte; it never does by time.
+    """Return whether an entry lies at or after a target of the kind ``offset``, ``time`` or
+    ``byte``: its last offset, largest timestamp or last byte reaches it. A lost range without a
+    known last offset does not by offset, and none does by time.
     """
     if target.kind == "byte":
         return end_of(entry) > target.value
@@ -234,8 +240,10 @@ def _is_wanted(entry: Entry, target: Target) -> bool:
 
 
 def choose_segment(segments: Sequence[Segment], target: Target) -> int:
-    """Return the index of the first segment that may reach a target, by the base offsets in names,
-    or by the last entries of time indexes; 0 if none tells. ``segments`` must not be empty.
+    """Return the index of the segment where a search for a target begins. By offset it is the last
+    one whose base offset is not above it, else 0. By time it is the first one without a time index,
+    or whose time index ends at or after it, else the last one. By byte it is 0. ``segments`` must
+    not be empty.
     """
     if target.kind == "offset":
         begun = (i for i, s in enumerate(segments) if s.base_offset <= target.value)
@@ -262,9 +270,10 @@ def read_index_times(segment: Segment) -> tuple[int, int] | None:
 def find_window(
     segments: Iterable[tuple[int, Segment, int | None]], target: Target, count: int, budget: Budget
 ) -> tuple[int, BatchWindow]:
-    """Return the first window of ``segments`` that has entries or had to stop, and the index of its
-    segment; the last one, empty, if none has. ``segments`` yields index, segment and next base
-    offset, at least once. Raise CodecError if a file cannot be read.
+    """Return the first window of ``segments`` that has entries or had to stop (``resume``), and the
+    index of its segment; the last one, empty, if none has. ``segments`` yields index, segment and
+    next base offset, at least once. The budget is for all together. Raise OSError only if a damaged
+    end cannot be read again.
     """
     found = -1, BatchWindow()
     for i, segment, next_base in segments:

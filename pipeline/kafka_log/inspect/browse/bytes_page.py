@@ -29,7 +29,11 @@ MAX_PIECE_BYTES = 64
 
 
 def show_bytes(listing: Listing, query: Query, partition_id: str, view: RecordView) -> Page:
-    """Return the page of the bytes of a batch, or of a damaged range, beside their fields."""
+    """Return the page of the bytes of the batch at ``byte``, or of a damaged range, beside their
+    fields. The bytes of records are left out if the topic may hold secrets. Raise UnknownIdError if
+    there is no such partition or segment, or no batch is found at the byte; ParameterError for an
+    impossible number.
+    """
     place = Place(listing, partition_id, query)
     byte = query.count("byte")
     secret = view.hides_bytes(place.partition.topic)
@@ -63,7 +67,9 @@ def show_bytes(listing: Listing, query: Query, partition_id: str, view: RecordVi
 
 
 def _make_bytes_table(stream: Stream, batch: str, *, is_hidden: bool) -> Child:
-    """Return a table with a row for each field: position, bytes, name, value and documentation."""
+    """Return a table with a row for each field: position, bytes, name, value and documentation. If
+    ``is_hidden``, only fields of the batch header have bytes. ``batch`` is the URL of the batch.
+    """
     seen: set[str] = set()
     rows = []
     for piece in stream.pieces:
@@ -94,7 +100,9 @@ def _format_omitted(piece: Piece) -> str:
 
 
 def _format_hex(stream: Stream, piece: Piece) -> str:
-    """Return the first bytes of a field in hexadecimal, eight on a line; "" if they are not shown."""
+    """Return the first MAX_PIECE_BYTES bytes of a field in hexadecimal, eight on a line, and a line
+    with the number of further ones; "" if the field is ``omitted``.
+    """
     if piece.omitted:
         return ""
     data = stream.data[piece.start : min(piece.end, piece.start + MAX_PIECE_BYTES)]

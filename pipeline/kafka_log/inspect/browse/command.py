@@ -79,9 +79,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Print the URL, and answer requests until Ctrl-C or SIGTERM. Return 0 then; 2 if an option is
-    impossible. Raise NotFoundError or DirectoryError if no log matches the paths and options;
-    OSError if the port is taken, or a log directory cannot be listed.
+    """Print the URL, and answer requests until Ctrl-C or SIGTERM. Return 0 then; 2 after a message
+    if an option is impossible, a topic or partition does not exist, or a path is a URL. Raise
+    DirectoryError if a path holds no log, or ``--replicas`` refuses copies of a partition; OSError
+    if the port is taken, or a log directory cannot be listed.
     """
     from kafka_log.inspect.browse.document import make_policy_of_pages, write_document
     from kafka_log.inspect.browse.listing import Lister

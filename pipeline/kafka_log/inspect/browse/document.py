@@ -39,7 +39,9 @@ class Query:
         return self.values.get(name, "")
 
     def number(self, name: str, minimum: int = 0) -> int | None:
-        """Return a number, None if it is missing. Raise ParameterError if it is none, or too small."""
+        """Return an integer, None if it is missing; commas in it are ignored. Raise ParameterError
+        if the text is no integer of at most 19 digits, or below ``minimum``.
+        """
         text = self.text(name).strip().replace(",", "")
         if not text:
             return None
@@ -48,11 +50,15 @@ class Query:
         return int(text)
 
     def count(self, name: str) -> int:
-        """Return a number, 0 if it is missing. Raise ParameterError if it is none, or negative."""
+        """Return an integer, 0 if it is missing. Raise ParameterError if it is no integer, or
+        negative.
+        """
         return self.number(name) or 0
 
     def time(self, name: str) -> int | None:
-        """Return a time in milliseconds since 1970, None if it is missing. Raise ParameterError if it is none."""
+        """Return a time in milliseconds since 1970, None if it is missing. Raise ParameterError if
+        the text is no time.
+        """
         text = self.text(name).strip()
         try:
             return parse_time(name, text) if text else None
@@ -148,7 +154,9 @@ def make_go_to(partition_id: str, text: str = "") -> Element:
 
 
 def make_code(text: str, class_: str | None = None) -> Element:
-    """Return a text of several lines as it is: ``element`` would escape the ends of lines."""
+    """Return a ``code`` element with a text of several lines, and a ``br`` element for each end of
+    a line, which ``element`` would escape.
+    """
     code = element("code", class_=class_)
     for i, line in enumerate(text.split("\n")):
         append_child(code, element("br") if i else None)
@@ -157,7 +165,7 @@ def make_code(text: str, class_: str | None = None) -> Element:
 
 
 def make_facts(facts: Sequence[tuple[str, Child]]) -> Element:
-    """Return a list of names and values; those without a value are left out."""
+    """Return a list of names and values; those whose value is None or "" are left out."""
     rows = [
         element("div", element("dt", name), element("dd", value))
         for name, value in facts

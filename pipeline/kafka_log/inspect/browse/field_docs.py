@@ -12,7 +12,9 @@ from kafka_log.segment.model import Batch
 
 
 def fields_of(column: str, batch: Batch) -> Iterable[str]:
-    """Return the names of the fields from which a column of the batch header is made."""
+    """Return the names of the fields from which a column of the batch header is made, each once, in
+    the message format of ``batch``; ``()`` if it is made of none.
+    """
     for case in BATCH_ROWS.cases:
         if case.layout.version in (batch.magic, None) and column in case.columns:
             paths = case.columns[column].paths
@@ -46,8 +48,9 @@ def columns_by_field() -> dict[str, list[str]]:
 
 @cache
 def shown_columns() -> frozenset[str]:
-    """Return the columns of the table of a batch header: those of the view, and on request what
-    alone is made of a field.
+    """Return the names of the columns in the table of a batch header. These are the columns of the
+    view ``batches`` that it has without being asked, and of the others those that stand first for a
+    field in :func:`columns_by_field`.
     """
     alone = {names[0] for names in columns_by_field().values()}
     return frozenset(c.name for c in BATCHES.columns if not c.on_request or c.name in alone)
@@ -59,7 +62,10 @@ def columns_of(path: str) -> Sequence[str]:
 
 
 def document_field(path: str) -> str:
-    """Return what the schemas say about a field: the documentation of the columns that are made of it."""
+    """Return what the schemas say about the field at ``path``. That is the documentation of the
+    column of batches with its name, else of all that are made of it, else of the column of records
+    with its name. Return "" if there is none.
+    """
     docs = {column.name: column.doc for column in BATCHES.columns}
     of_header = columns_of(path)
     shown = [name for name in of_header if name == path] or of_header

@@ -71,7 +71,11 @@ def name_partition(partition: Partition) -> str:
 
 
 def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
-    """Return the first page: problems, log directories, and topics with their sizes."""
+    """Return the first page: problems, log directories, and topics with their sizes, MAX_ROWS a
+    page (``page``), in whose name ``name`` occurs. Up to MAX_SEGMENTS partitions are checked as by
+    :func:`find_problems`; if there are more, only both ends of the largest are read. Raise
+    ParameterError for an impossible number.
+    """
     partitions = list(listing.partitions.values())
     problems = glance_at(partitions)
     if len(partitions) <= MAX_SEGMENTS:
@@ -117,7 +121,9 @@ def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
 
 
 def show_problems(listing: Listing, query: Query, now: int | None) -> Page:
-    """Return the page of problems of the next partitions, from the number ``from`` on."""
+    """Return the page of problems of partitions from the index ``from`` on, as many as one page may
+    look at; of none if it is not below their number. Raise ParameterError for an impossible number.
+    """
     partitions = list(listing.partitions.values())
     begin = min(query.count("from"), len(partitions))
     problems = find_problems(partitions, listing.found, begin, now=now, with_directories=begin == 0)
@@ -126,7 +132,10 @@ def show_problems(listing: Listing, query: Query, now: int | None) -> Page:
 
 
 def show_topic(listing: Listing, query: Query, topic_id: str, now: int | None) -> Page:
-    """Return the page of a topic: its partitions with problems and sizes, also copies in several directories."""
+    """Return the page of a topic: its partitions with problems and sizes, also copies in several
+    directories, MAX_ROWS a page (``page``). Raise UnknownIdError if there is no such topic,
+    ParameterError for an impossible number.
+    """
     of_topic = listing.get_topic(topic_id)
     shown, pager = _slice_rows(of_topic, query, ("topics", topic_id))
     problems = find_problems(
@@ -157,7 +166,11 @@ def show_topic(listing: Listing, query: Query, topic_id: str, now: int | None) -
 
 
 def show_partition(listing: Listing, query: Query, partition_id: str, now: int | None) -> Page:
-    """Return the page of a partition: its offsets, problems and segments, and forms that lead into it."""
+    """Return the page of a partition: its offsets, problems and segments (MAX_ROWS a page), and
+    forms that lead into it. The next offset is left out if it is unknown, or to find it would take
+    long. Raise UnknownIdError if there is no such partition, ParameterError for an impossible
+    number.
+    """
     partition = listing.get_partition(partition_id)
     problems = find_problems([partition], listing.found, now=now, with_directories=False)
     start = LogStarts().get(partition)
@@ -235,7 +248,10 @@ def _with_segments(partition: Partition, segments: Sequence[Any]) -> Partition:
 def _slice_rows(
     rows: Sequence[Any], query: Query, steps: Sequence[str], **parameters: str | int | None
 ) -> tuple[Sequence[Any], Element | None]:
-    """Return the rows of the page ``page``, and links to the pages before and after it; None without them."""
+    """Return the rows of the page ``page`` (0 is the first; the last one if it is too large), and
+    links to the pages before and after it; None in their place if there is one page. Raise
+    ParameterError if ``page`` is no number.
+    """
     page = min(query.count("page"), max(len(rows) - 1, 0) // MAX_ROWS)
     last = max(len(rows) - 1, 0) // MAX_ROWS
     links = make_links(
@@ -269,7 +285,9 @@ def _count_problems(problems: Problems, partition: Partition) -> Child:
 
 
 def _list_directories(listing: Listing) -> Element:
-    """Return a list of the log directories with their sizes."""
+    """Return a table of the log directories by path, at most MAX_DIRECTORIES, each with the number
+    and the size of its selected partitions.
+    """
     sizes: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     for partition in listing.partitions.values():
@@ -345,7 +363,9 @@ Places = Mapping[str, tuple[str, str | None]]
 
 
 def _find_places(problems: Problems, listing: Listing) -> Places:
-    """Return the places of the directories and segments of partitions that were looked at, by path."""
+    """Return the places of the directories and segments of partitions that were looked at, by path:
+    id of the partition, and id of the segment (None for a directory).
+    """
     found: dict[str, tuple[str, str | None]] = {}
     looked_at = {id(partition) for partition in (*problems.checked, *problems.glanced)}
     for key, partition in listing.partitions.items():

@@ -66,7 +66,9 @@ def find_problems(
     with_directories: bool,
 ) -> Problems:
     """Return the problems of ``partitions`` from index ``begin`` on, as many as one page may look
-    at, at least one.
+    at (at least one). Those of at most MAX_BYTES are checked whole, with their open transactions;
+    of larger ones only both ends are read. What cannot be read is in ``findings`` or ``lines``.
+    Raise UnreadableError only if a transaction marker cannot be read.
 
     Args:
         partitions: The partitions.

@@ -51,8 +51,9 @@ def say_failures(shown: DecodedRows) -> Iterator[Child]:
 
 
 def make_records_table(place: Place, shown: DecodedRows, numbers: Iterable[int | None]) -> Child:
-    """Return a table of records. ``numbers`` has the number of each in its batch, for its link; None
-    links to the record by its offset.
+    """Return a table of records. ``numbers`` has the number of each in its batch (0 is the first),
+    for its link; None links to the record by its offset. Raise ValueError if there are not as many
+    numbers as records.
     """
     rows = []
     for i, (number, row) in enumerate(zip(numbers, to_rows(shown.rows), strict=True)):
@@ -84,7 +85,11 @@ def _shorten_value(text: str | None) -> str:
 
 
 def show_record(listing: Listing, query: Query, partition_id: str, view: RecordView) -> Page:
-    """Return the page of a record: key, value and headers as decoded, as text and in hexadecimal."""
+    """Return the page of a record in the batch at ``byte``: the one with the number ``record`` (0
+    is the first), else the first one with ``offset``. Bytes are left out if the topic may hold
+    secrets. Raise UnknownIdError if there is no such partition, segment or record; ParameterError
+    for an impossible number.
+    """
     place = Place(listing, partition_id, query)
     byte, number, offset = query.count("byte"), query.number("record"), query.number("offset")
     rows = read_batch_rows(place.partition, place.segment, byte)
@@ -153,7 +158,9 @@ def show_record(listing: Listing, query: Query, partition_id: str, view: RecordV
 
 
 def _format_header(value: bytes | None, *, is_hidden: bool) -> str:
-    """Return the value of a record header as text, or in hexadecimal if it is not UTF-8."""
+    """Return the value of a record header as text, or in hexadecimal if it is not UTF-8, shortened;
+    ``null`` for None. If ``is_hidden``, return a sentence that says so instead.
+    """
     if is_hidden or value is None:
         return HIDDEN if is_hidden else "null"
     try:
@@ -165,7 +172,10 @@ def _format_header(value: bytes | None, *, is_hidden: bool) -> str:
 def _show_value(
     name: str, raw: bytes | None, decoded: str | None, *, is_hidden: bool
 ) -> Iterator[Child]:
-    """Yield the heading and the forms of a key or value: decoded, as text if it is UTF-8, in hexadecimal."""
+    """Yield the heading with the size of a key or value, its decoded form unless that is None, and
+    its first MAX_SHOWN_BYTES bytes in hexadecimal and ASCII. If ``is_hidden``, a sentence stands in
+    place of the bytes; null has none.
+    """
     size = "null" if raw is None else count_noun(len(raw), "byte", spec=",")
     yield element("h2", f"{name.capitalize()} ({size})", class_="lead")
     if decoded is not None:
@@ -185,8 +195,9 @@ def _show_value(
 
 
 def _indent_json(text: str) -> str:
-    """Return JSON on one line with indentation, or as plain text if it is a text with JSON in it; the
-    text itself if it is too long.
+    """Return JSON with indentation. A JSON string becomes its plain text, or indented JSON if that
+    text is a JSON object or array. Return ``text`` if it has more than MAX_TEXT characters. Raise
+    ValueError if it is not JSON.
     """
     if len(text) > MAX_TEXT:
         return text
@@ -201,8 +212,9 @@ def _indent_json(text: str) -> str:
 
 
 def show_search(listing: Listing, query: Query, partition_id: str, view: RecordView) -> Page:
-    """Return the page of records in which a text occurs: as many as a request finds in bounded work,
-    and a link to go on.
+    """Return the page of records in which ``text`` occurs: as many as a request finds in bounded
+    work, and a link to go on. Raise UnknownIdError if there is no such partition or segment;
+    ParameterError if ``text`` is missing or a number is impossible.
     """
     place = Place(listing, partition_id, query)
     text = query.text("text")

@@ -80,7 +80,9 @@ class RecordView:
         return KeyValueFormats() if self.hides_bytes(topic) else self.formats
 
     def decode_rows(self, rows: pa.RecordBatch) -> DecodedRows:
-        """Return rows of one topic and segment with decoded keys and values."""
+        """Return rows of one topic and segment with decoded keys and values. What cannot be decoded
+        is shown as it is, and named in ``failures``. Raise ValueError if ``decode`` is no format.
+        """
         if not rows.num_rows:
             return DecodedRows(rows, (), (), ())
         topic = str(rows.column("topic")[0].as_py())
@@ -150,8 +152,8 @@ class Found:
         return sum(rows.num_rows for _, rows in self.hits)
 
     def add_rows(self, index: int, rows: pa.RecordBatch, hits: pa.RecordBatch) -> None:
-        """Add the ``hits`` among ``rows`` of a segment, as many as there is room for. If that is all
-        room, the search goes on in the batch of the last hit.
+        """Add the ``hits`` among ``rows`` of a segment, up to ``max_hits`` in all. Once there are
+        that many, set ``resume`` to the batch of the last hit, where the search goes on.
         """
         kept = hits.slice(0, self.max_hits - self.count)
         if kept.num_rows:
@@ -174,7 +176,8 @@ def search_records(
     budget: Budget,
 ) -> Found:
     """Return records in whose key or value, as text or as decoded, ``text`` occurs, in log order,
-    until there are ``max_hits`` or the budget is spent. Control records are not searched.
+    until there are ``max_hits`` or the budget is spent (``resume``). Control records are not
+    searched. Damage is skipped and listed in ``lost``.
 
     Args:
         partition: The partition.

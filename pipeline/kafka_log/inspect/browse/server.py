@@ -42,7 +42,9 @@ class _RequestStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read into a buffer and return the number of bytes. Raise TimeoutError if the time is over."""
+        """Read into a buffer and return the number of bytes: 0 at the end, and after
+        MAX_REQUEST_BYTES. Raise TimeoutError if the time is over.
+        """
         seconds = self._deadline - time.monotonic()
         if seconds <= 0:
             raise TimeoutError
@@ -106,7 +108,7 @@ class PageServer(ThreadingHTTPServer):
         return secrets.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a connection in a thread, or close it if there are too many."""
+        """Answer a connection in a thread, or close it if MAX_CONNECTIONS are being answered."""
         if not self._slots.acquire(blocking=False):
             self.shutdown_request(request)
             return
@@ -124,7 +126,9 @@ class PageServer(ThreadingHTTPServer):
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is an address of a loopback interface, or ``localhost``."""
+    """Return whether a host is an address of a loopback interface, or ``localhost``. Other names
+    are not looked up: return False.
+    """
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -144,7 +148,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile = io.BufferedReader(_RequestStream(self.connection))
 
     def do_GET(self) -> None:
-        """Send the page of a URL, or an error page."""
+        """Send the page of a URL. With a valid token in the URL, send a redirect that stores it in
+        a cookie. Send an error page if the host is another one (421), the URL cannot be read (400),
+        or there is no valid token or cookie (403).
+        """
         if not self._is_own_host():
             self._send_error(
                 HTTPStatus.MISDIRECTED_REQUEST,
@@ -187,7 +194,9 @@ class _Handler(BaseHTTPRequestHandler):
         return hosts == [self.server.origin] and self.path.startswith("/")
 
     def _has_cookie(self) -> bool:
-        """Return whether the request has the cookie with the token."""
+        """Return whether the request has the cookie with the token; False if its cookies cannot be
+        read.
+        """
         try:
             cookies = SimpleCookie("; ".join(self.headers.get_all("Cookie", [])))
         except CookieError:
@@ -201,7 +210,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.SEE_OTHER, b"", {"Set-Cookie": cookie, "Location": "/"})
 
     def _send(self, status: int, page: bytes, headers: Mapping[str, str] | None = None) -> None:
-        """Send an answer; without its page to HEAD."""
+        """Send an answer with the headers of all pages, which ``headers`` override; without its
+        page to HEAD. Raise OSError if the client does not take it in REQUEST_SECONDS.
+        """
         self.connection.settimeout(REQUEST_SECONDS)
         self.send_response(status)
         for name, value in {
@@ -229,7 +240,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, self.server.error_page(status, message), headers)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Send a page for a request that cannot be read, without its words, or for another method than GET and HEAD."""
+        """Send a page with the status ``code`` for a request that cannot be read, without its
+        words, or with 405 for another method than GET and HEAD. ``message`` and ``explain`` are not
+        used.
+        """
         self.close_connection = True
         if code == HTTPStatus.NOT_IMPLEMENTED:
             allowed = "Only GET and HEAD are answered: nothing can be changed here."

@@ -42,10 +42,10 @@ class BatchCheck(Check):
 
     def _check_lost_range(self, scanned: ScannedSegment, run: Lost) -> Iterator[Finding]:
         """Yield the findings about the lost range ``run``. These are ``batch_checksum`` for each
-        batch that the length fields delimit from its start, then ``unreadable_bytes`` or
-        ``zeroed_bytes`` for the bytes after them, if any. Offsets and records are None if neither
-        the header nor the batches around it give them. Raise OSError if the segment cannot be
-        opened or read.
+        batch that the length fields delimit from its start (at most MAX_BATCHES), then
+        ``unreadable_bytes`` or ``zeroed_bytes`` for the bytes after them, if any. Offsets and
+        records are None if neither the header, the batches around it nor the name of the segment
+        give them. Raise OSError if the segment cannot be opened or read.
         """
         after, before = run.after_offset, run.before_offset
         if after is None and scanned.segment.has_canonical_name:

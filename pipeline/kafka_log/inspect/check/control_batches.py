@@ -37,9 +37,10 @@ class ControlBatches:
 
 
 def read_control_batches(path: Path, headers: Headers) -> ControlBatches:
-    """Return the control batches of the segment at ``path`` with valid headers. Leave out batches
-    without records, and those whose records cannot be decoded. Raise OSError if the file cannot be
-    read.
+    """Return the first transaction marker of each control batch in ``headers``, which are those of
+    the segment at ``path``. Return also the first record of each that no broker writes, of at most
+    MAX_BATCHES batches. Leave out batches without records, and those whose records cannot be
+    decoded. Raise OSError if the file cannot be read.
     """
     from kafka_log.segment.reference import construct_engine
 

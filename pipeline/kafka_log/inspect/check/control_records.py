@@ -43,7 +43,10 @@ class ControlRecordCheck(Check):
 
 
 def _describe(control: Control, offset: int, producer: int | None) -> str:
-    """Return the sentences about a control record at an offset, of a producer (None: of none)."""
+    """Return what is wrong with the control record at ``offset``, as sentences. Its key or the
+    value of its marker cannot be read, brokers do not write its type for a ``producer``, or its
+    type is unknown (if ``producer`` is None: the batch has no producer id).
+    """
     if control.type is None:
         reason = "" if control.error is None else f": {control.error.reason}"
         return f"The key of the control record at offset {offset} cannot be read{reason}."

@@ -129,7 +129,7 @@ class GapCheck(Check):
         """Record the gap between the last batch of the segment before and the first batch of this
         one, if offsets are missing between them. Record nothing if damage, misplaced batches or
         segments that are not checked make either end unknown, if this segment has no batch, or if
-        its first batch is below the base offset in its name.
+        its name is not its base offset or is above its first batch.
         """
         headers, base = scanned.headers, scanned.segment.base_offset
         before, self.base_before = self.base_before, base

@@ -104,9 +104,9 @@ class IndexCheck(Check):
         self, scanned: ScannedSegment, path: Path, found: IndexFile
     ) -> Iterator[Finding]:
         """Yield the findings of :meth:`compare_with_batches`; only if there are none, that of
-        :meth:`check_order`. Yield nothing if there are no entries, or no batches to compare them
-        with. If a broker may append to the segment, the entries after the last one that points to
-        bytes or offsets that were read are ignored.
+        :meth:`check_order`. Yield nothing if there are no entries, or :meth:`is_comparable` is
+        False (a time index without a batch in order). If a broker may append to the segment, the
+        entries after the last one that points to bytes or offsets that were read are ignored.
         """
         entries, base = found.entries, scanned.segment.base_offset
         if self.context.may_grow(scanned):
@@ -382,8 +382,9 @@ class TimeIndexCheck(IndexCheck):
         return " and no .index: a broker builds both when it starts"
 
     def choose_remedy(self, path: Path) -> str | None:
-        """Return the remedy for the missing index ``path``: the broker builds it only if the offset
-        index is missing too.
+        """Return the remedy for the missing time index ``path``. If the offset index exists, there
+        is nothing to do, or that is moved away so that a broker builds both. If it does not exist,
+        return the remedy of ``index_missing`` in the catalog. Never return None.
         """
         if path.with_suffix(".index").exists():
             return f"Nothing to do if lookups by time may begin earlier. To have the .timeindex built: {REBUILD[0].lower()}{REBUILD[1:]}"

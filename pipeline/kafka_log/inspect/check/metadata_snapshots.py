@@ -62,9 +62,10 @@ class MetadataSnapshotCheck(Check):
         self, scanned: ScannedSegment, run: Lost, is_newest: bool
     ) -> Iterator[Finding]:
         """Yield ``metadata_snapshot_damaged`` for each batch that the length fields delimit from
-        the start of a lost range, and one for the bytes after them, if any. They are errors if
-        ``is_newest`` (it is the newest snapshot), else warnings. Checksums are not verified here:
-        the caller found the range damaged. Raise OSError if the file cannot be opened.
+        the start of a lost range (at most 100), and one for the bytes after them, if any. They are
+        errors if ``is_newest`` (it is the newest snapshot), else warnings. Checksums are not
+        verified here: the caller found the range damaged. Raise OSError if the file cannot be
+        opened.
         """
         position, path = run.start, scanned.segment.path
         for entry, first, last in find_framed_batches(scanned, run):
@@ -144,9 +145,10 @@ class MetadataSnapshotCheck(Check):
 
 
 def _control_types(path: Path, headers: Headers, i: int) -> set[str | None]:
-    """Return the types of the control records in the batch with the index ``i`` (0 first, -1 last),
-    None for an unknown type. Return an empty set if the file has no batches, or the batch has no
-    control record or cannot be read or decoded. Raise FileNotFoundError if the file is gone.
+    """Return the types of the control records in the batch with the index ``i`` (0 first, -1 last):
+    ``UNKNOWN`` for an unknown type, None for one that cannot be read. Return an empty set if the
+    file has no batches, or the batch has no control record or cannot be read or decoded. Raise
+    FileNotFoundError if the file is gone.
     """
     if not len(headers):
         return set()

@@ -203,7 +203,8 @@ def _describe_size(size: int, state: str, included: frozenset[State]) -> str:
 
 def _describe_misnamed(name: str) -> str:
     """Return the sentences about a file that ends in .log and has no name of a segment. A broker
-    takes the number before the first dot for a base offset, and opens the file of 20 digits.
+    takes the number before the first dot for a base offset, and opens the file of 20 digits. If
+    that is not a number up to MAX_OFFSET, they say that no broker starts.
     """
     number = name.partition(".")[0]
     if not _NUMBER.match(number) or int(number) > MAX_OFFSET:
@@ -216,10 +217,13 @@ def _describe_misnamed(name: str) -> str:
 
 def check_broker_directory(directory: Path, included: frozenset[State]) -> Iterator[Finding]:
     """Yield findings about the files and directories of a log directory that are no live
-    partitions. They are about meta.properties (unreadable, or without node id and cluster id),
-    directories that keep a broker from starting, -delete, -stray and -future directories, .tmp
-    files, and other files that no broker reads. If the state of a directory is not in ``included``,
-    its finding says how to check it. Raise OSError if the directory cannot be listed.
+    partitions. They are about directories that keep a broker from starting, -delete, -stray and
+    -future directories, .tmp files, and other files that no broker reads, except reports of
+    kafka-log. They are also about a meta.properties that is unreadable, or has neither node id nor
+    cluster id. If the state of a directory is not in ``included``, its finding says how to check
+    it. Raise OSError if the directory cannot be listed.
+
+    Copies of tiered storage are reported only beside meta.properties or live partitions.
     """
     there = sorted(directory.iterdir())
     is_tier = not any(path.name == META or parse_live_partition_name(path) for path in there)

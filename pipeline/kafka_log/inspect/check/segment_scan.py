@@ -197,8 +197,8 @@ def is_active(segment: Segment, next_base: int | None) -> bool:
 
 def find_tail_kind(segment: Segment, run: Lost, may_grow: bool) -> str | None:
     """Return the kind of an incomplete end, the lost range ``run``; None for other damage. It is
-    ``zero_tail`` if all of it is zeros, ``torn_tail`` if it has less than a batch header or its
-    batch ends after it. If ``may_grow`` (a broker appends to the segment), a batch that ends in
+    ``zero_tail`` if all of it is zeros, ``torn_tail`` if it has fewer than HEADER_START bytes or
+    its batch ends after it. If ``may_grow`` (a broker appends to the segment), a batch that ends in
     zeros up to the end of the range is torn too. Raise OSError if the file cannot be opened or
     read.
     """

@@ -197,7 +197,8 @@ def _check_directories(
     """Yield the findings about each of ``directories``: its checkpoint files, its other files and
     directories, and what a killed broker recovers. ``clusters`` returns the cluster metadata of a
     directory; ``included`` are the segment states that are checked. A directory that cannot be
-    listed becomes an ``io_error`` or ``file_gone`` finding.
+    listed becomes an ``io_error`` or ``file_gone`` finding; raise OSError if it may not be
+    searched.
     """
     for directory in directories:
         beside = read_broker_files(directory), clusters(directory)

@@ -237,8 +237,9 @@ class TransactionIndexCheck(Check):
         self, scanned: ScannedSegment, producer: int, offset: int
     ) -> str | None:
         """Return a noun phrase for the batch that contains an offset: a marker of ``producer``, a
-        batch of another producer, or one without a producer. Return None if no readable batch
-        contains it, or if it is a transactional data batch of ``producer``.
+        batch of another producer (or of this one outside of transactions), or one without a
+        producer. Return None if no readable batch contains it, or if it is a transactional data
+        batch of ``producer``.
         """
         headers = scanned.headers
         if offset < scanned.segment.base_offset:

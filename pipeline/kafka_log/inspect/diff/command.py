@@ -108,7 +108,8 @@ def _compare_logs(
     """Compare ``log`` with the one at ``options.b``, with a progress bar, and print what is skipped
     there. Return the table, and whether a verdict is ``parted``, ``missing`` or ``damaged``. Append
     a line to ``damage`` for each partition that cannot be read. Raise DirectoryError if
-    ``options.b`` holds no log, or several directories of a side hold one partition.
+    ``options.b`` holds no log, or several directories of a side hold one partition; UnreadableError
+    if retention deletes a segment meanwhile.
     """
     from kafka_log.inspect.diff.table import PROBLEMS as DIFFERENCES
     from kafka_log.log_directory import LogDirectory

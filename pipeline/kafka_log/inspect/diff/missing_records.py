@@ -92,8 +92,8 @@ class MissingRecords:
     def settle(self) -> Settled:
         """Return how many of the added records are cleaned and how many are missing, by reading the
         side that lacks them again. Uncertain records count as missing if others are missing and no
-        record was cleaned for its key, else as cleaned. Raise UnreadableError if retention deletes
-        a segment meanwhile.
+        record was cleaned for its key, else as cleaned. Call it once. Raise UnreadableError if
+        retention deletes a segment meanwhile.
         """
         self._merge()
         self._settle_keys()
@@ -330,8 +330,9 @@ class Repeats:
                 self._first[names[code]] = offset
 
     def earliest_second(self, before: Any) -> Any:
-        """Return, for each offset in ``before``, the lowest offset of a second record whose first
-        record is before it (excluded); the largest 64-bit integer if there is none.
+        """Return, for each offset in ``before``, the lowest offset of a second record of the kept
+        pairs whose first record is before it (excluded); the largest 64-bit integer if there is
+        none.
         """
         first, second = np.array([(-1, _NEVER), *self._pairs], np.int64).T[:, 1:]
         at = np.searchsorted(-first, -before, side="right")

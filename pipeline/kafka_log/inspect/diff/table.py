@@ -137,7 +137,8 @@ DIFFERENCES = pa.schema(
 
 def row_of_one_side(a: Partition | None, b: Partition | None) -> dict[str, Any]:
     """Return the row of a partition that only A or only B has; the other argument is None. The
-    verdict is ``only_in``, all counts are 0, and what would need both sides is null.
+    partition is not read: the verdict is ``only_in``, all counts are 0, and offsets, epochs and
+    files are null for both sides.
     """
     there = a or b
     assert there is not None

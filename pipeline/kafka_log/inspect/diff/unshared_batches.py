@@ -33,14 +33,15 @@ Pair = tuple[Partition | None, Partition | None]
 def write_unshared(
     pairs: Sequence[Pair], out: Path, inputs: Sequence[Path], advance: Advance = lambda _: None
 ) -> pa.Table:
-    """Write the whole batches of the first partition of each pair that have a record which the second
-    one lacks, or has with other values, below ``out`` for a broker to load, and return the report.
-    Nothing is created if there are none. Damage of the first one is a row ``lost``, no error. Raise
-    OutputError or OutputLockedError if ``out`` must not be written to, as inside ``inputs``; OSError
-    if writing fails, or a segment disappears.
+    """Write the whole batches of the first partition of each pair that have a record which the
+    second one lacks, or has with other values, below ``out`` for a broker to load, and return the
+    report. Nothing is created if there are none. Damage of the first one is a row ``lost``, a
+    missing second one a row ``left out``; a pair without a first one is skipped. Raise OutputError
+    or OutputLockedError if ``out`` must not be written to, as inside ``inputs``; OSError if writing
+    fails, or a segment disappears.
 
     Args:
-        pairs: Partitions with the same topic and number; a missing second one has a row ``left out``.
+        pairs: Partitions with the same topic and number; None for a side that lacks it.
         out: The output directory.
         inputs: Paths that are read.
         advance: Called with the number of bytes of segments that are done.
@@ -80,8 +81,9 @@ def write_unshared(
 
 
 def _plan_pair(one: Replica, other: Replica) -> tuple[MergePlan, list[ReportRow]]:
-    """Return the batches of ``one`` to write, and the report rows. Raise OSError if a segment
-    disappears while it is read.
+    """Return the batches of ``one`` with a record that ``other`` lacks or has with other values,
+    and the report rows: ``kept`` for each reason and file, ``lost`` for each damaged range of
+    ``one``. Nothing is written.
     """
     every = list_candidates([one, other])
     own = every.take(every.replica == one.number)
@@ -101,9 +103,9 @@ def _plan_pair(one: Replica, other: Replica) -> tuple[MergePlan, list[ReportRow]
 
 
 def _count_alone(own: Candidates, one: Replica, other: Replica) -> tuple[Any, Any]:
-    """Return two arrays for the batches ``own`` of a replica, which the other one does not have byte for
-    byte: the number of records that the other one lacks or has with other values, and of those with
-    other values. Raise OSError if a segment disappears while it is read.
+    """Return two arrays for the batches ``own`` of a replica, which the other one does not have
+    byte for byte: the number of records that the other one lacks or has with other values, and of
+    those with other values. Batches that can no longer be read count as without records.
     """
     alone, differ = own.records.copy(), np.zeros(len(own), np.int64)
     low = np.searchsorted(other.headers.last, own.first)
@@ -127,7 +129,11 @@ def _count_alone(own: Candidates, one: Replica, other: Replica) -> tuple[Any, An
 def _list_reasons(
     batches: Candidates, is_other: Any, one: Replica, other: Replica
 ) -> Iterator[tuple[str, Any]]:
-    """Yield why batches are written, each reason with a mask of its batches; none is in two masks."""
+    """Yield why batches are written, each reason with a mask of its batches; none is in two masks.
+    First come other records there (``is_other``), one reason for each pair of leader epochs. Then
+    the other log ends before, begins after, is damaged or has no such records; these four come
+    always, also if no batch has the reason.
+    """
     there = path_text(other.partition.directory)
     at = np.searchsorted(other.headers.last, batches.first)
     epochs = np.full(len(batches), -1)

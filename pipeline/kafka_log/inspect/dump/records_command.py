@@ -234,8 +234,9 @@ class _RecordPrinter:
 
     def begin(self, partition: Partition) -> Sequence[str]:
         """Prepare for the rows of a partition, and return the names of the columns of a scan that
-        the output and the filters need, each once, and ``offset`` for ``--last``. Text gets a
-        heading before these rows if there are several partitions.
+        the output and the filters need, each once, and ``offset`` for ``--last``. Text on a
+        terminal gets a heading before these rows if there are, or may come, several partitions,
+        unless ``--columns`` or ``--width`` is given.
         """
         is_text = self._text is not None
         if self._text is not None and self._is_headed:
@@ -294,7 +295,10 @@ class _RecordPrinter:
         self.count += left.num_rows
 
     def close(self) -> None:
-        """End the output, and print what could not be decoded to stderr, or that nothing matches."""
+        """End the output, and print how many keys and values could not be decoded to stderr. If no
+        row was printed, text gets the line ``no records``, and stderr says that the filters match
+        nothing.
+        """
         if self._text is not None and self._text.is_first:
             self._text.say("no records")
         if not self.count:
@@ -482,8 +486,8 @@ def _read_last(
 
 
 def _keep_last(count: int, kept: pa.Table, pending: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Return the ``count`` rows with the highest offsets of both, in their order. Of misplaced
-    segments they are not the last rows.
+    """Return the ``count`` rows with the highest offsets of ``kept`` and ``pending``, in their
+    order; all if there are fewer. If segments are misplaced, these need not be the last rows.
     """
     rows = pa.concat_tables([kept, pa.Table.from_batches(pending, kept.schema)])
     if rows.num_rows <= count:

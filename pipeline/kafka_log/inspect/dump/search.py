@@ -62,7 +62,8 @@ class RecordSearch:
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a batch of one topic whose key or value the pattern matches anywhere,
         with all columns. Bytes are searched; if the topic's keys or values are decoded, or a row is
-        a control record, the decoded texts too: a match in either counts.
+        a control record, the decoded texts too: a match in either counts. Formats that need schemas
+        raise what ``read_schemas`` raises, at the first call.
         """
         if not batch.num_rows:
             return batch
@@ -92,7 +93,9 @@ class RecordSearch:
         )
 
     def _match_bytes(self, column: Any) -> Any:
-        """Return a mask of the binaries that match, as text if they are UTF-8, else as bytes."""
+        """Return a mask of the binaries that match, each as text if it is UTF-8, else as bytes;
+        False for null.
+        """
         try:
             return self._match(column.cast(pa.string()))
         except pa.ArrowInvalid:

@@ -54,7 +54,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Print the partition that coordinates each name. Return 1 if the metadata log cannot be read
     (its error is printed), else 0. Raise NotFoundError if a name is not valid text, or a directory
-    exists whose partition number is not below the number of partitions.
+    exists whose partition number is not below the number of partitions; DirectoryError if a path
+    holds no log.
     """
     damage: list[str] = []
 

@@ -117,8 +117,9 @@ class Groups:
 
 
 def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
-    """Return the partitions of ``__consumer_offsets``: of each the replica with the highest end
-    offset. Raise NotFoundError if there are none.
+    """Return the partitions of ``__consumer_offsets``: of each the replica whose log ends with the
+    highest leader epoch, then offset. Raise NotFoundError if there are none; DirectoryError if
+    replicas of one state different topic ids.
     """
     found = [partition for partition in partitions if partition.topic == CONSUMER_OFFSETS]
     if not found:
@@ -131,8 +132,9 @@ def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
 def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     """Return one row per selected committed offset in force, in the columns of :data:`COMMITS`, by
     group, topic and partition. ``lag`` is null if the partition is not there or the offset is
-    negative. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; CodecError if
-    it is damaged or a file of it cannot be read, unless ``wanted.salvage``.
+    negative. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; DirectoryError
+    if replicas of one state different topic ids; CodecError if it is damaged or a file of it cannot
+    be read, unless ``wanted.salvage``.
     """
     rows = to_rows(newest_commits(offsets_partitions(partitions), wanted))
     ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows})
@@ -247,7 +249,9 @@ def _select_rows(batch: pa.RecordBatch, wanted: Groups, late: Any) -> pa.RecordB
 
 
 def _keep_last_rows(parts: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
-    """Concatenate ``parts`` and keep the last row of each key, in their original order."""
+    """Concatenate ``parts`` (at least one) and return the last row of each key, in their original
+    order.
+    """
     rows = pa.concat_tables(parts).combine_chunks()
     numbered = rows.select(list(keys)).append_column("row", pa.array(np.arange(rows.num_rows)))
     last = numbered.group_by(list(keys)).aggregate([("row", "max")]).column("row_max")
@@ -291,9 +295,9 @@ def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
 
 
 def _find_log_end(row: Mapping[str, Any], ends: Ends) -> int | None:
-    """Return the highest log end offset of the replicas of a commit's partition; None if there are
-    none. A replica with another topic id does not count, because the topic was deleted and created
-    again; an unknown id matches every id.
+    """Return the log end offset of a commit's partition: that of the replica whose log ends with
+    the highest leader epoch, then offset; None if there is none. A replica with another topic id
+    does not count, because the topic was deleted and created again; an unknown id matches every id.
     """
     mine = None if row["topic_id"] in (None, bytes(16)) else row["topic_id"]
     found = ends.get((row["topic"], row["partition"]), ())
@@ -366,8 +370,9 @@ _Key = tuple[str, int]
 def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     """Return one row per selected group that exists or has committed offsets, in the columns of
     :data:`GROUPS`, by name. ``lag`` is the sum over the partitions whose logs are there, null if
-    none is. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; CodecError if
-    it is damaged or a file of it cannot be read, unless ``wanted.salvage``.
+    none is. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; DirectoryError
+    if replicas of one state different topic ids; CodecError if it is damaged or a file of it cannot
+    be read, unless ``wanted.salvage``.
     """
     found = offsets_partitions(partitions)
     kinds = _read_group_types(found, wanted)

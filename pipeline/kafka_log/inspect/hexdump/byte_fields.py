@@ -183,8 +183,8 @@ class _LayoutReader:
         return None
 
     def _read_field(self, f: Field) -> None:
-        """Read one field that is no array, and append its pieces to ``outer``. Raise CodecError if
-        it cannot be read; then it has no piece.
+        """Read one field that is neither a compressed array nor one of layouts, and append its
+        pieces to ``outer``. Raise CodecError if it cannot be read; then it has no piece.
         """
         start = self.source.pos
         value = self.obj[f.name] = f.codec.read(self.source, self.obj)
@@ -192,11 +192,11 @@ class _LayoutReader:
         self.outer += maker.field_pieces(f, value, self.obj, f.name, start, self.source.pos)
 
     def _read_array(self, f: Field, codec: Array) -> None:
-        """Read an array, and append the pieces of its prefixes and elements. Those
-        before ``first_element``, and those beyond ``max_elements``, are one omitted piece each.
-        Decompressed elements go to ``inner``, others to ``outer``. Raise CodecError if a prefix or
-        element cannot be read, or decompression fails; the pieces before the error are appended
-        first.
+        """Read an array, and append the pieces of its prefixes and elements. Those before
+        ``first_element``, and those beyond ``max_elements``, are one omitted piece each.
+        Decompressed elements go to a new one of ``sections``, others to ``outer``. Raise CodecError
+        if a prefix or element cannot be read, or decompression fails; the pieces before the error
+        are appended first.
         """
         around = self.source
         self.source = self._window(f)
@@ -357,9 +357,10 @@ class _PieceMaker:
     def field_pieces(
         self, f: Field, value: Any, obj: Any, path: str, start: int, end: int
     ) -> Iterator[Piece]:
-        """Yield the pieces of one field: its length or count prefix, if it has one, then its value,
-        or the fields of each element of an array. A null value has a piece for its prefix only, and
-        none if it has no bytes.
+        """Yield the pieces of one field: its length or count prefix, if it has one, then its value.
+        An array with a count has the fields of each element, or one piece with its first
+        MAX_ELEMENTS elements if they are no layouts. A null value has a piece for its prefix only,
+        and none if it has no bytes.
         """
         codec = f.codec
         if isinstance(codec, Bytes) and isinstance(codec.length, Codec) and codec.length.size != 0:

@@ -89,7 +89,7 @@ def _dump_index(path: Path, name: str, entry: Any, at: int, max_entries: int) ->
     """Return the entries of an index, at most ``max_entries``, from the one that contains byte
     ``at`` on; the number of later ones is a piece. ``entry`` is their codec; ``name`` begins the
     heading. An unreadable entry and an incomplete one at the end are damage. Raise NoSuchPlace if
-    the file has no such byte, OSError if it cannot be read.
+    the file has no such byte (byte 0 of an empty file is accepted), OSError if it cannot be read.
     """
     codec = next(iter(entry.cases.values())) if hasattr(entry, "cases") else entry
     step = codec.size

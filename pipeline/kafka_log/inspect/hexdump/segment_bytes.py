@@ -71,10 +71,10 @@ def hexdump_batches(
     start: int = 0,
 ) -> Iterator[Part]:
     """Yield ``count`` batches of a segment with their fields, fewer at its end. The first is the
-    one that contains byte ``at`` or else ``offset``, or the first of the file (both None). A range
-    of bytes that is no batch counts as one. At most ``records`` records of each are shown, of the
-    first batch from ``offset`` on. Raise NoSuchPlace if the segment has no such byte or offset;
-    OSError if the file cannot be read.
+    one that contains byte ``at`` (the size of the file means its last byte) or else ``offset``, or
+    the first of the file (both None). A range of bytes that is no batch counts as one. At most
+    ``records`` records of each are shown, of the first batch from ``offset`` on. Raise NoSuchPlace
+    if the segment has no such byte or offset; OSError if the file cannot be read.
 
     Args:
         path: The segment.

@@ -38,7 +38,7 @@ def run_command(options: argparse.Namespace) -> int:
     """Print the number of keys per partition, or with ``--key`` the records of these keys. Return 1
     if a log is damaged or a file or directory cannot be read (the errors are printed), else 0.
     Raise NotFoundError if a topic or partition does not exist, DirectoryError if a path holds no
-    log.
+    log, or with ``--key`` if two directories hold one partition without ``--replicas``.
     """
     problems: list[str] = []
     # LogDirectory applies the removed states (include) and replicas itself.

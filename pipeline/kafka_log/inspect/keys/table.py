@@ -183,8 +183,6 @@ def key_table(
     """Return one row of key counts per partition, in the columns of :data:`KEYS`, for the selected
     records. Records in damaged bytes and unreadable files are not counted; ``problem`` describes
     the first damage, or why a file or the directory cannot be read, else it is null.
-
-    Records in damaged bytes are not counted. The column ``problem`` describes the first damage, or why a directory cannot be read.
     """
     rows = []
     for partition in partitions:
@@ -241,8 +239,9 @@ def records_of_keys(
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """Return one row per record with a key of the selection, in the columns of
-    :data:`RECORDS_OF_KEY`. Raise CodecError for damage or an unreadable file if ``note`` is None;
-    else call ``note`` and return the readable records.
+    :data:`RECORDS_OF_KEY`, in the order of ``partitions`` and of their logs. Raise CodecError for
+    damage or an unreadable file if ``note`` is None; else call ``note`` and return the readable
+    records.
 
     Args:
         partitions: The partitions to read.

@@ -39,7 +39,9 @@ class CheckedReplicas:
 
 
 def check_base_offsets(replicas: Sequence[Replica]) -> CheckedReplicas:
-    """Return the replicas without batches whose base offset is wrong or uncertain.
+    """Return the replicas without batches whose base offset is wrong or uncertain, and these
+    batches as ranges of bytes. A batch is left alone unless another replica has the same bytes at
+    another offset that fits its place too.
 
     A flipped base offset leaves the batch whole, since no checksum covers it. So the bytes of a batch
     may stand at two offsets. A producer that sends a batch again has the same effect. A batch is suspect
@@ -131,7 +133,9 @@ class _Places:
         return found
 
     def find_run(self, i: int) -> list[int]:
-        """Return the batches around batch ``i`` that adjoin in a file and whose offsets continue."""
+        """Return the indexes of the batches around batch ``i``, and of itself, that adjoin in a
+        file and whose offsets continue, ascending.
+        """
         order, at, one = self._order, int(self._index_in_order[i]), self._one
         run = [i]
         for step in (-1, 1):
@@ -164,8 +168,9 @@ class _Places:
         return bool(is_last and following == one.headers.last[last] + 1)
 
     def find_room(self, run: Sequence[int]) -> tuple[int, int]:
-        """Return the offsets between which a run lies by the whole batches around it and the names of
-        segments, both excluded.
+        """Return the offsets between which a run lies by the whole batches around it and the names
+        of segments, both excluded. If nothing limits it, they are -2 and the largest 64-bit
+        integer.
         """
         one, order = self._one, self._order
         k = int(one.segment[run[0]])
@@ -182,8 +187,9 @@ class _Places:
         return low, high
 
     def find_place(self, i: int) -> tuple[int, int]:
-        """Return the offset after the batch before ``i`` in its file, and the bytes between both. For
-        the first batch of a file it is the base offset in the name.
+        """Return the offset after the batch before ``i`` in its file, and the number of bytes
+        between both. For the first batch of a file return the base offset in the name (-1 if it has
+        none), and the bytes before the batch.
         """
         one, order, at = self._one, self._order, int(self._index_in_order[i])
         position, k = int(one.headers.position[i]), int(one.segment[i])

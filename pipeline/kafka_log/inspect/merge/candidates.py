@@ -46,7 +46,9 @@ class Candidates:
         return len(self.first)
 
     def gather(self, replicas: Sequence[Replica], name: str) -> Any:
-        """Return a field of the batch headers as an array of 64-bit integers."""
+        """Return the header field ``name`` of each batch as an array of 64-bit integers; 0 for
+        batches of a replica that ``replicas`` lacks.
+        """
         found = np.zeros(len(self), np.int64)
         for one in replicas:
             own = self.replica == one.number
@@ -55,7 +57,9 @@ class Candidates:
 
 
 def list_candidates(replicas: Sequence[Replica]) -> Candidates:
-    """Return the whole batches of all replicas, by first offset and content, without a rank."""
+    """Return the whole batches of all replicas, by first offset, last offset and content, all with
+    the rank 0. ``replicas`` must not be empty.
+    """
     fields = [
         np.concatenate([getattr(one.headers, name) for one in replicas])
         for name in ("first", "last", *CONTENT, "leader_epoch")

@@ -105,7 +105,9 @@ def _describe_removed(compacted: Replica) -> str:
 def sum_by_file(
     plan: MergePlan, what: str, batches: Candidates, reason: str | None = None
 ) -> Iterator[ReportRow]:
-    """Yield one row for the batches of each segment: their number, records, bytes and offsets."""
+    """Yield one row ``what`` for the batches of each segment: their number, records, bytes and
+    offsets, with ``reason``. ``byte`` is the position of the first one if all adjoin, else None.
+    """
     for one in plan.replicas:
         own = batches.take(batches.replica == one.number)
         of_segment = one.segment[own.index]
@@ -128,7 +130,7 @@ def sum_by_file(
 
 
 def describe_damage(what: str, found: DamagedRange) -> ReportRow:
-    """Return the row of a damaged range."""
+    """Return the row ``what`` about a damaged range, with its file, bytes, offsets and reason."""
     return ReportRow(
         path_text(found.path),
         what,
@@ -141,7 +143,9 @@ def describe_damage(what: str, found: DamagedRange) -> ReportRow:
 
 
 def _describe_lost(plan: MergePlan, one: LostRange) -> ReportRow:
-    """Return the row of a lost range: the place of its first damage, and what is wrong in each replica."""
+    """Return the row of a lost range: the place of its first damage, and what is wrong in each
+    replica; without damage the directory of the leader, and the reason of the range.
+    """
     row = ReportRow(path_text(plan.leader.partition.directory), "lost", reason=one.reason)
     if one.damage:
         first, *others = one.damage

@@ -71,7 +71,8 @@ def write_merged(plan: MergePlan, out: Path) -> list[Segment]:
 
 def _needs_empty_segment(plan: MergePlan, log: LogWriter) -> bool:
     """Return whether an empty segment ends the log: nothing was written, the last offsets are lost,
-    so that new records must not get them, or the last segment of a replica is empty.
+    so that new records must not get them, or the last segment of a replica is empty. For a plan
+    that ``is_part``, only the first of these counts.
     """
     if not log.segments:
         return True
@@ -110,7 +111,9 @@ def _list_runs(plan: MergePlan) -> Iterator[_Run]:
 
 
 def _list_epochs(plan: MergePlan) -> list[tuple[int, int]]:
-    """Return the leader epochs of the batches of a plan, each with its first offset, ascending."""
+    """Return the leader epochs of the batches of a plan, each with its first offset, ascending.
+    Negative epochs, and epochs that are not above all before them, are left out.
+    """
     epoch = plan.batches.gather(plan.replicas, "leader_epoch")
     highest = np.maximum.accumulate(np.append(-1, epoch))
     new = np.flatnonzero(highest[1:] > highest[:-1])

@@ -73,7 +73,8 @@ def merge_replicas(
 
 def list_plan(replicas: Replicas, advance: Advance = lambda _: None) -> pa.Table:
     """Return the report that :func:`merge_replicas` would return, without rows about open
-    transactions. Nothing is written. Raise OSError if a segment disappears while it is read.
+    transactions. Nothing is written. A partition has only a row ``lost`` if its replicas are of
+    different topics, none is readable, or retention deletes a segment meanwhile.
     """
     rows: list[dict[str, Any]] = []
     for (topic, number), some in replicas.items():
@@ -89,8 +90,9 @@ def list_plan(replicas: Replicas, advance: Advance = lambda _: None) -> pa.Table
 def _plan_partition(
     some: Sequence[Partition], advance: Advance
 ) -> tuple[MergePlan, list[ReportRow]]:
-    """Return the plan and the report rows for the replicas of a partition. Raise UnreadableError if
-    they are of different topics, or none of them can be read.
+    """Return the plan and the report rows for the replicas of a partition; an unreadable one has a
+    row ``lost``. Raise UnreadableError if they are of different topics, none of them can be read,
+    or retention deletes a segment meanwhile.
     """
     ids = {read_topic_id(partition.directory) for partition in some} - {None}
     if len(ids) > 1:

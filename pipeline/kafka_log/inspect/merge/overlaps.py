@@ -50,10 +50,11 @@ class Choice:
 
 
 def choose_copies(batches: Candidates, replicas: Sequence[Replica]) -> Choice:
-    """Return which of the candidates ``batches``, sorted by first offset, to merge. Of equal batches
-    that is the one with the lowest rank; of batches that share offsets, those of the replica with
-    all records of the others there. If records contradict each other, none is chosen. Raise OSError
-    if a segment disappears while it is read.
+    """Return which of the candidates ``batches`` (sorted by first offset, content and rank) to
+    merge. Of equal batches that is the one with the lowest rank; of batches that share offsets,
+    those of the replica with the most records there. If others have records that it lacks, the
+    range is a contradiction too; if records differ at one offset, no batch is chosen. A batch that
+    can no longer be read counts as without records.
     """
     count = len(batches)
     is_new = np.append(np.ones(min(count, 1), np.bool_), np.diff(batches.content) != 0)
@@ -106,7 +107,8 @@ class _View:
 
 def _choose_view(views: dict[int, pa.RecordBatch]) -> _View | None:
     """Return the replica with the most records, the first of equal ones; None if two replicas have
-    different records at the same offset. ``views`` has the records of each replica, by preference.
+    different records at the same offset (leader epochs may differ). ``views`` has the records of
+    each replica, by preference.
     """
     best = max(views, key=lambda number: views[number].num_rows)
     fewer, is_superset = [], True
@@ -126,8 +128,9 @@ def _choose_view(views: dict[int, pa.RecordBatch]) -> _View | None:
 def _read_views(
     batches: Candidates, replicas: Sequence[Replica], bounds: Any, clusters: Sequence[int]
 ) -> Iterator[tuple[int, dict[int, pa.RecordBatch]]]:
-    """Yield each cluster of overlapping batches with the records that each replica has there, the
-    replica of the lowest rank first. Raise OSError if a segment disappears while it is read.
+    """Yield the index of each cluster of overlapping batches with the records that each replica has
+    there, the replica of the lowest rank first. ``bounds`` has the first candidate of each cluster.
+    Batches that can no longer be read have no records.
     """
     group: list[int] = []
     size = 0
@@ -165,7 +168,10 @@ def _read_group(
 
 
 def read_batch_records(one: Replica, rows: Any) -> pa.RecordBatch:
-    """Return the records of the batches of a replica with the indexes ``rows``, by offset."""
+    """Return the records of the batches of a replica with the indexes ``rows`` (ascending), by
+    offset, in the columns COLUMNS. A batch that can no longer be read, also because its segment is
+    gone, is left out.
+    """
     wanted = np.zeros(len(rows), HEADER)
     for name in ("position", "size", "first", "last"):
         wanted[name] = getattr(one.headers, name)[rows]

@@ -108,9 +108,10 @@ class MergePlan:
 
 
 def make_plan(replicas: Sequence[Replica], log_start: int | None) -> MergePlan:
-    """Return the plan for merging replicas of a partition; ``log_start`` (None: none) is the highest
-    log start offset that one of them states. Damage and contradictions are part of the plan, and not
-    raised. Raise OSError if a segment disappears while it is read.
+    """Return the plan for merging replicas of a partition; ``log_start`` (None: none) is the
+    highest log start offset that one of them states. Damage and contradictions are part of the
+    plan, and not raised. Raise UnreadableError (an OSError) if retention deletes a segment
+    meanwhile.
     """
     checked = check_base_offsets(replicas)
     replicas = checked.replicas
@@ -230,9 +231,10 @@ def _clip(one: Replica, end: int | None, log_start: int | None) -> Iterator[Dama
 def _bound(
     found: DamagedRange, of: Replica, replicas: Sequence[Replica], ends: dict[int, int]
 ) -> DamagedRange:
-    """Return damage at the end of a log, whose last offset is unknown, with the last whole offset of
-    another replica if this replica has at least as many bytes there: replicas hold the same bytes.
-    Return other damage unchanged.
+    """Return damage at the end of the log ``of`` with a last offset, if that is unknown. It is the
+    last whole offset of the first other replica that has as many bytes there, because replicas hold
+    the same bytes. Replicas that diverge (``ends``) do not count. Return other damage, and damage
+    without such a replica, unchanged.
     """
     if found.last is not None:
         return found
@@ -251,11 +253,13 @@ def _settle_compaction(
     ends: dict[int, int],
     damage: dict[int, list[DamagedRange]],
 ) -> None:
-    """Set the batches of the plan, and which batches a replica lacks although it is whole there.
+    """Set ``batches`` of the plan, and ``absent``: those that a replica lacks although it is whole
+    there. If a replica was compacted further, leave out what it lacks below lost offsets, and set
+    ``compacted`` and ``removed``. Raise UnreadableError (an OSError) if retention deletes a segment
+    meanwhile.
 
     If some offsets are whole nowhere, they may have held newer records of the same keys, or their
-    tombstones. If such a replica was compacted, what it lacks below these offsets is left out.
-    Raise OSError if a segment disappears while it is read.
+    tombstones.
     """
     chosen = common.take(choice.chosen)
     plan.batches = chosen
@@ -282,7 +286,7 @@ def _settle_compaction(
 
 def _is_compacted_further(one: Replica, other: Replica) -> bool:
     """Return whether compaction removed records of ``other`` from ``one``, by their keys. Raise
-    OSError if a segment disappears while it is read.
+    UnreadableError (an OSError) if retention deletes a segment meanwhile.
     """
     found = compare_partitions(one.partition, other.partition, lambda _: None)
     return found.a.cleaned > 0
@@ -290,7 +294,7 @@ def _is_compacted_further(one: Replica, other: Replica) -> bool:
 
 def _list_open_ends(chosen: Candidates, damage: dict[int, list[DamagedRange]]) -> Iterator[int]:
     """Yield the last offset of each damaged range in which a record may be missing: some offset has
-    no record in the batches ``chosen``.
+    no record in the batches ``chosen``. If its end is unknown, yield the largest 64-bit integer.
     """
     dense = chosen.take(chosen.records == chosen.last - chosen.first + 1)
     for ranges in damage.values():

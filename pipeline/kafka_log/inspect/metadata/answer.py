@@ -66,9 +66,10 @@ class Answer:
 
 
 def metadata_replicas(partitions: Sequence[Partition], on_damage: OnDamage | None) -> list[Partition]:  # fmt: skip
-    """Return the readable replicas of the metadata log, highest end offset first, and report the
-    error of each unreadable one to ``on_damage``. Raise NotFoundError if ``partitions`` has no
-    replica; UnreadableError if none can be read, or one cannot and ``on_damage`` is None.
+    """Return the readable replicas of the metadata log, by the leader epoch and then the offset at
+    their ends, highest first, unknown ends last. Report the error of each unreadable one to
+    ``on_damage``. Raise NotFoundError if ``partitions`` has no replica; UnreadableError if none can
+    be read, or one cannot and ``on_damage`` is None.
     """
     found = [partition for partition in partitions if partition.topic == CLUSTER_METADATA]
     if not found:

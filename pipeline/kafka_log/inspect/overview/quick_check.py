@@ -53,8 +53,9 @@ def check_ends(
 ) -> QuickCheck:
     """Read the first batch header of each partition, and those from the last index entry on, until
     ``seconds`` (None: SECONDS) are over. The largest partitions come first. No checksum is
-    verified. Errors of partitions that cannot be listed are problems of any partition, also of
-    those that are not read. Damage and unreadable files are problems, and do not raise.
+    verified. Damage, unreadable files and partitions that cannot be listed are problems, and do not
+    raise. Partitions for which there is no time, or whose end is more than MAX_HEADERS batches
+    away, count as skipped.
     """
     deadline = clock() + (SECONDS if seconds is None else seconds)
     problems: dict[int, list[str]] = {}

@@ -70,7 +70,9 @@ def _format_totals(partitions: Sequence[Partition], found: QuickCheck) -> str:
 
 
 def _format_topics(topics: pa.Table, width: int | None) -> str:
-    """Return the table of the largest topics, with a total of all, and how many are left out; ``""`` for one topic."""
+    """Return the table of the largest topics, with a total of all, and how many are left out.
+    Return ``""`` for a table of fewer than two rows.
+    """
     if topics.num_rows < 2:
         return ""
     every = append_total(topics)
@@ -126,7 +128,8 @@ def suggest_commands(
 ) -> list[str]:
     """Return commands for the same paths, ``kafka-log help`` last. They are ``ls`` and ``check``
     (``check`` first if there are problems), ``dump`` of the last records of the largest live
-    partition that is not internal, and one command for each of four internal topics that exists.
+    partition that is not internal and whose topic needs no quotes, and one command for each of four
+    internal topics that exists.
     """
     given = " ".join(map(shlex.quote, paths))
     replicas = " --replicas newest" if find_duplicate(partitions) is not None else ""

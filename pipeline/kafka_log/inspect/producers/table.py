@@ -177,7 +177,7 @@ ProducerRuns = dict[tuple[int, int], ProducerRun]
 
 def sequence_distance(before: int, after: int) -> int:
     """Return ``after - before`` in the circle of sequence numbers, by the shorter way. It is
-    negative if ``after`` comes before ``before``.
+    negative if ``after`` comes before ``before``, or lies opposite.
     """
     ahead = (after - before) % SEQUENCES
     return ahead if ahead < SEQUENCES // 2 else ahead - SEQUENCES

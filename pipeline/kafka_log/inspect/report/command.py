@@ -82,8 +82,9 @@ def run_command(options: argparse.Namespace) -> int:
     """Write the page and print one line about it. Return 2 if ``--out`` has no directory, is no
     regular file, or exists (with ``--overwrite``: if no report wrote it); 1 for an error, a
     warning, a hanging transaction or something unread; else 0. Raise OutputError if ``--out`` lies
-    in a path, NotFoundError if a topic or partition is missing or all segments are excluded,
-    DirectoryError without logs, OSError if writing fails.
+    in a path or a broker's log directory, NotFoundError if a topic or partition is missing or all
+    segments are excluded, DirectoryError without logs or if ``--replicas`` refuses copies or these
+    are of different topics, OSError if writing fails.
     """
     from kafka_log.inspect.report.contents import PASSES, gather
     from kafka_log.inspect.report.origin import Origin
@@ -179,8 +180,9 @@ def _print_summary(counts: str, size: int) -> None:
 
 def _refuse_output(options: argparse.Namespace) -> str | None:
     """Return why ``--out`` must not be written to, None if it may be written. It must not if its
-    directory does not exist, it is no regular file, or it exists and either ``--overwrite`` is
-    missing or no report wrote it. Raise OSError if an existing file cannot be read.
+    directory does not exist, it is no regular file or a symbolic link, or it exists and either
+    ``--overwrite`` is missing or no report wrote it. Raise OSError if an existing file cannot be
+    read.
     """
     from kafka_log.inspect.report.html import is_page
 

@@ -184,8 +184,8 @@ def gather(
     ``newest`` (one copy of each partition). ``deep`` decodes records; ``now`` (None: the present)
     judges open transactions. Damage, unreadable files and missing internal topics do not raise: the
     contents name them. Warnings of kafka-log become remarks; others are issued again. Raise
-    DirectoryError if a path holds no log, NotFoundError if a selected topic or partition does not
-    exist.
+    DirectoryError if a path holds no log or copies of a partition state different topic ids,
+    NotFoundError if a selected topic or partition does not exist.
 
     Args:
         log: The logs, with all copies of a partition.
@@ -220,7 +220,8 @@ def _gather_answers(
     """Fill ``contents`` with the answers of ``log``; only the counts by codec and time are those of
     ``newest``, which has one copy of each partition. Damage and missing or unreadable internal
     topics are noted in ``missing`` and ``unread``, not raised. Raise DirectoryError if a path holds
-    no log, NotFoundError if a selected topic or partition does not exist.
+    no log or copies of a partition state different topic ids, NotFoundError if a selected topic or
+    partition does not exist.
     """
     counts: list[int] = []
     contents.topics = to_rows(log.ls(by="topic"))

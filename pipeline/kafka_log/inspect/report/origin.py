@@ -42,7 +42,7 @@ class Origin:
     def write_command(self, name: str, more: str = "", *, one_copy: bool = False) -> str:
         """Return the command line that runs the command ``name`` of kafka-log on the same logs,
         quoted for a shell. It has those selection options of the report that the command takes, and
-        the words ``more`` last. With ``one_copy``, add ``--replicas=newest`` if partitions have
+        ``more`` last, as it is. With ``one_copy``, add ``--replicas=newest`` if partitions have
         several copies and the report's options do not choose one.
         """
         words = list(self.paths)

@@ -106,7 +106,8 @@ def group_findings(findings: Sequence[Row]) -> list[FindingGroup]:
 def judge(contents: Contents) -> Verdict:
     """Return the verdict about the contents of a report. Its problems are, in order: errors that
     lose records, hanging transactions, other errors, warnings, what could not be read, and other
-    open transactions. Its level is ``error`` or ``warning`` if some problem has it, else ``good``.
+    open transactions (of both kinds of transactions at most MAX_TRANSACTIONS). Its level is
+    ``error`` or ``warning`` if some problem has it, else ``good``.
     """
     groups = group_findings(contents.findings)
     hanging, others = list_open_transactions(contents)
@@ -192,9 +193,10 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def _write_headline(contents: Contents, open_transactions: int) -> str:
-    """Return the headline: the numbers of errors and warnings, if there are any. Else say the first
-    that applies: something could not be read, no batch was checked, transactions are open
-    (``open_transactions`` is not 0), or nothing is wrong.
+    """Return the headline: the numbers of errors and warnings, unreadable places among them, if a
+    finding is one or a transaction hangs. Else say the first that applies: something could not be
+    read, no batch was checked, transactions are open (``open_transactions`` is not 0), or nothing
+    is wrong.
     """
     words = _count_problems(contents)
     if (

@@ -53,8 +53,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Print the schemas. Return 1 if records of the registry's topic or of logs are damaged or
     invalid (the problems are printed), 2 after the message of a ValueError: a source of schemas is
-    invalid; else 0. Raise DirectoryError or NotFoundError if no log or source matches, OSError if
-    the source cannot be read.
+    invalid, or a topic or partition does not exist; else 0. Raise DirectoryError if a path or
+    source holds no log or schemas, or two directories hold one partition without ``--replicas``;
+    OSError if the source cannot be read.
     """
     problems: list[str] = []
 

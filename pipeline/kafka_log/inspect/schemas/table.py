@@ -49,9 +49,11 @@ def schema_table(
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
     """Return one row per version of a subject, and one per id that keys or values use and
-    ``registry`` lacks, in the columns of :data:`SCHEMAS`. ``records`` limits the records read of
-    each partition (None: all). With ``only_used`` unused versions are left out. Damage and
-    unreadable files do not raise: they go to ``on_problem``, with problems of the registry.
+    ``registry`` lacks, in the columns of :data:`SCHEMAS`. Ids of keys (or values) of a topic that
+    the registry does not know at all are left out if some of these do not begin with an id.
+    ``records`` limits the records read of each partition (None: all); ``only_used`` leaves out
+    unused versions. Damage and unreadable files do not raise: they go to ``on_problem``, with
+    problems of the registry.
 
     Args:
         registry: The schemas.

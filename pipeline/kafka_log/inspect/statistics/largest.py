@@ -91,11 +91,11 @@ _HIDDEN = pa.schema([(name, pa.int64()) for name in ("place", "topic_number", "c
 def largest_table(
     partitions: Sequence[Partition], count: int, by: Sequence[By], asked: Asked
 ) -> pa.Table:
-    """Return the ``count`` largest batches by stored bytes, or records if ``asked.deep``, by bytes
-    of key, value and headers; largest first, equal sizes in log order. With ``by`` return at most
-    ``count`` rows for each combination of keys, sorted by the keys first. Damage and unreadable
-    files are reported to ``asked.on_problem``, not raised. Raise ValueError if ``count`` is
-    negative.
+    """Return the ``count`` largest batches by stored bytes, or data records if ``asked.deep``, by
+    bytes of key, value and headers; largest first, equal sizes in log order. With ``by`` return at
+    most ``count`` rows for each combination of keys, sorted by the keys first. Damage and
+    unreadable files are reported to ``asked.on_problem``, not raised. Raise ValueError if ``count``
+    is negative.
     """
     if count < 0:
         raise ValueError(f"count is {count}: the number of rows must be at least 0")
@@ -191,7 +191,7 @@ def _scan_batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
 
 
 def _scan_records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
-    """Yield tables of the selected records, in the columns of :data:`LARGEST_RECORDS` and
+    """Yield tables of the selected data records, in the columns of :data:`LARGEST_RECORDS` and
     ``_HIDDEN``. Damage and files that cannot be read are skipped and reported to
     ``asked.on_problem``, and not raised.
     """

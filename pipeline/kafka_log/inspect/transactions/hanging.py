@@ -40,11 +40,12 @@ def judge_transaction(
     *,
     is_cut: bool,
 ) -> Verdict:
-    """Return whether a transaction that is open in a partition hangs, with the reason. None hangs
-    before its last batch is older than its timeout. Then it hangs if the coordinator has no marker
-    left to write here; if the coordinator has, it hangs only with a given clock. If the coordinator
-    is unknown, it hangs with a given clock, and else may hang; so it may if its marker may be in
-    unread bytes (``is_cut``).
+    """Return whether a transaction that is open in a partition hangs, with the reason. If the
+    coordinator still has to write its marker here, it hangs only if by a given clock it is ongoing
+    for longer than its timeout. Otherwise it never hangs before its last batch is older than the
+    timeout. Then it hangs if the coordinator has no marker left to write; if the coordinator is
+    unknown, it hangs with a given clock, and else may hang. If its marker may be in unread bytes
+    (``is_cut``), it may hang at most.
 
     Args:
         transaction: The open transaction.
