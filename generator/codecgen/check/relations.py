@@ -321,7 +321,8 @@ def measured_ranges(layout: Layout, version: int | None) -> list[tuple[Field, in
 
 def _check_nesting(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each pair of measured ranges in a version that are equal or overlap,
-    unless one lies inside the other and the outer one's length comes first.
+    unless one lies inside the other. If both begin at the same field, the outer one's length comes
+    first.
     """
     field_ranges = measured_ranges(layout, version)
     for i, (f, first, last) in enumerate(field_ranges):
@@ -347,7 +348,7 @@ def _check_nesting(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
                 around = first < other_first and other_last <= last
                 if not (inside or around):
                     message = f'the ranges that "{f.name}" and "{g.name}" measure overlap'
-                    help = f"one must lie inside the other, and the outer length come first; see {place(g, 'measures')}"
+                    help = f"one must lie inside the other, and of two that begin at one field the outer length comes first; see {place(g, 'measures')}"
                     yield Diagnostic("C016", message, where, help=help)
 
 
