@@ -120,7 +120,7 @@ def _merge_targets(targets: Mapping[str, Mapping[str, str]]) -> dict[str, bytes]
         for path, text in texts.items():
             if not _is_inside(path):
                 raise OutputError(
-                    f"target {target} gives the path {path!r}, which is outside of the output directory; nothing is written"
+                    f"target {target} gives the path {path!r}, which is outside of the output directory or no name of a file on every operating system; nothing is written"
                 )
             other = seen.setdefault(path.lower(), path)
             if path in files or other != path:
@@ -200,6 +200,12 @@ def _plan_changes(
     return changes
 
 
+_RESERVED = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in "123456789¹²³")}
+)
+"""Names of devices on Windows, in lower case; with any extension they name the same device."""
+
+
 def _is_inside(path: str) -> bool:
     """Return whether a path is relative, stays below the output directory, and is neither the file
     list nor in the staging directory. False also for characters, and for trailing periods and
@@ -209,7 +215,8 @@ def _is_inside(path: str) -> bool:
         return False
     parts = path.split("/")
     return (
-        path != LIST
+        path.lower() != LIST
+        and not any(part.partition(".")[0].rstrip().lower() in _RESERVED for part in parts)
         and parts[0].lower() != STAGING
         and all(part.strip(". ") and not part.endswith((".", " ")) for part in parts)
     )

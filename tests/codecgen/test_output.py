@@ -205,6 +205,12 @@ BAD_PATHS = [
     "aux?.py",
     LIST,
     f"{STAGING}/x.py",
+    ".Codecgen-Files",
+    "con",
+    "a/NUL.py",
+    "aux.d/x.py",
+    "com1 .txt",
+    "lpt\u00b9.py",
 ]
 
 

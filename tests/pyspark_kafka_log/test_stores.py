@@ -20,7 +20,7 @@ from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.options.write import parse_write
 from pyspark_kafka_log.splits.logs import find_logs
 from pyspark_kafka_log.splits.plan import plan
-from pyspark_kafka_log.splits.stores import storage_options
+from pyspark_kafka_log.splits.stores import hadoop_options, storage_options
 from tests.paths import SAMPLES
 from tests.support import s3
 
@@ -251,3 +251,17 @@ def test_a_password_in_a_url_is_refused() -> None:
         with pytest.raises(OptionError, match="a URL must not contain a password") as caught:
             parse(given)
         assert "hidden" not in str(caught.value)
+
+
+def test_urls_that_cannot_be_split_are_refused() -> None:
+    endpoint = {
+        "fs.azure.account.oauth2.client.id": "a",
+        "fs.azure.account.oauth2.client.endpoint": "https://[x/t/",
+    }
+    for url, given in (
+        ("s3://me:cret@[x/logs", {}),
+        ("abfss://c@a.dfs.core.windows.net/", endpoint),
+    ):
+        with pytest.raises(OptionError, match="it is not a valid URL") as caught:
+            hadoop_options(url, given)
+        assert "cret" not in str(caught.value)

@@ -89,10 +89,13 @@ def _check_fill(fill: Fill, layout: Layout, model: Model) -> Iterator[Diagnostic
         elif fill.otherwise is not None and f is not base and isinstance(f.type, ScalarType):
             reach = integer_range(f.type.name) or (0, 0)
             yield from check_reach(fill.otherwise, f.type.name, reach, place(fill, "otherwise"))
-    derived = (d for d in inner.derived if d.array is None)
-    names = {"a field of": inner.fields, "given to": inner.given, "derived in": derived}
-    for kind, found in names.items():
-        if any(one.name == fill.given for one in found):
+    taken = {
+        "a field of": {f.name for f in inner.fields},
+        "given to": {f.name for f in inner.given},
+        "derived in": {d.name for d in inner.derived if d.array is None},
+    }
+    for kind, names in taken.items():
+        if fill.given in names:
             message = f'"{fill.given}" is {kind} "{inner.name}" already'
             help = "take a name that no field, given value or derived value of the elements has"
             yield Diagnostic("C066", message, place(fill, "from"), help=help)

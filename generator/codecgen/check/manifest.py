@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.schema.model import Model
@@ -43,7 +44,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def _check_address(what: str, pattern: str, part: str, where: Span) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless ``pattern`` begins with ``https://`` or ``http://``, has ``{}``
-    exactly once and no other ``{``, and has no character that an address cannot have. ``what`` and
+    exactly once and no other ``{``, has no character that an address cannot have, and has a host. ``what`` and
     ``part`` name the address and what ``{}`` stands for in messages.
     """
     if not pattern.startswith(("https://", "http://")):
@@ -56,6 +57,19 @@ def _check_address(what: str, pattern: str, part: str, where: Span) -> Iterator[
         message = f"{what} must have {{}} once, in the place of {part}, and no blanks, quotes, <, > or other {{"
         help = f"write {{}} for {part}, such as https://example.org/{{}}"
         yield Diagnostic("C017", message, where, help=help)
+    elif not _has_host(pattern):
+        message = f"{what} has no valid host"
+        help = "write the name of a host after //, such as https://example.org/{}"
+        yield Diagnostic("C017", message, where, help=help)
+
+
+def _has_host(pattern: str) -> bool:
+    """Return whether an address can be split into its parts, and has a host without ``{}``."""
+    try:
+        host = urlsplit(pattern).hostname
+    except ValueError:
+        return False
+    return host is not None and "{}" not in host
 
 
 def _is_unsafe(character: str) -> bool:

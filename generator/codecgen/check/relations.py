@@ -351,7 +351,7 @@ def _check_nesting(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
                 around = first < other_first and other_last <= last
                 if not (inside or around):
                     message = f'the ranges that "{f.name}" and "{g.name}" measure overlap'
-                    help = f"one must lie inside the other, and the outer length come first; see {place(g, 'measures')}"
+                    help = f"one must lie inside the other, and of two that begin at one field the outer length comes first; see {place(g, 'measures')}"
                     yield Diagnostic("C016", message, where, help=help)
 
 

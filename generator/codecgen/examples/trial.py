@@ -344,11 +344,11 @@ def _no_mapping(plan: LayoutPlan, given: object, path: str) -> Mismatch:
 
 def _convert(convert: Any, given: object, what: str, path: str) -> object:
     """Return ``convert(given)``. Raise Mismatch, which says that ``what`` is needed at ``path``, if
-    that raises TypeError or ValueError.
+    that fails: for a value of another type or form, or one that is too large.
     """
     try:
         return convert(given)
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError, OverflowError):  # UUID asks any value for text
         raise Mismatch(f"{path}: {what} is needed, not {format_value(given)}", path) from None
 
 

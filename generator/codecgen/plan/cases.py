@@ -19,16 +19,15 @@ def find_held_plan(
     ``fields`` are the values of the surrounding layout ``around``. Return None if no case or
     version matches, and for fields of other types, arrays of one layout included.
     """
-    known = _with_builder_defaults(plan, around, fields)
     choice = choice_of(fp.field)
     ref: Reference | None
     if choice is not None:
-        ref = _find_case(plan, around, fp, choice, known, value)
+        ref = _find_case(plan, around, fp, choice, fields, value)
     else:
         ref = fp.field.type.layout if isinstance(fp.field.type, StructType) else None
     if ref is None:
         return None
-    return _find_version(plan, around, fp, ref, known, value)
+    return _find_version(plan, around, fp, ref, fields, value)
 
 
 def _find_case(
@@ -45,7 +44,7 @@ def _find_case(
     ``value`` must match too.
     """
     if choice.by is None:
-        number = _evaluate(plan, around, fields, fp.given)
+        number = _evaluate(plan, around, fields, fp, fp.given)
     else:
         number = value.get(choice.by) if isinstance(value, Mapping) else None
     for key, ref in choice.cases:
@@ -104,41 +103,22 @@ def _find_version(
             return plans[0]
     else:
         plans = plan.of(ref)
-        version = _evaluate(plan, around, fields, fp.held_version)
+        version = _evaluate(plan, around, fields, fp, fp.held_version)
         if by is None:
             return next((p for p in plans if p.version in (version, None)), None)
     wanted = value.get(by) if isinstance(value, Mapping) and by is not None else None
     return next((p for p in plans if p.version in (wanted, None)), None)
 
 
-def _with_builder_defaults(
-    plan: Plan, layout: LayoutPlan, fields: Mapping[str, object]
-) -> Mapping[str, object]:
-    """Return a copy of ``fields`` with the values that builders write for missing version, constant
-    and default fields. A default that cannot be evaluated becomes None.
-    """
-    out = dict(fields)
-    for fp in layout.fields:
-        if fp.name in out:
-            continue
-        if fp.field.is_version:
-            out[fp.name] = layout.version
-        elif fp.field.const is not None:
-            out[fp.name] = fp.field.const
-        elif fp.default is not None:
-            out[fp.name] = _evaluate(plan, layout, out, fp.default)
-    return out
-
-
 def _evaluate(
-    plan: Plan, layout: LayoutPlan, fields: Mapping[str, object], value: Value | None
+    plan: Plan, layout: LayoutPlan, fields: Mapping[str, object], at: FieldPlan, value: Value | None
 ) -> object:
-    """Return the result of ``value`` for the values in ``fields`` of a layout, in which missing
-    fields count as None. Return None if ``value`` is None, or its evaluation raises SizeError, for
-    example for an unknown enum name.
+    """Return the result of ``value``, an expression of the field ``at`` of a layout, for the values
+    in ``fields`` and those that a builder works out. Return None if ``value`` is None, or its
+    evaluation raises SizeError, for example for an unknown enum name.
     """
     try:
-        return None if value is None else evaluate(plan, layout, fields, value)
+        return None if value is None else evaluate(plan, layout, fields, at, value)
     except SizeError:  # a word that is no value of its enum
         return None
 

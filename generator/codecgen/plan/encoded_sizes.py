@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import cast
+from itertools import takewhile
 
 from codecgen.plan import nodes
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.narrowing import compare
-from codecgen.plan.nodes import Value
+from codecgen.plan.nodes import Value, fields_read
 from codecgen.plan.size_bounds import scalar_bounds
 from codecgen.plan.tag_defaults import encode_number, holds_default
 from codecgen.runtime.nouns import count_noun
@@ -60,25 +61,29 @@ def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
     missing array is empty. Raise SizeError if a needed value is missing or unsuitable, no case or
     version matches, or a section is compressed.
     """
-    return _Sizer(plan, layout, value).total()
+    return _Sizer(plan, layout, {name: _copy_value(item) for name, item in value.items()}).total()
 
 
-def evaluate(plan: Plan, layout: LayoutPlan, fields: Fields, value: Value) -> object:
-    """Return the result of an expression for the values in ``fields``. Raise SizeError if it cannot be
-    evaluated.
+def evaluate(plan: Plan, layout: LayoutPlan, fields: Fields, at: FieldPlan, value: Value) -> object:
+    """Return the result of ``value``, an expression of the field ``at``, for the values in ``fields``.
+    Fields before ``at`` that are left out have the values that a builder works out for them. Raise
+    SizeError if the expression cannot be evaluated.
     """
-    return _Sizer(plan, layout, fields).evaluate(value)
+    sizer = _Sizer(plan, layout, dict(fields))
+    sizer.complete_fields(at, value)
+    return sizer.evaluate(value)
 
 
 class _Sizer:
     """Sizes the fields of one value (a mapping as builders take it) in byte order; ``fp`` is the
-    plan of a field.
+    plan of a field. Like a builder, it puts the values that it works out into ``this`` and into the
+    mappings in it.
     """
 
-    def __init__(self, plan: Plan, layout: LayoutPlan, value: Fields) -> None:
+    def __init__(self, plan: Plan, layout: LayoutPlan, this: dict[str, object]) -> None:
         self.plan = plan
         self.layout = layout
-        self.this: dict[str, object] = dict(value)
+        self.this = this
         self.sizes: dict[str, int] = {}
 
     def total(self) -> int:
@@ -94,6 +99,25 @@ class _Sizer:
                 )
                 self.sizes[fp.name] = self.size_scalar(fp.field.type, measured + fp.field.excess)
         return sum(self.sizes.values())
+
+    def complete_fields(self, at: FieldPlan, value: Value) -> None:
+        """Work out the values of the fields before ``at`` that ``value`` depends on. Leave what
+        cannot be worked out as it is.
+        """
+        needed: set[str] = set()
+        pending = [value]
+        while pending:
+            for name in {field.names[0] for field in fields_read(pending.pop())} - needed:
+                needed.add(name)
+                fp = self.layout.field(name)
+                pending += [] if fp is None else _values_of(fp)
+                needed |= set() if fp is None else set(fp.field.counts)
+        for name in needed & self.this.keys():
+            self.this[name] = _copy_value(self.this[name])
+        for fp in takewhile(lambda fp: fp.name != at.name, self.layout.fields):
+            if fp.name in needed:
+                with suppress(SizeError):
+                    self.size_field(fp)
 
     def is_present(self, fp: FieldPlan) -> bool:
         """Return whether the condition of a field holds, or True if it has none."""
@@ -114,13 +138,15 @@ class _Sizer:
             )  # lengths of varying size wait for the field range that they measure
         if f.counts:
             given = [name for name in f.counts if self.this.get(name) is not None]
-            self.this[f.name] = self.count_elements((given or f.counts)[0])
+            if given or self.this.get(f.name) is None:
+                self.this[f.name] = self.count_elements((given or f.counts)[0])
         elif f.is_version:
             self.this[f.name] = self.layout.version
         elif f.const is not None:
             self.this[f.name] = f.const
         elif f.name not in self.this and fp.default is not None:
-            self.this[f.name] = self.evaluate(fp.default)
+            default = self.evaluate(fp.default)
+            self.this[f.name] = f.absent if default is None else default
         value = self.this.get(f.name)
         match f.type:
             case BitsType(base, members):
@@ -193,10 +219,16 @@ class _Sizer:
 
     def word_of(self, members: Iterable[BitMember], value: object, fp: FieldPlan) -> int:
         """Return the number that the bit members in ``value`` make, with defaults as
-        ``complete_bits`` adds them. Raise SizeError where it does.
+        ``complete_bits`` adds them. Raise SizeError where it does, and for a member that is no
+        number.
         """
-        bits = self.complete_bits(members, value, fp)
-        return sum(int(bits[m.name]) << m.low for m in members)  # type: ignore[call-overload]
+        word = 0
+        for m in members:
+            part = self.complete_bits([m], value, fp)[m.name]
+            if not isinstance(part, int):
+                raise SizeError(f"{self.layout.name}: a number is needed, not {part!r}")
+            word |= part << m.low
+        return word
 
     def size_bytes(self, type_: BytesType, value: object) -> int:
         """Return the encoded size in bytes of bytes or text (as UTF-8) with its length prefix or
@@ -317,14 +349,14 @@ class _Sizer:
         evaluates to. Without one, or if no version matches, use the version of the holder or of the
         version field in ``value``. Raise SizeError if the value is no mapping or cannot be sized.
         """
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             raise SizeError(f"{ref.layout}: a mapping is needed, not {value!r}")
         if version is not None:
             number = self.evaluate(version)
             for found in self.plan.of(ref):
                 if found.version in (number, None):
-                    return encoded_size(self.plan, found, value)
-        return encoded_size(self.plan, self.find_plan(ref, value), value)
+                    return _Sizer(self.plan, found, value).total()
+        return _Sizer(self.plan, self.find_plan(ref, value), value).total()
 
     def size_chosen(self, choice: ChoiceType, value: object, fp: FieldPlan) -> int:
         """Return the size in bytes, with the length prefix, of a case of a choice, or of given
@@ -382,8 +414,8 @@ class _Sizer:
     # ------------------------------------------------------------ expressions
 
     def evaluate(self, value: Value) -> object:
-        """Return the result of a resolved value for the fields sized so far; missing fields and
-        sums with null are None. Raise SizeError for values that builders do not know, such as
+        """Return the result of a resolved value for the fields sized so far; missing fields, sums
+        with null, and the largest or smallest of values that are not all numbers are None. Raise SizeError for values that builders do not know, such as
         columns or derived values, and for unknown enum names.
         """
         match value:
@@ -400,11 +432,14 @@ class _Sizer:
             case nodes.EndValue(end, array, inner):
                 items = _as_items(self.look_up(self.this, array.names))
                 names = () if isinstance(inner, nodes.ElementValue) else inner.names
-                if end in ("max", "min") and items:
-                    numbers = [
+                if end in ("max", "min"):
+                    found = [
                         self.as_enum_number(inner, self.look_up(item, names)) for item in items
                     ]
-                    return (max if end == "max" else min)(cast(list[int], numbers))
+                    numbers = [number for number in found if isinstance(number, int)]
+                    if not numbers or len(numbers) < len(found):
+                        return None
+                    return max(numbers) if end == "max" else min(numbers)
                 item = (items[0] if end == "first" else items[-1]) if items else None
                 return self.as_enum_number(inner, self.look_up(item, names))
             case nodes.Negation(operand):
@@ -443,6 +478,23 @@ class _Sizer:
         for name in names:
             value = value.get(name) if isinstance(value, Mapping) else None
         return value
+
+
+def _copy_value(value: object) -> object:
+    """Return a deep copy of the mappings, lists and tuples of a value, as dicts and lists. Other
+    values are the same in the copy.
+    """
+    if isinstance(value, Mapping):
+        return {name: _copy_value(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy_value(item) for item in value]
+    return value
+
+
+def _values_of(fp: FieldPlan) -> list[Value]:
+    """Return the expressions on which the value of a field, and what it holds, depends."""
+    found = (fp.when, fp.default, fp.given, fp.held_version, *fp.bit_defaults.values())
+    return [value for value in found if value is not None]
 
 
 def _as_items(value: object) -> list[object] | tuple[object, ...]:

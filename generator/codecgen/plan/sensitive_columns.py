@@ -2,49 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 
-from codecgen.plan.columns import Leaf, ViewPlan
+from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
+from codecgen.plan.layouts import Plan
 from codecgen.plan.nodes import Comparison, FieldValue, Membership, Negation, Value
-from codecgen.plan.payloads import PayloadPlan
+from codecgen.plan.payloads import PayloadCase, PayloadPlan
 from codecgen.runtime.sensitive import Sensitive
+from codecgen.schema.lookup import field_of
+from codecgen.schema.model import Field
+from codecgen.schema.types import ArrayType, Reference, StructType
 
 
-def sensitivity(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Sensitive | None:
-    """Return why a column is secret, by the fields that its values show, or None if no value is a
-    secret. Secret fields inside the layout of a struct or list are not looked at: such a column,
-    and its parts, give None. If only names with certain endings are secret, it names the column
-    with the field's name. Without such a column, or if cases differ, all values are secret.
+def sensitivity(plan: Plan, view: ViewPlan | PayloadPlan, leaf: Leaf) -> Sensitive | None:
+    """Return why a column, or a part of a column of structs or lists, is secret, by the fields that
+    its values show, or None if no value is a secret. If only names with certain endings are secret,
+    it names the column (or the part beside it) with the field's name; without such a column, or if
+    cases differ, all values are secret.
     """
-    found = {
-        secret
-        for values in _values(view)
-        if leaf.name in values
-        for secret in _secrets(values, values[leaf.name])
-    }
+    found = {secret for case in _cases(view) for secret in _secrets_of(plan, view, case, leaf)}
     if not found:
         return None
     return found.pop() if len(found) == 1 else Sensitive()
 
 
-def _values(view: ViewPlan | PayloadPlan) -> Iterator[Mapping[str, Value]]:
-    """Yield the column values, by column name, of each case of the view; for payloads, of each case
-    of each combination.
-    """
+def _cases(view: ViewPlan | PayloadPlan) -> Iterator[CasePlan | PayloadCase]:
+    """Yield each case of the view; for payloads, each case of each combination."""
     if isinstance(view, ViewPlan):
-        yield from (case.values for case in view.cases)
+        yield from view.cases
         return
     for combination in view.combinations:
-        yield from (case.values for case in combination.cases)
+        yield from combination.cases
+
+
+def _secrets_of(
+    plan: Plan, view: ViewPlan | PayloadPlan, case: CasePlan | PayloadCase, leaf: Leaf
+) -> Iterator[Sensitive]:
+    """Yield the reason for each secret field that a column shows in the rows of a case."""
+    value = case.values.get(leaf.root.name)
+    if value is None:
+        return
+    if leaf.inside is None:
+        is_secret_array = case.array is not None and case.array.field.sensitive is not None
+        if is_secret_array and any(field.owner == "item" for field in _fields(value)):
+            yield Sensitive()
+        yield from _secrets(case.values, value)
+        return
+    path = [leaf]
+    while path[0].inside is not None and path[0].inside.inside is not None:
+        path.insert(0, path[0].inside)
+    beside = {other.column.name for other in view.inside(leaf.inside)}
+    for field in _fields(value):
+        yield from _secrets_inside(plan, field.field, path, beside)
+
+
+def _secrets_inside(
+    plan: Plan, holder: Field, path: list[Leaf], beside: Collection[str]
+) -> Iterator[Sensitive]:
+    """Yield the reason for each secret among the fields at ``path`` in the layouts that the field
+    ``holder`` holds. ``beside`` are the columns that show fields of the same layout as the last of the path.
+    """
+    name, rest = path[0].column.name, path[1:]
+    for type_ in holder.all_types():
+        ref = type_.element if isinstance(type_, ArrayType) else None
+        ref = type_.layout if isinstance(type_, StructType) else ref
+        if not isinstance(ref, Reference):
+            continue
+        field = field_of(plan.model.layouts[ref.layout], name)
+        if field is None:
+            for of in plan.of(ref):
+                for derived in of.derived:
+                    if derived.derived.name == name and any(_secrets({}, derived)):
+                        yield Sensitive()
+        elif rest:
+            yield from _secrets_inside(plan, field, rest, beside)
+        elif field.sensitive is not None:
+            is_named = field.sensitive.named_by is None or field.sensitive.named_by in beside
+            yield field.sensitive if is_named else Sensitive()
 
 
 def _secrets(values: Mapping[str, Value], value: Value) -> Iterator[Sensitive]:
     """Yield the reason for each secret field that ``value`` shows: with naming column and endings
     if the value is the field itself and a column shows the field that names it, else without, which
-    means always secret. Yield nothing if no field is secret.
+    means always secret. A field inside of a secret one is a secret. Yield nothing if no field is
+    secret.
     """
     for field in _fields(value):
+        if any(holder.sensitive is not None for holder in field.holders):
+            yield Sensitive()
         secret = field.field.sensitive
         if secret is None:
             continue

@@ -343,23 +343,32 @@ def value_at(value: Any, *names: str) -> Any:
 
 
 def plus(a: int | None, b: int | None) -> int | None:
-    """Return ``a + b``, or None if a side is None."""
-    return None if a is None or b is None else a + b
+    """Return ``a + b``, or None if a side is None, or the two cannot be added."""
+    try:
+        return None if a is None or b is None else a + b
+    except TypeError:  # a value of an element that is not written yet, and will be refused
+        return None
 
 
 def minus(a: int | None, b: int | None) -> int | None:
-    """Return ``a - b``, or None if a side is None."""
-    return None if a is None or b is None else a - b
+    """Return ``a - b``, or None if a side is None, or the two cannot be subtracted."""
+    try:
+        return None if a is None or b is None else a - b
+    except TypeError:
+        return None
 
 
 def ordered(a: Any, operator: Literal["<", "<=", ">", ">="], b: Any) -> bool:
     """Return whether ``a < b`` (or ``<=``, ``>``, ``>=``, as ``operator`` says) holds. Return False
-    if a side is None.
+    if a side is None, or the two cannot be compared.
     """
     if a is None or b is None:
         return False
-    if operator == "<":
-        return bool(a < b)
-    if operator == "<=":
-        return bool(a <= b)
-    return bool(a > b if operator == ">" else a >= b)
+    try:
+        if operator == "<":
+            return bool(a < b)
+        if operator == "<=":
+            return bool(a <= b)
+        return bool(a > b if operator == ">" else a >= b)
+    except TypeError:
+        return False

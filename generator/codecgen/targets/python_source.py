@@ -142,8 +142,9 @@ def return_statement(code: Code, indent: int) -> list[str]:
         return [f"{one}  # fmt: skip"]
     opening, closing = tuple(code.brackets)
     items = [name + flat(item) for name, item in code.items]
+    is_tuple = code.brackets == "()" and not code.head
     lines = [f"{pad}    {', '.join(items)}"]
-    if len(lines[0]) > WIDTH:
+    if len(lines[0]) > WIDTH or (is_tuple and len(items) == 1):  # which its comma makes a tuple
         lines = [f"{pad}    {item}," for item in items]
     return [f"{pad}return {code.head}{opening}", *lines, f"{pad}{closing}"]
 

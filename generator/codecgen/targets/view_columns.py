@@ -36,15 +36,15 @@ def emit(plan: Plan, mark: str) -> dict[str, str]:
         if view.parts and has_all_parts(plan, view):
             payloads = plan_payloads(plan, view)
             code = _payload_view(plan, payloads)
-            files[f"{package}/{view.name}.py"] = module_of(payloads, code, mark)
+            files[f"{package}/{view.name}.py"] = module_of(plan, payloads, code, mark)
             parts: list[tuple[str, Code]] = [
                 (string(n), string(of)) for n, of in view.parts.items()
             ]
             of_payloads.append((string(view.name), mapping(parts)))
         elif not view.parts and has_layouts(plan, view):
             made = plan_view(plan, view)
-            code = call("Columns", name=string(view.name), columns=columns_of(made))
-            files[f"{package}/{view.name}.py"] = module_of(made, code, mark)
+            code = call("Columns", name=string(view.name), columns=columns_of(plan, made))
+            files[f"{package}/{view.name}.py"] = module_of(plan, made, code, mark)
     if files:
         head = f"{plan.manifest.title}: columns of views. {mark} YAML; do not edit."
         text = package_text(head)
@@ -69,13 +69,13 @@ def _payload_view(plan: Plan, view: PayloadPlan) -> Call:
         "PayloadView",
         name=string(view.view.name),
         parts=tuple_of([string(part.name) for part in view.parts]),
-        columns=columns_of(view),
+        columns=columns_of(plan, view),
         rows=string(f"{plan.manifest.package}.rows.{view.view.name}"),
         kernels=None if kernels is None else string(kernels),
     )
 
 
-def module_of(view: ViewPlan | PayloadPlan, code: Call, mark: str, *names: str) -> str:
+def module_of(plan: Plan, view: ViewPlan | PayloadPlan, code: Call, mark: str, *names: str) -> str:
     """Return the text of the module that assigns ``code``, the description of a view, to the view's
     upper-case name. It imports the class of ``code``, ``Column`` and ``names`` from the runtime,
     and ``Sensitive`` if a column may be secret. ``mark`` begins the note that the file is
@@ -87,25 +87,25 @@ def module_of(view: ViewPlan | PayloadPlan, code: Call, mark: str, *names: str) 
         "",
         f"from {RUNTIME} import {', '.join(sorted({*names, 'Column', code.head}))}",
     ]
-    if any(sensitivity(view, leaf) for leaf in view.leaves):
+    if any(sensitivity(plan, view, leaf) for leaf in view.leaves):
         lines.append("from codecgen.runtime.sensitive import Sensitive")
     lines += ["", assign(of.name.upper(), code), "", f"__all__ = [{string(of.name.upper())}]"]
     return "\n".join(lines) + "\n"
 
 
-def columns_of(view: ViewPlan | PayloadPlan) -> Call:
+def columns_of(plan: Plan, view: ViewPlan | PayloadPlan) -> Call:
     """Return the columns of a view."""
-    return tuple_of([_column(view, leaf) for leaf in view.leaves if leaf.inside is None])
+    return tuple_of([_column(plan, view, leaf) for leaf in view.leaves if leaf.inside is None])
 
 
-def _column(view: ViewPlan | PayloadPlan, leaf: Leaf) -> Call:
+def _column(plan: Plan, view: ViewPlan | PayloadPlan, leaf: Leaf) -> Call:
     """Return the ``Column`` call for a column: name, type, index, members or element,
     documentation, and whether it is nullable, on request or secret, each if it applies.
     """
     column = leaf.column
-    inside: list[Code] = [_column(view, inner) for inner in view.inside(leaf)]
+    inside: list[Code] = [_column(plan, view, inner) for inner in view.inside(leaf)]
     element = column.element is not None
-    secret = sensitivity(view, leaf)
+    secret = sensitivity(plan, view, leaf)
     return call(
         "Column",
         string(column.name),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codecgen.runtime.construct import Array, Choice, Field, Layout, Nullable
+from codecgen.runtime.construct import Array, Choice, Chosen, Field, Layout, Nullable
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.nouns import count_noun
@@ -269,15 +269,27 @@ def _make_framed_topic(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> 
             )
         return Decoded(None, said | {"data": how.to_json(case, body)})
 
-    return InternalTopic(name, read, has_secrets=any(map(_has_secrets, bodies.values())))
+    return InternalTopic(name, read, has_secrets=any(map(has_secrets, bodies.values())))
 
 
-def _has_secrets(case: Any) -> bool:
-    """Return whether a top-level field of a layout, or of one of the layouts by version, is a
-    secret, always or for some records.
+def has_secrets(codec: Any, seen: frozenset[int] = frozenset()) -> bool:
+    """Return whether a field of a layout, or of a layout inside of it, is a secret. A mapping or
+    choice stands for all its layouts. ``seen`` are the ids of the layouts around it.
     """
-    layouts = case.values() if isinstance(case, Mapping) else (case,)
-    return any(f.sensitive is not None for layout in layouts for f in layout.fields)
+    if isinstance(codec, Nullable):
+        return has_secrets(codec.layout, seen)
+    if isinstance(codec, Array):
+        return has_secrets(codec.element, seen)
+    if isinstance(codec, Chosen):
+        return has_secrets(codec.find(), seen)
+    if isinstance(codec, Choice):
+        return has_secrets(codec.cases, seen)
+    if isinstance(codec, Mapping):
+        return any(has_secrets(case, seen) for case in codec.values())
+    if not isinstance(codec, Layout) or id(codec) in seen:
+        return False
+    inner = seen | {id(codec)}
+    return any(f.sensitive is not None or has_secrets(f.codec, inner) for f in codec.fields)
 
 
 # ---------------------------------------------------------------- topics

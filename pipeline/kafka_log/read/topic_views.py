@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -15,10 +14,9 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.arrow.output_buffers import choose, schema_of
 from codecgen.runtime.arrow.payloads import Rejected, decode, load_kernels
-from codecgen.runtime.arrow.view import PayloadView
+from codecgen.runtime.arrow.view import Column, PayloadView
 from codecgen.runtime.errors import Where
 from codecgen.runtime.located_bytes import Limits
-from codecgen.runtime.sensitive import REDACTED, Sensitive
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.read.arguments import check_columns
 from kafka_log.read.internal_topics import VIEWS
@@ -77,14 +75,13 @@ class TopicView:
         return tuple(name for name in self.columns if name not in _MORE)
 
     @property
-    def secrets(self) -> Mapping[str, Sensitive]:
-        """The selected columns with secrets by name, each with its rule for which of the values are
-        hidden; ``{}`` if secrets are shown, or no selected column has any.
+    def secrets(self) -> tuple[Column, ...]:
+        """The selected columns that have values to hide, whole or inside of them; ``()`` if secrets
+        are shown.
         """
         if self.show_secrets:
-            return {}
-        found = ((c.name, c.sensitive) for c in self.view.columns if c.name in self.columns)
-        return {name: sensitive for name, sensitive in found if sensitive is not None}
+            return ()
+        return tuple(c for c in self.view.columns if c.name in self.columns and c.has_secrets)
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -166,7 +163,8 @@ class ViewRows:
         if self._compiled is None:
             self._compiled = use_payload_kernels(view.view, parts, self._size)
         # A view without a column of its own still says how many rows there are.
-        naming = (s.named_by for s in secrets.values() if s.named_by is not None)
+        names = (c.sensitive.named_by for c in secrets if c.sensitive is not None)
+        naming = (name for name in names if name is not None)
         wanted = tuple(dict.fromkeys((*view.decoded_columns, *naming))) or (
             view.view.columns[0].name,
         )
@@ -181,7 +179,7 @@ class ViewRows:
             if found.rejected and not self._keeps_damage:
                 raise _error(found.rejected[0], item, segment)
             if found.batch.num_rows:
-                own = _without_secrets(found.batch, secrets)
+                own = without_secrets(found.batch, secrets)
                 yield _rows(own, item.take(found.rows), segment, self.schema)
 
 
@@ -210,21 +208,21 @@ def use_payload_kernels(view: PayloadView, parts: Mapping[str, pa.Array], size: 
     return payloads >= MIN_PAYLOADS_TO_COMPILE_KERNELS or is_compiled(kernels.KERNELS)
 
 
-def _without_secrets(rows: pa.RecordBatch, secrets: Mapping[str, Sensitive]) -> pa.RecordBatch:
-    """Return ``rows`` with :data:`REDACTED` in place of each secret of the columns ``secrets``: all
-    values, or those that another column names by certain endings or null. Null stays null.
+def without_secrets(rows: pa.RecordBatch, secrets: Sequence[Column]) -> pa.RecordBatch:
+    """Return ``rows`` with the secrets in the columns ``secrets`` hidden: all values, or those that
+    another column names by certain endings or null. Null stays null.
     """
-    for name, sensitive in secrets.items():
-        at = rows.schema.get_field_index(name)
+    for column in secrets:
+        at = rows.schema.get_field_index(column.name)
         values = rows.column(at)
-        hidden = values.is_valid()
-        if sensitive.named_by is not None:
-            endings = "|".join(map(re.escape, sensitive.endings))
-            names = pc.utf8_lower(rows.column(sensitive.named_by))
-            is_named = pc.match_substring_regex(names, f"(?:{endings})$").fill_null(True)
-            hidden = pc.and_(hidden, is_named)
-        redacted = pa.scalar(REDACTED).cast(values.type)
-        rows = rows.set_column(at, rows.schema.field(at), pc.if_else(hidden, redacted, values))
+        named_by = None if column.sensitive is None else column.sensitive.named_by
+        names = [None] * len(values) if named_by is None else rows.column(named_by).to_pylist()
+        around = named_by or ""
+        hidden = [
+            column.hide_secrets(value, {around: name})
+            for value, name in zip(values.to_pylist(), names, strict=True)
+        ]
+        rows = rows.set_column(at, rows.schema.field(at), pa.array(hidden, values.type))
     return rows
 
 

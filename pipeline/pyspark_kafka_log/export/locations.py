@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -140,7 +139,7 @@ def table_location(
     """
     text = os.fspath(root)
     if is_url(text):
-        if urllib.parse.urlsplit(text).scheme.lower() not in SCHEMES:
+        if text.partition(":")[0].lower() not in SCHEMES:
             raise ExportError(
                 table, "tables are written to directories and to s3://, no other store"
             )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from kafka_log.segment.places import FileUrlError, path_of_file_url
 from pyspark_kafka_log.options import OptionError
@@ -63,11 +63,11 @@ def _parse_value(name: str, text: str) -> Any:
 def hadoop_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
     """Return fsspec's options for an s3, s3a, abfs, abfss, gs or gcs URL from those of Hadoop's
     connector (``given``, names in lower case); ``{}`` for another scheme, or abfs without a
-    container. Raise OptionError if a key file of Google cannot be read or is not JSON.
+    container. Raise OptionError if the URL is invalid, or a key file of Google cannot be read or is not JSON.
 
     The message shows no secret.
     """
-    parts = urlsplit(url)
+    parts = _split_url("path", url)
     scheme, authority = parts.scheme.lower(), parts.netloc.lower()
     if scheme in ("s3", "s3a"):
         return _s3_options(given, authority)
@@ -76,6 +76,16 @@ def hadoop_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
     if scheme in ("gs", "gcs"):
         return _google_options(given)
     return {}
+
+
+def _split_url(name: str, url: str) -> SplitResult:
+    """Return the parts of the URL in the option ``name``. Raise OptionError, without the URL in its
+    message, if it is invalid.
+    """
+    try:
+        return urlsplit(url)
+    except ValueError:
+        raise OptionError(name, "it is not a valid URL: correct its host") from None
 
 
 def _s3_options(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
@@ -126,7 +136,8 @@ def _azure_options(
         found |= {"client_id": client}
         found |= _read_settings(setting, client_secret="account.oauth2.client.secret")
         if endpoint := setting("account.oauth2.client.endpoint"):
-            found["tenant_id"] = urlsplit(endpoint).path.strip("/").partition("/")[0]
+            address = _split_url("fs.azure.account.oauth2.client.endpoint", endpoint)
+            found["tenant_id"] = address.path.strip("/").partition("/")[0]
     endpoint = setting("abfs.endpoint")
     if ":" in endpoint:  # that of an emulator, as Hadoop has it: an address with a port
         tls = scheme == "abfss" or setting("always.use.https").lower() != "false"

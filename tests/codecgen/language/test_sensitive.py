@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from codecgen.runtime.sensitive import Sensitive
+from codecgen.runtime.arrow.output_buffers import schema_of
+from codecgen.runtime.arrow.view import Column, PayloadView
+from codecgen.runtime.sensitive import REDACTED, Sensitive
+from kafka_log.read.topic_views import TopicView, without_secrets
 from tests.codecgen.generated import package_of
 
 NAMED = Sensitive("name", ("password", ".secret"))
@@ -21,6 +27,37 @@ fields:
 ---
 layout: message
 fields: {body: {layout: setting}}
+---
+layout: holder
+fields:
+  pairs: {array: pair, count: u8}
+  one: {layout: pair}
+  group: {layout: group}
+  words: {array: {string: u8}, count: u8, sensitive: true}
+  secret: {layout: pair, sensitive: true}
+---
+layout: pair
+fields:
+  key: {string: i16}
+  value: {string: i16, sensitive: true}
+  named: {string: i16, sensitive: {named_by: key, endings: [password]}}
+---
+layout: group
+fields: {inner: {array: pair, count: u8}, salt: {bytes: u8, sensitive: true}}
+---
+view: nested
+of: {value: holder}
+columns:
+  pairs: {list: {key: {type: string}, value: {type: string}, named: {type: string}}}
+  one: {struct: {named: {type: string}, value: {type: string}}}
+  group: {struct: {inner: {list: {key: {type: string}, value: {type: string}}}, salt: {type: binary}}}
+  words: {list: string}
+  secret: {struct: {key: {type: string}}}
+  kept: {type: string}
+rows:
+  - of: {value: holder}
+    when: value != null
+    columns: {pairs: value.pairs, one: value.one, group: value.group, words: value.words, secret: value.secret, kept: value.secret.key}
 ---
 view: settings
 of: setting
@@ -67,6 +104,78 @@ def test_fields_and_columns(tmp_path: Path) -> None:
         exec((tmp_path / "out" / "sensitive_codecs" / "columns" / f"{name}.py").read_text(), scope)
         view = scope[name.upper()]
         assert {c.name: c.sensitive for c in view.columns} == expected  # type: ignore[attr-defined]
+
+
+ALWAYS, BY_KEY = Sensitive(), Sensitive("key", ("password",))
+NESTED: dict[str, Sensitive | None] = {
+    "pairs": None,
+    "pairs.key": None,
+    "pairs.value": ALWAYS,
+    "pairs.named": BY_KEY,
+    "one": None,
+    "one.named": ALWAYS,
+    "one.value": ALWAYS,
+    "group": None,
+    "group.inner": None,
+    "group.inner.key": None,
+    "group.inner.value": ALWAYS,
+    "group.salt": ALWAYS,
+    "words": ALWAYS,
+    "words.": None,
+    "secret": ALWAYS,
+    "secret.key": None,
+    "kept": ALWAYS,
+}
+"""The columns of the view ``nested``; the element of a list has no name."""
+
+
+def marks(columns: Iterable[Column], path: str = "") -> Iterator[tuple[str, Sensitive | None]]:
+    """Yield the path and the mark of each column, and of those inside of it."""
+    for column in columns:
+        yield path + column.name, column.sensitive
+        yield from marks(column.members, f"{path}{column.name}.")
+        if column.element is not None:
+            yield f"{path}{column.name}.", column.element.sensitive
+
+
+def nested_view(tmp_path: Path) -> PayloadView:
+    package_of(TEXT, tmp_path, "nested_codecs", "construct,arrow")
+    scope: dict[str, Any] = {}
+    exec((tmp_path / "out" / "nested_codecs" / "columns" / "nested.py").read_text(), scope)
+    view: PayloadView = scope["NESTED"]
+    return view
+
+
+def test_columns_of_structs_and_lists(tmp_path: Path) -> None:
+    assert dict(marks(nested_view(tmp_path).columns)) == NESTED
+
+
+def test_secrets_inside_of_columns_are_hidden(tmp_path: Path) -> None:
+    """By the one function that views, and tables of metadata, use."""
+    pair = {"key": "My.Password", "value": "SECRET", "named": "SECRET"}
+    other = {"key": "size", "value": "SECRET", "named": "shown"}
+    row = {
+        "pairs": [pair, other],
+        "one": {"named": "SECRET", "value": "SECRET"},
+        "group": {"inner": [{"key": "k", "value": "SECRET"}], "salt": b"SECRET"},
+        "words": ["SECRET", "SECRET"],
+        "secret": {"key": "SECRET"},
+        "kept": "SECRET",
+    }
+    view = TopicView("nested", tuple(row), nested_view(tmp_path))
+    columns = view.view.columns
+    assert [c.name for c in columns if c.has_secrets] == list(row)
+    hidden = {c.name: c.hide_secrets(row[c.name], row) for c in columns}
+    assert "SECRET" not in repr(hidden)
+    assert hidden["pairs"] == [
+        {"key": "My.Password", "value": REDACTED, "named": REDACTED},
+        {"key": "size", "value": REDACTED, "named": "shown"},
+    ]
+    assert hidden["group"]["salt"] == REDACTED.encode()
+    assert hidden["words"] == [REDACTED, REDACTED]
+    assert all(c.hide_secrets(None, {}) is None for c in columns)
+    rows = pa.RecordBatch.from_pylist([row], schema_of(columns))
+    assert without_secrets(rows, view.secrets).to_pylist() == [hidden]
 
 
 @pytest.mark.parametrize(

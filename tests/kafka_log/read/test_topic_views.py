@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import kafka_log
+from codecgen.plan import make_plan
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import (
     CONTROL_RECORD_KEY,
@@ -22,8 +23,9 @@ from kafka_codecs import (
 from kafka_log import Record, SegmentReader
 from kafka_log.logs.names import INTERNAL_TOPICS
 from kafka_log.read import topic_views
-from kafka_log.read.internal_topics import VIEWS, internal_topic
+from kafka_log.read.internal_topics import VIEWS, has_secrets, internal_topic
 from kafka_log.read.topic_views import topic_view
+from tests.codecgen.schemas import codecs_of, model_of
 from tests.paths import SAMPLES
 from tests.support.empty_views import EMPTY
 
@@ -236,3 +238,28 @@ def test_kernels_are_loaded_or_compiled_where_that_pays(monkeypatch: pytest.Monk
     monkeypatch.setattr(topic_views, "load_kernels", lambda _: None)
     assert not used(compiles * 2)
     assert not topic_views.use_payload_kernels(topic_view("groups", None).view, parts, compiles * 2)
+
+
+def test_a_layout_has_the_secrets_of_the_layouts_inside_of_it() -> None:
+    """Any byte of an undecoded value of such a topic may be one."""
+    text = """
+layout: setting
+fields: {name: {string: u8}, value: {string: u8, sensitive: true}}
+---
+layout: settings
+fields: {all: {array: setting, count: u8}}
+---
+layout: holder
+fields: {kind: u8, body: {choice: bodies, given: {kind: kind}}}
+---
+layout: plain
+fields: {n: u8, more: {array: u8, count: u8}}
+---
+choice: bodies
+given: {kind: u8}
+by: kind
+cases: {1: settings, 2: plain}
+"""
+    codecs = codecs_of(make_plan(model_of(text)))
+    assert [has_secrets(c) for c in (codecs.SETTING, codecs.SETTINGS, codecs.HOLDER)] == [True] * 3
+    assert not has_secrets(codecs.PLAIN)

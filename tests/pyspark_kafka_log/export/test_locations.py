@@ -23,7 +23,7 @@ def test_stores_that_tables_are_written_to() -> None:
     for url in ("s3://bucket/table/", "s3a://bucket/table", "S3://bucket/table"):
         place = table_location("table", url, {"key": "k"})
         assert place == Location(url.rstrip("/"), {"key": "k"}) and place.is_store
-    for url in ("gs://bucket/table", "http://host/table"):
+    for url in ("gs://bucket/table", "http://host/table", "gs://[x/table"):
         with pytest.raises(ExportError, match=r"^table: tables are written to directories and to"):
             table_location("table", url)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
-from codecgen.runtime.sensitive import Sensitive
+from codecgen.runtime.sensitive import REDACTED, Sensitive
 
 
 class NoKernelsError(ImportError):
@@ -49,6 +49,52 @@ class Column:
         yield self
         for part in self.children:
             yield from part.leaves()
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether values of the column, or of a column inside of it, may be secrets."""
+        return any(column.sensitive is not None for column in self.leaves())
+
+    def hide_secrets(self, value: Any, row: Mapping[str, Any]) -> Any:
+        """Return a value of the column with its secrets hidden: text and bytes as
+        :data:`~codecgen.runtime.sensitive.REDACTED`, other types as None. ``row`` has the values beside
+        it, by column: of its row, or of its struct.
+        """
+        secret = self.sensitive
+        if value is None:
+            return None
+        if secret is not None and secret.covers(
+            None if secret.named_by is None else row.get(secret.named_by)
+        ):
+            return self._redact(value)
+        return self._map_inside(value, Column.hide_secrets)
+
+    def _redact(self, value: Any) -> Any:
+        """Return what stands in the place of a secret value: for structs and lists, with each part
+        hidden.
+        """
+        if self.type in ("struct", "list"):
+            return self._map_inside(value, lambda part, value, _: part._redact(value))
+        if value is None or self.type not in ("string", "binary"):
+            return None
+        return REDACTED if self.type == "string" else REDACTED.encode()
+
+    def _map_inside(
+        self, value: Any, change: Callable[[Column, Any, Mapping[str, Any]], Any]
+    ) -> Any:
+        """Return a struct or list with ``change`` applied to its parts, as (column, value, struct
+        around it). Return other values unchanged.
+        """
+        if value is None or not self.children:
+            return value
+        if self.element is not None:
+            return [change(self.element, item, {}) for item in value]
+        structs = value if self.type == "list" else [value]
+        made = [
+            {part.name: change(part, item[part.name], item) for part in self.members}
+            for item in structs
+        ]
+        return made if self.type == "list" else made[0]
 
 
 @dataclass(frozen=True, slots=True)

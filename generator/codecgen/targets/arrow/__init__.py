@@ -68,7 +68,7 @@ def emit(plan: Plan) -> Emitted:
             kernels, text = _kernels(plan, view_plan)
         except Unsupported as error:
             notes.append(refusal(error, "kernels", f"{place} is read by the reference codecs"))
-            files[f"{path}.py"] = _without_kernels(view_plan)
+            files[f"{path}.py"] = _without_kernels(plan, view_plan)
             continue
         numpy = True
         try:
@@ -190,6 +190,7 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> s
     names += ["Codec"] if compressed_entries else []
     names += ["Kind"] if kind is not None else []
     return _module(
+        plan,
         view,
         names,
         kernels=string(f"{path}_kernels"),
@@ -202,7 +203,7 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> s
     )
 
 
-def _without_kernels(view: ViewPlan) -> str:
+def _without_kernels(plan: Plan, view: ViewPlan) -> str:
     """Return the text of the module that describes a view that only the reference codecs read: its
     columns, no kernels and no cases. The discriminator is included if kernels could load it.
     """
@@ -212,18 +213,20 @@ def _without_kernels(view: ViewPlan) -> str:
         kind = None
     names = [] if kind is None else ["Kind"]
     found = None if kind is None else _kind(*kind)
-    return _module(view, names, kernels="None", cases="()", row_size="0", kind=found)
+    return _module(plan, view, names, kernels="None", cases="()", row_size="0", kind=found)
 
 
-def _module(view: ViewPlan, names: Sequence[str], kernels: Code, **rest: Code | None) -> str:
+def _module(
+    plan: Plan, view: ViewPlan, names: Sequence[str], kernels: Code, **rest: Code | None
+) -> str:
     """Return the text of the module that describes a view: a ``View`` call with its name,
     ``kernels``, its columns, and the arguments ``rest`` (None: omitted). ``names`` are what the
     module imports for them.
     """
     code = call(
-        "View", name=string(view.view.name), kernels=kernels, columns=columns_of(view), **rest
+        "View", name=string(view.view.name), kernels=kernels, columns=columns_of(plan, view), **rest
     )
-    return module_of(view, code, MARK, *names)
+    return module_of(plan, view, code, MARK, *names)
 
 
 def _kind(offset: int, size: int, signed: bool, endian: str) -> Code:

@@ -131,7 +131,10 @@ def web_link(label: str, address: str) -> Phrase:
     """Return a Phrase that links ``label`` to a web page; plain text if the address is not ``http``
     or ``https`` with a host.
     """
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # such as a bracket without its other one
+        return as_phrase(label)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         return as_phrase(label)
     return Phrase((Link(label, address, outside=True),))

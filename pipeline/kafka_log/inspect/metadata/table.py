@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from codecgen.runtime.enums import Enumeration
-from codecgen.runtime.sensitive import REDACTED, Sensitive
 from kafka_codecs import (
     AclOperation,
     AclPatternType,
@@ -46,19 +45,10 @@ class Kind:
         """Yield copies of rows with :data:`~codecgen.runtime.sensitive.REDACTED` in the place of
         each secret that is not null.
         """
-        secrets: dict[str, Sensitive] = {}
-        for view in self.views:
-            secrets |= topic_view(view, None).secrets
+        secrets = [column for view in self.views for column in topic_view(view, None).secrets]
         for row in rows:
-            hidden = [
-                name
-                for name, sensitive in secrets.items()
-                if row.get(name) is not None
-                and sensitive.covers(
-                    None if sensitive.named_by is None else row[sensitive.named_by]
-                )
-            ]
-            yield row | dict.fromkeys(hidden, REDACTED)
+            shown = [column for column in secrets if column.name in row]
+            yield row | {c.name: c.hide_secrets(row[c.name], row) for c in shown}
 
 
 def state_table(

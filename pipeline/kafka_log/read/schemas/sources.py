@@ -212,12 +212,15 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _read_url(url: str) -> SchemaRegistry:
-    """Return the schemas that a running registry lists, deleted ones included. Raise OSError if it
-    does not answer, or with an error or a redirect; SchemaError if the answer is too long or no
-    list of schemas; ValueError for an invalid URL. User and password in the URL are sent as basic
+    """Return the schemas that a running registry lists, deleted ones included. Raise OSError if
+    the URL is invalid, or the registry does not answer, or with an error or a redirect; SchemaError
+    if the answer is too long or no list of schemas. User and password in the URL are sent as basic
     authentication, and appear in no message.
     """
-    parts = urllib.parse.urlsplit(url)
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:  # its text may have the password
+        raise OSError("the URL of the schema registry is invalid: correct its host") from None
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
     target = parts._replace(
         netloc=parts.netloc.rpartition("@")[2],
@@ -239,7 +242,7 @@ def _read_url(url: str) -> SchemaRegistry:
         raise OSError(
             f"{shown}: the schema registry answered with HTTP status {error.code}: check the URL, the user and the password"
         ) from None
-    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or type(error).__name__
         raise OSError(
             f"{shown}: the schema registry does not answer: {reason}; check the URL, or pass a directory of schema files"

@@ -282,6 +282,10 @@ def test_only_the_web_is_outside(address: str) -> None:
     assert html(web_link("memo", address)) == "memo"
 
 
+def test_an_address_that_cannot_be_split_is_no_link() -> None:
+    assert html(web_link("memo", "https://[x/1")) == "memo"
+
+
 ATOMS = st.sampled_from(["a", "b.c", "7", "null", "-3", "first(xs).d", "last(xs)"])
 EXPRESSIONS = st.recursive(
     ATOMS,

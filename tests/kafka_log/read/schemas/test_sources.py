@@ -187,6 +187,21 @@ def test_a_registry_that_does_not_answer_so(server: str, path: str) -> None:
     assert len(Registry.asked) == 1
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://me:cret@[x/",
+        "http://me:cret@a\u2100b/",
+        "http://me:cret@127.0.0.1:9/\u00fc",
+        "http://me:cret@/",
+    ],
+)
+def test_urls_that_cannot_be_opened(url: str) -> None:
+    with pytest.raises(OSError, match="schema registry") as error:
+        read_registry([], url)
+    assert "cret" not in str(error.value)
+
+
 def test_no_registry() -> None:
     with pytest.raises(OSError, match="does not answer") as caught:
         read_registry([], "http://me:cret@127.0.0.1:9/")
