@@ -302,7 +302,7 @@ def scan_batches(
         path: As in :func:`scan`.
         columns: Columns of the view batches; ``topic``, ``partition``, ``segment`` and ``state``.
         policy: As in :func:`scan`.
-        selection: As in :func:`scan`, or its filters as keywords, without ``keys``, ``headers`` and ``isolation``.
+        selection: As in :func:`scan`, or its filters as keywords, without ``keys``, ``headers`` and ``read_committed``.
         on_lost: As in :func:`scan`.
         limits, engine, mmap: As in :func:`~kafka_log.segment.scanner.header_scanner`. ``mmap`` is faster; do not use it on files that
             another process may truncate.

@@ -36,9 +36,6 @@ T = TypeVar("T")
 Isolation = Literal["read_uncommitted", "read_committed"]
 ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
 
-OF_RECORDS = ("keys", "headers", "isolation")
-"""Filters that apply to records only, not to batch headers."""
-
 
 class OtherFilters(TypedDict, total=False):
     """Keywords of a :class:`Selection` that select rows, without ``keys``. None is the default."""
@@ -192,10 +189,15 @@ class Selection:
     def batches(self) -> RowSelection:
         """Return the filter for the batches of a file by their headers, control batches included.
         Raise ValueError if the selection has a filter that batch headers cannot answer (keys,
-        headers, any isolation level, also ``read_uncommitted``), or offsets that count from the end.
+        headers, ``read_committed``), or offsets that count from the end.
         """
-        for name in OF_RECORDS:
-            if getattr(self, name):
+        of_records = {
+            "keys": self.keys is not None,
+            "headers": bool(self.headers),
+            "isolation": self.isolation == "read_committed",
+        }
+        for name, is_given in of_records.items():
+            if is_given:
                 raise ValueError(
                     f"{name} filters records, and batch headers do not tell it: leave it out, or read records"
                 )

@@ -210,10 +210,13 @@ _OF_PRODUCER = len(_COLUMNS) - len(ProducerBatch._fields)
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """The parts of a segment that have no index entries: lost ranges, and the incomplete tail."""
+    """The parts of a segment that have no index entries: lost ranges, and the incomplete tail. A
+    segment that cannot be opened is one lost range, and is not indexed.
+    """
 
     lost: tuple[Lost, ...]
     unfinished: Lost | None = None
+    is_indexed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +331,8 @@ def write_indexes(
         try:
             markers = MarkerReader(segment, known)
         except UnreadableError as error:
-            rest[segment.path] = Rest((Lost(0, segment.size, str(error)),))
+            lost = Lost(0, segment.size, str(error))
+            rest[segment.path] = Rest((lost,), is_indexed=False)
             continue
         with markers:
             for position, size, magic, codec, is_control, count, bound, latest, *values in rows:

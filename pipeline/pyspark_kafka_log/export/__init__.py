@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafka_log.read.parquet import Compression
-from kafka_log.segment.places import is_url, place_of
-from kafka_log.write.staged_output import refuse_inside
+from kafka_log.segment.places import place_of
 from pyspark_kafka_log.export.job import Exported, Target, run_export
 from pyspark_kafka_log.export.locations import table_location
 from pyspark_kafka_log.export.spark import Progress, SparkRunner
 from pyspark_kafka_log.export.state import DataLossError, ExportError, TaskError
-from pyspark_kafka_log.options import Options, Paths, Session, parse_paths
-from pyspark_kafka_log.splits.logs import find_paths
+from pyspark_kafka_log.options import Paths, Session, parse_paths
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,12 +76,12 @@ def export(
     Raises:
         ExportError: If the export is not possible; DataLossError and TaskError are subclasses.
         OptionError: For an invalid option.
+        OutputError: If the directory ``to`` is one of the logs, or lies inside one.
         OutputLockedError: While another process writes into a directory of Parquet files.
     """
     wanted = parse_paths(path, options, Session(Session.from_conf(spark.conf.get).time_zone))
     runner = SparkRunner(spark, progress)
     target = target_of(to, kind, catalog, storage_options)
-    _refuse_inside(to, kind, wanted)
     return run_export(
         runner,
         wanted,
@@ -94,18 +91,6 @@ def export(
         fail_on_data_loss=fail_on_data_loss,
         compression=compression,
     )
-
-
-def _refuse_inside(to: str | os.PathLike[str], kind: str, wanted: Options) -> None:
-    """Raise :class:`~kafka_log.write.staged_output.OutputError` if the directory of a table is one
-    of the log directories that are read, or lies inside one: a broker would not start with it. Do
-    nothing for Iceberg, and for tables in object stores; skip logs given by URL.
-    """
-    if kind == "iceberg":
-        return  # a table, whose catalog says where it lies
-    place = table_location(os.fspath(to), to)
-    if not place.is_store:
-        refuse_inside(Path(place.root), [path for path in find_paths(wanted) if not is_url(path)])
 
 
 def target_of(

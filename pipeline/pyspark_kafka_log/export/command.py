@@ -20,13 +20,14 @@ from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS
 from kafka_log.cli.messages import print_message
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.selection import Selection
-from kafka_log.segment.ranges import checked_plain_offsets
+from kafka_log.segment.ranges import counts_from_end
 from kafka_log.text.values import escape_unprintable
 from pyspark_kafka_log.export import DataLossError, Exported, ExportError, TaskError, target_of
 from pyspark_kafka_log.export.job import run_export
 from pyspark_kafka_log.export.spark import SparkRunner
 from pyspark_kafka_log.java import JavaNotFound, find_java
 from pyspark_kafka_log.options import OptionError, Options
+from pyspark_kafka_log.options.values import names
 from pyspark_kafka_log.splits.filters import RowRanges
 
 QUIET = """\
@@ -45,15 +46,18 @@ def export_by_spark(
     """Export the partitions ``found`` to the table of the command line, and print the result.
     Return GOOD; PROBLEMS for lost, damaged or missed records, or a failed task; COULD_NOT_RUN, with
     the error printed, for invalid options, other export errors, a missing Java or an interruption.
-    Raise CodecError for damage that planning meets; DirectoryError without logs, or while another
-    process writes.
+    Raise CodecError for damage that planning meets; DirectoryError without logs, while another
+    process writes, or for a table inside of a log that is read.
     """
+    if counts_from_end(selection.offsets):
+        print_message(
+            "--offsets counts from the end of the log, which moves between exports to one table:"
+            " with --spark give offsets from 0 on, or export without --spark"
+        )
+        return COULD_NOT_RUN
     try:
         target = target_of(options.out, options.format, options.catalog)
-        query = RowRanges(
-            offsets=checked_plain_offsets("offsets", selection.offsets),
-            timestamps=selection.timestamps,
-        )
+        query = RowRanges(offsets=selection.offsets, timestamps=selection.timestamps)
         wanted = Options(
             paths=tuple(options.paths),
             assign=frozenset((one.topic, one.partition) for one in found),
@@ -64,7 +68,7 @@ def export_by_spark(
                 timestamps=None,
                 on_damage=selection.damage,
             ),
-            columns=None if options.columns is None else tuple(options.columns.split(",")),
+            columns=None if options.columns is None else names("columns", options.columns),
             include_headers=True,
         )
         by = [name for name in options.partition_by.split(",") if name]

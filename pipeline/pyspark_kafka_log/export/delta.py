@@ -35,6 +35,7 @@ class DeltaTarget:
         self._delta = deltalake
         self.name = name
         self._out = out
+        self.directory = None if out.is_store else Path(out.root)
         self._options = options_of_delta(name, out)
         self._table: Any = None
 

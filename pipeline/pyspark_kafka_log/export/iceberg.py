@@ -23,19 +23,24 @@ class IcebergTarget:
     """
 
     in_files = True
+    directory = None  # the catalog says where the files lie
 
     def __init__(self, table: str, catalog: str | Mapping[str, str] | None) -> None:
-        """Load the catalog. Raises ExportError if ``table`` has no namespace, and ImportError without PyIceberg."""
+        """Load the catalog. Raises ExportError if ``table`` has no namespace, or the catalog is not configured; ImportError without PyIceberg."""
         from pyiceberg.catalog import load_catalog
 
-        self.name = table
-        if isinstance(catalog, Mapping):
-            properties = dict(catalog)
-            self._catalog = load_catalog(properties.pop("name", "default"), **properties)
-        else:
-            self._catalog = load_catalog(catalog)
         if "." not in table:
             raise ExportError(table, "an Iceberg table needs a namespace: NAMESPACE.TABLE")
+        self.name = table
+        given = (
+            {"name": "default", **catalog} if isinstance(catalog, Mapping) else {"name": catalog}
+        )
+        try:
+            self._catalog = load_catalog(**given)
+        except ValueError as error:
+            raise ExportError(
+                table, f"the catalog is not in PyIceberg's configuration, or not complete: {error}"
+            ) from None
         self._table: Any = None
 
     def lock(self) -> AbstractContextManager[None]:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -18,13 +19,16 @@ from kafka_log.read.parquet import Compression
 from kafka_log.read.plan import Split
 from kafka_log.read.progress import LogEnds as LogEnds
 from kafka_log.read.progress import Position
+from kafka_log.segment.places import is_url
 from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.write.staged_output import refuse_inside
+from pyspark_kafka_log.columns import COLUMNS
 from pyspark_kafka_log.export.locations import Location
 from pyspark_kafka_log.export.state import DataLossError, Ends, ExportError, State
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job, TaskResult, read_columns
 from pyspark_kafka_log.options import EARLIEST, Options, default_columns
 from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges
-from pyspark_kafka_log.splits.logs import Log, select_logs
+from pyspark_kafka_log.splits.logs import Log, find_paths, select_logs
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 from pyspark_kafka_log.task_reader import Scan
@@ -67,6 +71,10 @@ class Target(Protocol):
     in_files: bool
     """Whether partition columns are in the files too, not only in the names of directories."""
 
+    @property
+    def directory(self) -> Path | None:
+        """The local directory of the table; None in an object store, or if a catalog says where it lies."""
+
     def lock(self) -> AbstractContextManager[None]:
         """Return a context that keeps other processes from writing, if commits alone do not. Raises :class:`~kafka_log.write.output_lock.OutputLockedError`
         while another one writes.
@@ -99,12 +107,15 @@ def run_export(
     """Read new records by tasks of ``runner``, commit their files to ``target``, and return the
     totals. Commit nothing if no files were written. Raise ExportError for unsuitable options, or if
     earlier exports had other columns, filters or partition columns; DataLossError if records are
-    gone and ``fail_on_data_loss`` is set. Errors of planning (such as CodecError for damage), tasks
+    gone and ``fail_on_data_loss`` is set; OutputError for a table inside of a log that is read, with
+    which no broker would start. Errors of planning (such as CodecError for damage), tasks
     and ``target`` pass.
     """
     columns = default_columns(options)
     _check_options(target, options, columns, partition_by)
     made = _export_definition(options, query, columns, partition_by)
+    if target.directory is not None:
+        refuse_inside(target.directory, [p for p in find_paths(options) if not is_url(p)])
     with target.lock():
         before = target.state()
         if before is not None and before.definition != made:
@@ -213,7 +224,7 @@ def _check_options(
     target: Target, options: Options, columns: Sequence[str], partition_by: Sequence[str]
 ) -> None:
     """Raise ExportError for options that an export cannot take: a view or report, startingOffsets,
-    ignoreCorruptFiles, an unknown partition column. If the target's files contain the partition
+    ignoreCorruptFiles, an unknown column or partition column. If the target's files contain the partition
     columns, also raise it if one (``timestamp`` for ``date``) is not among the columns; if they do
     not, if no other columns are left for the files.
     """
@@ -227,6 +238,11 @@ def _check_options(
         raise ExportError(
             target.name,
             "an export with Spark has no option view, only records: for a view, use kafka-log export without Spark",
+        )
+    unknown = [name for name in columns if name not in COLUMNS]
+    if unknown:
+        raise ExportError(
+            target.name, f"there is no column {unknown[0]!r}; known: {', '.join(COLUMNS)}"
         )
     if options.starting_offsets is not None:
         raise ExportError(

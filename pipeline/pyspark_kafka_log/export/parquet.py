@@ -34,14 +34,14 @@ class ParquetTarget:
     def __init__(self, out: Path) -> None:
         """Derive the paths of state and journal in the directory ``out``; nothing is created yet."""
         self.name = os.fspath(out)
-        self._out = out.absolute()
-        self._own = self._out / OWN
+        self.directory = out.absolute()
+        self._own = self.directory / OWN
         self._state = self._own / "state.json"
         self._journal = self._own / "commit.json"
 
     def lock(self) -> AbstractContextManager[None]:
         """Return the lock of the directory, which is created."""
-        return locked_output(self._out)
+        return locked_output(self.directory)
 
     def state(self) -> State | None:
         """Finish an interrupted commit, remove leftover staged files, and return the state of
@@ -50,7 +50,7 @@ class ParquetTarget:
         OSError if a file cannot be read, moved or removed. The caller holds the lock.
         """
         if not self._own.is_dir():
-            if any(child.name != OUTPUT_LOCK for child in self._out.iterdir()):
+            if any(child.name != OUTPUT_LOCK for child in self.directory.iterdir()):
                 raise ExportError(
                     self.name, "the directory has files that no export wrote: choose another one"
                 )
@@ -121,7 +121,7 @@ class ParquetTarget:
             for path in files:
                 there = root / path
                 if there.exists():
-                    place = self._out / path
+                    place = self.directory / path
                     place.parent.mkdir(parents=True, exist_ok=True)
                     there.replace(place)
             with open_staged_file(self._state) as file:

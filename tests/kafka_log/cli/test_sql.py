@@ -291,6 +291,38 @@ def test_a_failing_query_exits_with_2(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("query", ["select decode(value)::int from records", "select * from bad"])
+def test_a_query_that_fails_late_gives_the_same_message(
+    query: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DuckDB fails at the call, or, after the first 8,192 rows, while the result is read."""
+    messages = []
+    for at in (0, 9_999):
+        values = [b"x" if i == at else b"1" for i in range(10_000)]
+        records: list[Any] = [{"offset_delta": i, "value": value} for i, value in enumerate(values)]
+        log = tmp_path / str(at) / "t-0"
+        log.mkdir(parents=True)
+        (log / f"{0:020d}.log").write_bytes(RECORD_BATCH.build({"records": records}))
+        view = "create view bad as select if(i = {}, error('a\n\nb'), i) from range(10_000) t(i)"
+        command = ["sql", str(log.parent), f"{view.format(at)}; {query}", "--format", "csv"]
+        assert main(command) == 2
+        messages.append(capsys.readouterr().err)
+    assert messages[0] == messages[1]
+    assert "\\n" not in messages[0]
+
+
+def test_damage_after_many_rows_ends_the_query_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = batch(20_000)
+    (tmp_path / "t-0").mkdir()
+    data = batch(0, records=20_000) + whole[:-1] + bytes([whole[-1] ^ 1])
+    (tmp_path / "t-0" / f"{0:020d}.log").write_bytes(data)
+    assert main(["sql", str(tmp_path), "select key from records", "--format", "jsonl"]) == 1
+    errors = capsys.readouterr().err
+    assert f"{0:020d}.log" in errors and "checksum" in errors
+
+
 def damaged(directory: Path) -> Path:
     (directory / "t-0").mkdir()
     whole = batch(3)

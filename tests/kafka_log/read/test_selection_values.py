@@ -78,13 +78,21 @@ def test_unknown_filters() -> None:
         read_table(SAMPLES, offset=(0, 1))  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize("name", ["keys", "headers", "isolation"])
-def test_batch_headers_do_not_say_everything(name: str) -> None:
-    filters: Any = {"keys": b"k", "headers": "h", "isolation": "read_committed"}
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("keys", b"k"), ("keys", ()), ("headers", "h"), ("isolation", "read_committed")],
+)
+def test_batch_headers_do_not_say_everything(name: str, value: Any) -> None:
     with pytest.raises(
         ValueError, match=f"{name} filters records, and batch headers do not tell it"
     ):
-        scan_batches(SAMPLES / "kafka-4.x", **{name: filters[name]})
+        scan_batches(SAMPLES / "kafka-4.x", **{name: value})
+
+
+def test_batches_are_those_of_any_isolation_that_leaves_out_nothing() -> None:
+    every = scan_batches(SAMPLES / "kafka-4.x", ["base_offset"]).read_all()
+    uncommitted = scan_batches(SAMPLES / "kafka-4.x", ["base_offset"], isolation="read_uncommitted")
+    assert uncommitted.read_all() == every
 
 
 def test_one_value_and_several() -> None:

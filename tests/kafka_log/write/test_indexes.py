@@ -210,6 +210,21 @@ def test_damage_is_passed_over_and_told(tmp_path: Path, capsys: pytest.CaptureFi
     ]
 
 
+def test_a_segment_that_cannot_be_opened_is_not_indexed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = put(tmp_path / "t-0", (0, batch(0)), (6, batch(6)))
+    (source / f"{3:020d}.log").symlink_to("gone")
+    out = tmp_path / "out"
+    assert main(["reindex", str(source), "--out", str(out)]) == 1
+    text = capsys.readouterr().out
+    assert text.startswith("t-0: 2 segments indexed\n  lost: ")
+    assert f"{3:020d}.log" in text and "dangling link" in text
+    rows = said(LogDirectory(source).reindex(tmp_path / "again"), "indexed")
+    indexed = {Path(row["file"]).stem for row in rows}
+    assert indexed == {path.stem for path in out.rglob("*.index")} == {f"{b:020d}" for b in (0, 6)}
+
+
 def test_a_name_that_says_no_offset(tmp_path: Path) -> None:
     path = tmp_path / "some.log"
     path.write_bytes(batch(0))

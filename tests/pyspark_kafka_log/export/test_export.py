@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -11,14 +12,23 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_log import discover
-from kafka_log.cli import parser
+from kafka_log.cli import main, parser
 from kafka_log.read.parquet import Compression
+from kafka_log.read.plan import Split
 from kafka_log.read.selection import Selection
 from kafka_log.write.output_lock import staged_path
 from kafka_log.write.staged_output import OutputError
-from pyspark_kafka_log.export import DataLossError, ExportError, TaskError, export, target_of
+from pyspark_kafka_log.export import (
+    DataLossError,
+    ExportError,
+    TaskError,
+    command,
+    export,
+    target_of,
+)
 from pyspark_kafka_log.export.command import export_by_spark
 from pyspark_kafka_log.export.state import State
+from pyspark_kafka_log.export.writing import Job, TaskResult
 from tests.paths import ROOT
 from tests.support.spark_exports import expected, plain
 from tests.support.spark_logs import TIME, batch, build, flipped, numbered, write
@@ -156,6 +166,70 @@ def test_inside_of_what_is_read(session: SparkSession, directory: Path, tmp_path
                 export(session, directory, place, kind)
     assert sorted(directory.rglob("*")) == before
     assert export(session, directory, tmp_path / "beside").rows == 10
+
+
+class _Here:
+    """Runs the tasks of the command in this process, in the place of a SparkRunner."""
+
+    parallelism = 1
+
+    def __call__(self, tasks: Sequence[tuple[Split, ...]], job: Job) -> list[TaskResult]:
+        return here(tasks, job)
+
+
+@pytest.fixture
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command starts no Spark."""
+    monkeypatch.setattr(command, "_session", lambda *arguments: None)
+    monkeypatch.setattr(command, "SparkRunner", lambda *arguments: _Here())
+
+
+@pytest.mark.usefixtures("without_spark")
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_the_command_writes_nothing_inside_of_what_it_reads(
+    kind: str, directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(directory, "t", 0, 0, numbered(5, 2))
+    before = sorted(directory.rglob("*"))
+    words = ["export", str(directory), "--spark", "--format", kind, "--out"]
+    for place in (directory, directory / "out", directory / "t-0", f"file:{directory}/out"):
+        assert main([*words, str(place)]) == 2
+        assert "which is read: choose a directory outside" in capsys.readouterr().err
+    assert sorted(directory.rglob("*")) == before
+    assert main([*words, str(tmp_path / "beside")]) == 0
+    assert "added 10 rows" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("without_spark")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--offsets", "-5:"], "with --spark give offsets from 0 on"),
+        (["--offsets", ":-5"], "with --spark give offsets from 0 on"),
+        (["--columns", "nope"], "there is no column 'nope'; known: key, value"),
+        (["--columns", "key,key"], "key is named twice"),
+        (["--columns", ""], "names with commas between are expected"),
+        (["--partition-by", "offset"], "unknown partition column 'offset'"),
+        (["--format", "iceberg", "--out", "table"], "an Iceberg table needs a namespace"),
+        (
+            ["--format", "iceberg", "--out", "a.b", "--catalog", "nope"],
+            "the catalog is not in PyIceberg's configuration",
+        ),
+        (["--view", "offsets"], "--view does not go with --spark"),
+    ],
+)
+def test_options_that_the_command_cannot_take(
+    arguments: list[str],
+    message: str,
+    directory: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write(directory, "t", 0, 0, numbered(5, 2))
+    out = tmp_path / "table"
+    assert main(["export", str(directory), "--spark", "--out", str(out), *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_a_task_that_fails_adds_nothing(table: Table, directory: Path) -> None:

@@ -81,7 +81,7 @@ class RowCondition:
                 )
             relation = self._connection.sql(self._query)
             found = stream_result(relation).read_all().column(0).combine_chunks()
-        except (duckdb.Error, pa.ArrowException) as error:
+        except duckdb.Error as error:
             cause, self._time_error = self._time_error, None
             raise self._error(error if cause is None else cause) from None
         return found.take(pc.sort_indices(found))

@@ -144,9 +144,20 @@ def connect(
 
 def stream_result(relation: duckdb.DuckDBPyRelation, rows: int = 1 << 13) -> pa.RecordBatchReader:
     """Run a query, and return its result as a stream of batches of at most ``rows`` rows. Raise
-    duckdb.Error if the query fails before its first rows. Reading the stream raises OSError, with
-    DuckDB's message, if it fails later.
+    duckdb.Error if the query fails; reading the stream raises it too, with DuckDB's message.
     """
     # to_arrow_reader is the name since DuckDB 1.5.
-    stream = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-    return stream(rows)
+    stream = (getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader)(rows)
+    return pa.RecordBatchReader.from_batches(stream.schema, _read_stream(stream))
+
+
+def _read_stream(stream: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a stream of DuckDB. Raise duckdb.Error, with DuckDB's message, if the
+    query fails.
+
+    The stream passes the message through Arrow's C interface, and pyarrow makes an OSError of it.
+    """
+    try:
+        yield from stream
+    except (OSError, pa.ArrowException) as error:
+        raise duckdb.Error(str(error)) from None

@@ -331,7 +331,7 @@ def _reindex_partition(
 ) -> list[ReportRow]:
     """Write the indexes and producer snapshots of a partition's segments into ``out``, and return
     report rows. These are ``indexed``, and rows for damage, incomplete tails and understated
-    batches; ``lost`` for a segment without a canonical name. ``interval`` is the number of bytes
+    batches; ``lost`` for a segment that has no canonical name or cannot be opened. ``interval`` is the number of bytes
     between index entries. Raise OSError if a file cannot be written; CodecError if an index does
     not read back right.
     """
@@ -352,11 +352,12 @@ def _reindex_partition(
         on_understated=lambda path, batch: understated.setdefault(path, []).append(batch),
     )
     for segment in named:
-        report.entries.append(ReportRow(_name(segment), "indexed", bytes=segment.size))
+        found = rest.get(segment.path, Rest(()))
+        if found.is_indexed:
+            report.entries.append(ReportRow(_name(segment), "indexed", bytes=segment.size))
         report.entries += [
             _understated_row(segment, batch) for batch in understated.get(segment.path, ())
         ]
-        found = rest.get(segment.path, Rest(()))
         for run in found.lost:
             report.add_lost(_name(segment), run)
         report.add_unfinished(_name(segment), found.unfinished)

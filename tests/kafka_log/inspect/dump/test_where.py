@@ -102,6 +102,23 @@ def test_errors_of_duckdb_name_the_expression(
     assert errors.count("\n") == 1
 
 
+@pytest.mark.parametrize("others_match", [True, False])
+def test_an_error_at_a_late_row_is_that_of_the_first_row(others_match: bool) -> None:
+    """DuckDB fails at the call, or, after the first 8,192 matching rows, while they are read."""
+    schema = pa.schema([("value", pa.string())])
+    condition = RowCondition(f"value::int > {0 if others_match else 1}", schema)
+    messages = []
+    for at in (0, 8_191, 8_192, 19_999):
+        values = ["x" if i == at else "1" for i in range(20_000)]
+        batch = pa.RecordBatch.from_pydict({"value": values}, schema=schema)
+        with pytest.raises(ConditionError) as caught:
+            condition.filter(batch)
+        messages.append(str(caught.value))
+    assert set(messages) == {messages[0]}
+    good = pa.RecordBatch.from_pydict({"value": ["2", "0"] * 10_000}, schema=schema)
+    assert condition.filter(good).column(0).to_pylist() == ["2"] * 10_000
+
+
 def test_only_the_columns_of_the_expression_are_needed() -> None:
     schema = read_table(NEW / "codecs-0", record_columns(), offsets=(0, 1)).schema
     assert RowCondition("offset > 1", schema).columns == ["offset"]
