@@ -99,6 +99,7 @@ def test_messages_of_topics_are_of_their_types(stubs: Stubs) -> None:
             assert not stubs.wrong(known, layout.parse(data)), known
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("root", [SAMPLES / "kafka-2.8", SAMPLES / "kafka-4.x", VECTORS])
 def test_entries_of_segments_are_of_their_types(stubs: Stubs, root: Path) -> None:

@@ -27,6 +27,7 @@ def world_of(path: Path) -> World:
     return World.read(texts)
 
 
+@pytest.mark.slow
 @pytest.mark.share(24, ci=3)
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_a_case_keeps_the_laws(path: Path, request: pytest.FixtureRequest) -> None:

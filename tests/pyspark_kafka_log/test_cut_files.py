@@ -168,6 +168,7 @@ def cuts(data: bytes) -> dict[str, int]:
     return {"batches": border, "half of one": border + len(data) // BATCHES // 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", ["batches", "half of one"])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("mode", MODES)

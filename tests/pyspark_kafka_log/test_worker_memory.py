@@ -321,6 +321,7 @@ def within(extra: int) -> str:
     return printed(code, extra)
 
 
+@pytest.mark.slow
 def test_no_compiler_where_there_is_no_room() -> None:
     pytest.importorskip("numba")
     assert within(KERNELS_NEED // 2) == "kafka_codecs.arrow.records_numpy False"

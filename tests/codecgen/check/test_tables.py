@@ -126,6 +126,7 @@ def test_a_place_that_cannot_be_followed_is_where_the_expression_begins() -> Non
     assert expression_span(model, parse("x", "gone.yaml", 1, 1)).line == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in ("arrow", "docs"))) for n in TARGETS]
 )

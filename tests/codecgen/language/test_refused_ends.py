@@ -114,6 +114,7 @@ def drawn(r: random.Random) -> tuple[dict[str, Any], bool]:
     return values, refused
 
 
+@pytest.mark.slow
 @LOADERS
 def test_all_engines_refuse_the_same_entries(tmp_path: Path, load: Any) -> None:
     name = f"ends_{load.__name__}"

@@ -85,6 +85,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.share(9)
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes")
 @pytest.mark.parametrize("words", PIPED, ids=" ".join)

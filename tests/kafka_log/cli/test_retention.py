@@ -233,6 +233,7 @@ def on_open(monkeypatch: pytest.MonkeyPatch) -> dict[Path, Change]:
     return changes
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:kafka-log.*the broker removed this segment")
 @pytest.mark.parametrize("command", ["txn", "producers", "dump --isolation read_committed"])
 def test_what_removed_segments_began_does_not_go_on(

@@ -79,6 +79,7 @@ def test_what_is_not_there_is_2(argv: list[str], capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err.startswith("kafka-log: there is no ")
 
 
+@pytest.mark.slow
 def test_a_name_cannot_move_the_cursor(tmp_path: Path) -> None:
     (tmp_path / "red\x1b[31m-0").mkdir()
     (tmp_path / "red\x1b[31m-0" / f"{0:020d}.log").touch()

@@ -35,6 +35,7 @@ def rows_of(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "jsonl"])
 def test_rows_are_those_of_scan(tmp_path: Path, kind: str) -> None:

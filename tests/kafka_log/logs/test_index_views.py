@@ -108,6 +108,7 @@ def test_an_entry_that_is_cut_off_is_left(name: str, engine: str) -> None:
     assert read(name, engine, b"") == ([], [], 0)
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_entries_that_are_not_used_yet_are_zeros(engine: str) -> None:

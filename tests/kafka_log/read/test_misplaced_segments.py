@@ -136,6 +136,7 @@ def planned(root: Path, filters: Iterable[Filter] = (), **options: str) -> Count
     return Counter(offset for batch in batches for offset in batch.column(0).to_pylist())
 
 
+@pytest.mark.slow
 @pytest.mark.share(7)
 @NAMES
 def test_two_halves_of_queries_are_all_rows(name: str, tmp_path: Path) -> None:

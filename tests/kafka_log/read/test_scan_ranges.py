@@ -147,6 +147,7 @@ def segments(logs: list[Log]) -> Iterator[Segment]:
         yield from discover(log.path)[0].segments
 
 
+@pytest.mark.slow
 def test_reading_begins_where_the_index_says(logs: list[Log]) -> None:
     """For every entry, and the offset before the next one."""
     count = 0

@@ -65,6 +65,7 @@ def agree(path: Path, how: tuple[Policy, Tail]) -> None:
     assert read(SegmentReader, path, *how) == read(OneByOne, path, *how)
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize("window", [64, 1 << 20])
 def test_files_of_all_kinds(window: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,6 +197,7 @@ _VALUES = [{"offset_delta": i, "value": bytes([i + 1]) * 50} for i in range(12)]
 TORN = RECORD_BATCH.build({"base_offset": 100, "records": _VALUES})
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("engine", ["construct", "arrow"])

@@ -236,6 +236,7 @@ def test_headers_and_transactions_end_there_too(alone: Path, tail: bytes, policy
     assert offsets(alone, policy, isolation="read_committed") == expected(len(WHOLE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [400, pytest.param(2000, marks=pytest.mark.slow)])
 def test_many_damaged_batches_are_not_looked_at_for_long(
     alone: Path, count: int, monkeypatch: pytest.MonkeyPatch

@@ -66,6 +66,7 @@ def test_without_rows_there_is_one_row_or_no_group() -> None:
     assert asked(*FUNCTIONS, groups=("topic",)).compute([], SCAN).num_rows == 0
 
 
+@pytest.mark.slow
 def test_a_log_without_rows_that_are_wanted_is_no_group(directory: Path) -> None:
     for partition in range(2):
         write(directory, "t", partition, 0, numbered(2, 3))

@@ -107,6 +107,7 @@ def test_copies_that_go_on_behind_others(tmp_path: Path) -> None:
             assert [row[1] for row in found] == list(range(first, end))
 
 
+@pytest.mark.slow
 def test_a_log_that_lies_in_the_tier_alone_begins_where_its_copies_do(tmp_path: Path) -> None:
     """The names of copies say it, although they are not those of segments."""
     remote(tmp_path, 0, 40, 70)
@@ -302,6 +303,7 @@ def uploaded(root: Path) -> None:
             store.rm_file(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.share(8, ci=3)
 @pytest.mark.parametrize("seed", range(4))

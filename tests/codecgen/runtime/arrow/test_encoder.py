@@ -73,6 +73,7 @@ def test_it_does_not_matter_how_the_rows_come(data: st.DataObject, magic: int) -
     assert written(reader, batch_bytes=batch_bytes) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("codec", CODECS)
 def test_versions_and_codecs(magic: int, codec: str) -> None:

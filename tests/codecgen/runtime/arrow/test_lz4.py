@@ -40,6 +40,7 @@ def test_what_is_written_is_read(level: int | None) -> None:
         assert plain(compress("lz4", text, level=level), len(text)) == text
 
 
+@pytest.mark.slow
 def test_frames_of_other_writers() -> None:
     for text in TEXTS:
         for size in (4, 5, 6, 7):

@@ -152,6 +152,7 @@ def test_generated_segments(data: bytes, tmp_path_factory: pytest.TempPathFactor
     assert read.fallbacks == 0
 
 
+@pytest.mark.slow
 @pytest.mark.share(6)
 @pytest.mark.parametrize("seed", range(200, 206))
 def test_mutated_segments(seed: int, tmp_path: Path) -> None:

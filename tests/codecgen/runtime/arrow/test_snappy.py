@@ -37,6 +37,7 @@ def plain(run: bytes, room: int, variant: str | None = "xerial-or-raw") -> bytes
     return None if after == 0 else out[SLACK : SLACK + after - start].tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("written", "read", "other"),

@@ -33,6 +33,7 @@ def model() -> Model:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "release",
     [

@@ -49,6 +49,7 @@ def test_the_example_of_the_page(tmp_path: Path) -> None:
     assert {p.name for p in out.iterdir()} == {"structs.h", ".codecgen-files"}
 
 
+@pytest.mark.slow
 def test_a_compiler_takes_what_the_example_makes_of_our_schemas(tmp_path: Path) -> None:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:

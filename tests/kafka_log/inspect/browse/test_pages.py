@@ -245,6 +245,7 @@ def _starts(path: Path) -> list[int]:
     return [e.position if isinstance(e, Batch) else e.start for e in whole.entries]
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=25)
 @given(seed=st.integers(0, 1 << 32), data=st.data())
 def test_an_offset_or_a_time_is_found_in_any_log(

@@ -218,6 +218,7 @@ def test_requests_are_bounded_in_size(server: PageServer) -> None:
     assert ask(server)[0] == 200
 
 
+@pytest.mark.slow
 def test_slow_clients_are_dropped(server: PageServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "REQUEST_SECONDS", 0.5)
     begun = time.monotonic()

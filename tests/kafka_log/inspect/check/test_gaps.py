@@ -77,6 +77,7 @@ def test_an_index_without_its_segment_is_proof(
     assert ("error", "segment_missing", 42, 83) not in gaps(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_first_segments_and_the_last_ones_may_be_missing(tmp_path: Path) -> None:
     """Retention takes the first ones; what is missing at the end the high watermark says."""
     root = tmp_path / "broker"

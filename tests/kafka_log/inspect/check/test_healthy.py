@@ -48,6 +48,7 @@ def test_partitions_by_themselves(broker: str, tmp_path: Path) -> None:
         assert complaints(alone) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broker", BROKERS)
 def test_segments_by_themselves(broker: str, tmp_path: Path) -> None:
     segments = [(p, segment) for p in discover(SAMPLES / broker) for segment in p.segments]

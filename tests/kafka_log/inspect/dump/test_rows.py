@@ -156,6 +156,7 @@ def test_text(log: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_text_on_a_screen(

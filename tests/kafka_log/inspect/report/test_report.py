@@ -83,6 +83,7 @@ def test_every_partition_has_the_numbers_of_stat(path: Path) -> None:
         assert cells in [found[: len(cells)] for found in page.rows]
 
 
+@pytest.mark.slow
 def test_every_finding_is_listed(damaged: Path, gathered: Contents) -> None:
     page = Page.read(make_page(gathered, ORIGIN))
     expected = to_rows(LogDirectory(damaged).check())
@@ -112,6 +113,7 @@ def test_the_verdict_names_the_damage_and_the_hanging_transaction(
     )
 
 
+@pytest.mark.slow
 def test_a_healthy_log_and_its_open_transaction() -> None:
     contents = contents_of(BROKER)
     verdict = judge(contents)
@@ -150,6 +152,7 @@ def test_only_a_hanging_transaction_is_a_finding() -> None:
     assert "Findings (1)" in page.text and "1 error (1 hanging transaction) found" in page.text
 
 
+@pytest.mark.slow
 def test_damaged_batches_are_counted_apart(damaged: Path, gathered: Contents) -> None:
     page = Page.read(make_page(gathered, ORIGIN))
     total = sum(row["batches"] for row in gathered.stat)

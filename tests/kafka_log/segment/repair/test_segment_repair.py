@@ -317,6 +317,7 @@ def test_the_entry_layouts_all_have_one_linear_checksum() -> None:
     assert {len(layout.related.checksums) for layout in LOG_ENTRY.cases.values()} == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", ["lz4", "snappy"])
 def test_messages_that_stand_in_compressed_bytes_do_not_end_a_wrapper(
     codec: str, tmp_path: Path

@@ -80,6 +80,7 @@ def memory(data: bytes) -> Any:
 LENGTHS = [*range(600), 1000, 1151, 1152, 1153, 4096, 16384, 99_999]
 
 
+@pytest.mark.slow
 def test_checksums_of_all_lengths() -> None:
     data = random.Random(1).randbytes(100_100)
     array = memory(data)
