@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from codecgen.runtime.errors import CodecError
+from codecgen.runtime.errors import ChecksumError, CodecError, TruncatedError
 from kafka_log.inspect.diff.side import Damage, Side, adjacent_batches
 from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.segment.cursor import CHUNK_BYTES
+from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import Scanner
@@ -41,12 +42,23 @@ _UNKNOWN = ("timestamp_type", "leader_epoch")
 COLUMNS = ("offset", *COMPARED, "position")
 
 
+_CHANGED = (UnreadableError, ChecksumError, TruncatedError)
+"""Errors of a batch that was whole when its header was read."""
+
+
 def read_records(
-    side: Side, batches: Any, low: int, high: int | None, columns: Sequence[str] = COLUMNS
+    side: Side,
+    batches: Any,
+    low: int,
+    high: int | None,
+    columns: Sequence[str] = COLUMNS,
+    *,
+    raises_changed: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of ``batches`` with offsets from ``low`` (included) to ``high`` (excluded;
     None: no end), by ascending offset. A batch that cannot be read or decoded is added to
-    ``side.damage`` and skipped, also if its segment is gone.
+    ``side.damage`` and skipped, also if its segment is gone. With ``raises_changed`` raise CodecError
+    instead for a batch whose bytes are gone, cannot be read, or differ from those of the header pass.
     """
     for piece in adjacent_batches(batches):
         while len(piece):
@@ -54,6 +66,8 @@ def read_records(
                 yield from _decode_records(side, piece, low, high, columns)
                 break
             except CodecError as error:
+                if raises_changed and isinstance(error, _CHANGED):
+                    raise
                 piece = _skip_damaged(side, piece, error)
 
 
@@ -73,6 +87,7 @@ def _decode_records(
         start=start,
         stop=stop,
         size=side.segments[int(piece["segment"][0])].size,
+        reaches=int(piece["last"][-1]) + 1,
         chunk_bytes=min(max(stop - start, MIN_CHUNK), CHUNK_BYTES),
     )
     for batch in scanner:

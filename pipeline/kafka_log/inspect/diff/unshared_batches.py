@@ -105,7 +105,8 @@ def _plan_pair(one: Replica, other: Replica) -> tuple[MergePlan, list[ReportRow]
 def _count_alone(own: Candidates, one: Replica, other: Replica) -> tuple[Any, Any]:
     """Return two arrays for the batches ``own`` of a replica, which the other one does not have
     byte for byte: the number of records that the other one lacks or has with other values, and of
-    those with other values. Batches that can no longer be read count as without records.
+    those with other values. Batches that cannot be decoded count as without records. Raise
+    CodecError for one that can no longer be read.
     """
     alone, differ = own.records.copy(), np.zeros(len(own), np.int64)
     low = np.searchsorted(other.headers.last, own.first)

@@ -54,7 +54,7 @@ def choose_copies(batches: Candidates, replicas: Sequence[Replica]) -> Choice:
     merge. Of equal batches that is the one with the lowest rank; of batches that share offsets,
     those of the replica with the most records there. If others have records that it lacks, the
     range is a contradiction too; if records differ at one offset, no batch is chosen. A batch that
-    can no longer be read counts as without records.
+    cannot be decoded counts as without records. Raise CodecError for one that can no longer be read.
     """
     count = len(batches)
     is_new = np.append(np.ones(min(count, 1), np.bool_), np.diff(batches.content) != 0)
@@ -130,7 +130,7 @@ def _read_views(
 ) -> Iterator[tuple[int, dict[int, pa.RecordBatch]]]:
     """Yield the index of each cluster of overlapping batches with the records that each replica has
     there, the replica of the lowest rank first. ``bounds`` has the first candidate of each cluster.
-    Batches that can no longer be read have no records.
+    Batches that cannot be decoded have no records. Raise CodecError for one that can no longer be read.
     """
     group: list[int] = []
     size = 0
@@ -169,8 +169,8 @@ def _read_group(
 
 def read_batch_records(one: Replica, rows: Any) -> pa.RecordBatch:
     """Return the records of the batches of a replica with the indexes ``rows`` (ascending), by
-    offset, in the columns COLUMNS. A batch that can no longer be read, also because its segment is
-    gone, is left out.
+    offset, in the columns COLUMNS. A batch that cannot be decoded is left out. Raise CodecError for
+    one that is gone, cannot be read or has changed since the replica was read.
     """
     wanted = np.zeros(len(rows), HEADER)
     for name in ("position", "size", "first", "last"):
@@ -178,7 +178,9 @@ def read_batch_records(one: Replica, rows: Any) -> pa.RecordBatch:
     wanted["segment"] = one.segment[rows]
     side = Side(one.partition, lambda _: None)
     schema = schema_of(choose(RECORDS, COLUMNS))
-    table = pa.Table.from_batches(list(read_records(side, wanted, 0, None)), schema)
+    table = pa.Table.from_batches(
+        list(read_records(side, wanted, 0, None, raises_changed=True)), schema
+    )
     merged: pa.RecordBatch = next(iter(table.combine_chunks().to_batches()), None)
     return pa.RecordBatch.from_pylist([], schema) if merged is None else merged
 

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from kafka_codecs import Compression
 from kafka_log import LogDirectory
 from kafka_log.cli import main
+from kafka_log.inspect.diff import unshared_batches
+from kafka_log.inspect.merge import overlaps
 from tests.shares import examples
 from tests.support.replicas import Entry, Log, Made, compacted, logs, rebatched, write
 from tests.support.salvage_rows import files, problems, said
@@ -123,3 +125,40 @@ def test_damage_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     table = LogDirectory(a).write_unshared(b, tmp_path / "hurt")
     assert [row["first_offset"] for row in said(table, "lost")] == [3]
     assert not (tmp_path / "hurt").exists()
+
+
+@pytest.mark.parametrize("happens", ["removed", "rewritten", "cut"])
+@pytest.mark.parametrize("verb", ["diff", "merge"])
+def test_a_segment_that_changes_before_its_records_are_compared(
+    verb: str,
+    happens: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What it had is not known then: the command says so, and writes nothing."""
+    records = [Made(0, b"k", b"v" * 50), Made(1, b"k", b"w" * 50)]
+    whole = [Entry(0, 1, 0, tuple(records))]
+    halves = [Entry(i, i, 0, (record,)) for i, record in enumerate(records)]
+    one, two = write(tmp_path / "a" / "t-0", whole), write(tmp_path / "b" / "t-0", halves)
+    (segment,) = two.glob("*.log")
+
+    def read(*arguments: Any) -> Any:
+        data = segment.read_bytes()
+        if happens == "removed":
+            segment.unlink()
+        elif happens == "cut":
+            segment.write_bytes(data[:70])
+        else:
+            segment.write_bytes(data[:-1] + b"!")
+        monkeypatch.undo()
+        return overlaps.read_batch_records(*arguments)
+
+    monkeypatch.setattr(
+        overlaps if verb == "merge" else unshared_batches, "read_batch_records", read
+    )
+    command = {"diff": ["diff", "--only", "A"], "merge": ["merge"]}[verb]
+    code = main([*command, str(one), str(two), "--out", str(tmp_path / "out")])
+    assert code == 1
+    assert segment.name in "".join(capsys.readouterr())
+    assert not list((tmp_path / "out").rglob("*.log"))
