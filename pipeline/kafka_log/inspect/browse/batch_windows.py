@@ -114,7 +114,7 @@ def read_window(
     segment: Segment, next_base: int | None, target: Target, count: int, budget: Budget
 ) -> BatchWindow:
     """Return at most ``count`` entries of a segment from ``target`` on, and damaged ranges right
-    before the first. Checksums are verified, no record is read. The window has no entries if the
+    before the first, unless the target is a byte. Checksums are verified, no record is read. The window has no entries if the
     segment ends before the target, or the budget does (``resume``). An unreadable file is one
     damaged range. Raise OSError only if a damaged end cannot be read again.
 
@@ -155,7 +155,9 @@ def read_window(
             if is_reached:
                 chosen += [*lost, entry]
                 lost = []
-            else:  # damage right before the target is shown, because it may have held it
+            elif (
+                target.kind != "byte"
+            ):  # damage right before the target is shown, because it may have held it
                 lost = [] if isinstance(entry, Batch) else [*lost, entry]
             if budget.is_spent:
                 if backward or not is_reached:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kafka_codecs import RECORD_BATCH
 from kafka_log import LogDirectory
 from kafka_log.cli import main
-from kafka_log.inspect.browse.batch_windows import Budget, Target, read_window
+from kafka_log.inspect.browse.batch_windows import Budget, Target, read_window, start_of
 from kafka_log.inspect.browse.records import RecordView
 from kafka_log.logs.discovery import discover
 from kafka_log.segment.model import Batch
@@ -370,6 +370,18 @@ def test_damage_is_shown_with_what_is_lost(damaged: Visitor) -> None:
     place = damaged.partition("segments.small")
     found = damaged.see(f"{place}/search?text=nothing")
     assert "Damaged, so that records may be missing" in found.text
+
+
+def test_the_batch_after_damage_is_found_by_its_byte(tmp_path: Path) -> None:
+    size = len(batch(0))
+    path = tmp_path / "t-0" / f"{FIRST}.log"
+    path.parent.mkdir()
+    path.write_bytes(b"".join(batch(3 * i) for i in range(4)))
+    flip(path, size + 40)
+    [partition] = discover(tmp_path / "t-0")
+    for byte in range(0, 4 * size, size):
+        window = read_window(partition.segments[0], None, Target("byte", byte), 1, Budget())
+        assert start_of(window.entries[0]) == byte
 
 
 @pytest.mark.parametrize("tail", [b"\0" * 500, batch(40)[:50], b"", b"\0" * 3])
