@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -13,8 +14,10 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.nouns import count_noun
 from kafka_log.logs.index_files import OFFSET_ENTRY_DTYPE, read_index_entries
 from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.removed_segments import explain_removal
 from kafka_log.segment.batch_headers import entries, headers
 from kafka_log.segment.framing import HeaderColumns
+from kafka_log.segment.positioned_reads import UnreadableError
 
 SECONDS = 3.0
 """Time after which no further log is opened."""
@@ -55,7 +58,7 @@ def check_ends(
     ``seconds`` (None: SECONDS) are over. The largest partitions come first. No checksum is
     verified. Damage, unreadable files and partitions that cannot be listed are problems, and do not
     raise. Partitions for which there is no time, or whose end is more than MAX_HEADERS batches
-    away, count as skipped.
+    away, or whose first segment retention has deleted, count as skipped.
     """
     deadline = clock() + (SECONDS if seconds is None else seconds)
     problems: dict[int, list[str]] = {}
@@ -80,8 +83,12 @@ def check_ends(
             checked += 1
         except _TooFarError:
             skipped += 1
-        except FileNotFoundError:
-            skipped += 1  # the broker renamed or removed it
+        except UnreadableError as error:
+            if error.errno == errno.ENOENT and explain_removal(written[0]) is not None:
+                skipped += 1
+                continue
+            checked += 1
+            problems.setdefault(i, []).append(str(error))
         except (CodecError, OSError, _IncompleteError) as error:
             checked += 1
             problems.setdefault(i, []).append(str(error))

@@ -193,3 +193,19 @@ def test_ten_thousand_partitions(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert code == 0
     assert "partitions  10,000\n" in out
     shutil.rmtree(tmp_path)
+
+
+def test_a_segment_that_retention_deletes_is_no_problem(tmp_path: Path) -> None:
+    first = make_log(tmp_path, "t-0", batch(0))
+    first.with_name(f"{3:020}.log").write_bytes(batch(3))
+    found = discover(tmp_path)
+    first.unlink()
+    result = check_ends(found)
+    assert (result.checked, result.skipped, result.problems) == (0, 1, ())
+
+
+def test_a_segment_that_is_gone_without_a_reason_is_a_problem(tmp_path: Path) -> None:
+    log = make_log(tmp_path, "t-0", batch(0))
+    found = discover(tmp_path)
+    log.unlink()
+    assert len(check_ends(found).problems) == 1
