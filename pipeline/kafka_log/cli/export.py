@@ -48,6 +48,9 @@ EXAMPLES = """\
   kafka-log export samples/kafka-4.x --topic codecs --spark --format delta --out orders-table
 """
 
+_PARTITION_BY, _COMPRESSION = "topic,date", "zstd"
+"""Defaults of options for tables that Spark writes."""
+
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add paths, options that select records, the output options and the options of ``--spark`` to
@@ -109,14 +112,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     tables.add_argument(
         "--partition-by",
-        default="topic,date",
+        default=_PARTITION_BY,
         metavar="NAME,...",
         help="partition columns of the table, of topic, partition and date (default %(default)s)",
     )
     tables.add_argument(
         "--compression",
         choices=get_args(Compression),
-        default="zstd",
+        default=_COMPRESSION,
         help="compression of the table's files (default %(default)s, the smallest; lz4 is the fastest)",
     )
     tables.add_argument(
@@ -168,6 +171,17 @@ def _export_files(options: argparse.Namespace) -> int:
             f"--format {options.format} needs --spark: add --spark, or use --format parquet"
         )
         return COULD_NOT_RUN
+    only_with_spark = {
+        "--master": options.master is not None,
+        "--partition-by": options.partition_by != _PARTITION_BY,
+        "--compression": options.compression != _COMPRESSION,
+        "--ignore-data-loss": options.ignore_data_loss,
+        "--catalog": options.catalog is not None,
+    }
+    for name, given in only_with_spark.items():
+        if given:
+            print_message(f"{name} is for tables that Spark writes: add --spark, or leave it out")
+            return COULD_NOT_RUN
     if is_url(options.out):
         reason = "without --spark files are written to local directories only: add --spark, or name a local directory"
         print_message(f"{options.out}: {reason}")

@@ -77,3 +77,23 @@ def test_empty_columns_list_the_columns(
     printed, error = capsys.readouterr()
     assert printed == ""
     assert "topic, partition, " in error
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--master", "local"],
+        ["--partition-by", "topic"],
+        ["--compression", "lz4"],
+        ["--ignore-data-loss"],
+        ["--catalog", "c"],
+    ],
+    ids=lambda option: option[0],
+)
+def test_options_of_spark_need_it(
+    option: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["export", str(SAMPLES / "kafka-4.x"), "--out", str(out), *option]) == 2
+    assert f"{option[0]} is for tables that Spark writes" in capsys.readouterr().err
+    assert not out.exists()
