@@ -152,9 +152,10 @@ class _Rows:
             yield from self.check_part("item", element, "item")
 
     def check_part(self, part: str, layout: Layout, where: str) -> Iterator[Diagnostic]:
-        """Yield a diagnostic for each field of ``layout`` that the section (``part``: ``entry`` or
-        ``item``) must not write or writes from a wrong expression, and for each field or bit member
-        that gets no value, has no default and cannot be 0. Tagged fields are omitted. ``where`` is
+        """Yield diagnostics about the section ``part`` (``entry`` or ``item``): for each field of
+        ``layout`` that it must not write or writes from a wrong expression; for each number, and
+        bytes or text that cannot be null, without value, default or ``when``; and for each bit
+        member without value or default whose enum has no 0. Tagged fields are omitted. ``where`` is
         ``part``, but ``row`` if the rows are entries themselves.
         """
         given = self.write.entry if part == "entry" else self.write.item

@@ -244,7 +244,8 @@ class _Writer:
     ) -> tuple[Mapped, Mapped]:
         """Return (untagged fields, tagged fields) in order. A field that is tagged in some versions
         is in both, as a tagged one with ``tagged_`` before its name. ``filled`` gives each untagged
-        one a default. Fields in no version of ``around`` are left out and noted in ``missing``.
+        one a default. Fields in no version of ``around`` are left out. They, and keys that YAML
+        cannot express, are noted in ``missing``; ``made`` gets the tolerances that the fields need.
         """
         plain, tagged = Mapped(), Mapped()
         names = field_names(fields)

@@ -176,7 +176,7 @@ def _fixed_size_after(layout: LayoutPlan, at: int, last: int | None = None) -> i
 def _iterate_field_ops(plan: Plan, layout: LayoutPlan, at: int, last: int) -> Iterator[ReadOp]:
     """Yield the operations of the field at index ``at``: its read and requirements, these inside
     ``When`` if its condition is open, or ``Absent`` if the condition is always false. ``last`` is
-    the index where the surrounding range ends.
+    the index of the last field in the innermost open range, or in the layout.
     """
     fp = layout.in_order[at]
     ops = (_read_field(plan, layout, at, last), *_iterate_requirements(plan, layout, fp))

@@ -51,10 +51,11 @@ def read_header_rows(
     start: int = 0,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the values of ``columns``, as a tuple, for each batch of a segment from byte ``start``
-    on whose column ``where`` is true, read by the kernels if ``columnar``. Timestamps are in
-    milliseconds. If ``damage`` is RAISE, iterating raises CodecError at a damaged batch, and
-    UnreadableError, which is one too, for an unreadable file. Otherwise damaged batches are
-    skipped, and an unreadable file yields nothing.
+    (VERIFY may ignore it) on whose column ``where`` is true, in file order, read by the kernels if
+    ``columnar``. Timestamps are in milliseconds. With RAISE, iterating raises CodecError at bytes
+    that are no batch, and UnreadableError, which is one too, for an unreadable file. Otherwise such
+    bytes are skipped, and an unreadable file yields nothing. Only VERIFY verifies checksums: it
+    skips batches with a wrong one.
 
     Args:
         segment: The segment.

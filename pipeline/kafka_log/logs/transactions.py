@@ -368,11 +368,11 @@ def observe_transactions(
     start: int = 0,
     stop: int | None = None,
 ) -> Iterator[ObservedTransaction]:
-    """Yield each transaction in ``segments`` when it ends, then the open ones; ``begun`` are open
-    before, by producer id. Reading begins at byte ``start`` of the first segment; batches that
-    reach offset ``stop`` are ignored. At damage and unreadable segments raise CodecError or
-    UnreadableError if ``damage`` is RAISE, else skip them; always raise UnreadableError for a
-    segment that retention deletes meanwhile.
+    """Yield each transaction in ``segments`` when it ends, with None as first offset if its
+    beginning is unknown; then the open ones. ``begun`` are open before, by producer id. Reading
+    begins at byte ``start`` of the first segment; batches that reach offset ``stop`` are ignored.
+    At damage and unreadable segments raise CodecError or UnreadableError if ``damage`` is RAISE,
+    else skip them; always raise UnreadableError for a segment that retention deletes meanwhile.
 
     Args:
         segments: Segments of the partition, as for :func:`read_transactions`.

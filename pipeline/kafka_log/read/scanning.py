@@ -361,10 +361,12 @@ def _survey_paths(path: Paths) -> list[Partition]:
 
 
 def _find(path: Paths, selection: Selection) -> list[Partition]:
-    """Return the selected partitions of the paths, with tiers merged and replicas selected. Warn
-    about skipped paths and if all segments are excluded. Raise DirectoryError if there is no log,
-    or a partition lies in two directories and ``replicas`` is ``error``; NotFoundError for a
-    missing topic or partition; OSError if a directory cannot be listed.
+    """Return the selected partitions of the paths, with tiers merged and replicas selected; one
+    whose directory cannot be listed has an ``error``. Warn about skipped paths and if all segments
+    are excluded. Raise DirectoryError if a path does not exist, there is no log, or a partition
+    lies in two directories and ``replicas`` is ``error``; NotFoundError for a missing topic or
+    partition; PatternError for an invalid pattern; OSError if a path itself, or a directory above
+    partitions, cannot be listed.
     """
     places = [path] if isinstance(path, str | os.PathLike) else list(path)
     found = [place for place in places if isinstance(place, Partition)]

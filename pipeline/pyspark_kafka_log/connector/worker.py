@@ -166,8 +166,8 @@ def _answer_hello(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> No
 
 def _schema(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
     """Send a Spark schema as JSON: the source's default schema, or the request's own one once its
-    columns are checked. Raise SchemaError if the given schema has an unknown column; OptionError
-    for an invalid option.
+    columns are checked. Raise SchemaError if the given schema has no column, or one that is
+    unknown, of another type, NOT NULL or named twice; OptionError for an invalid option.
     """
     source = _source(request)
     if request["schema"] is None:

@@ -55,10 +55,10 @@ def find_logs(options: Options) -> list[Log]:
 
 def find_survey(options: Options) -> Survey:
     """Return all partitions and log directories below the paths, also partitions without segments.
-    Warn of skipped paths, and if all segments are excluded. Raise OptionError if a path is invalid
-    or matches nothing; DirectoryError for a path without logs, unless it is an empty directory or
-    log directory; OSError for a partition that cannot be read, which has an ``error`` instead if
-    the mode accepts damage.
+    Warn of skipped paths, and if all segments are excluded. Raise OptionError if no path is given,
+    one is invalid, or a pattern matches nothing; DirectoryError for a path that does not exist, or
+    has no logs, unless it is an empty directory or log directory; OSError for a partition that
+    cannot be read, which has an ``error`` instead if the mode accepts damage.
 
     Skipped paths are files that are named like segments but are none, and segments outside of partitions.
     """

@@ -95,8 +95,9 @@ def make_site(
     folders: Collection[str] = (),
 ) -> Site:
     """Return the Site of a plan: a page below ``root`` for each YAML file, with the suffix of
-    ``index_name``. On an old site, ``today`` is the root of the current site; if ``folders`` is not
-    empty, files outside of these folders get no page, and links to them lead to the current site.
+    ``index_name``; ``brief`` pages have no pictures and examples. On an old site, ``today`` is the
+    root of the current site; if ``folders`` is not empty, files outside of these folders get no
+    page, and links to them lead to the current site. Read and write nothing.
 
     ``today`` is the root of the current pages, for a site as of an old release. All folders get pages if ``folders`` is
     empty.

@@ -71,9 +71,10 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     until Ctrl-C, SIGTERM or ``-n``. Return 1 if a consumer would reject a batch, bytes are lost, or
     a file or directory cannot be read; else 0, also after failures to decode. Raise ValueError for
     an unknown column or decoding format, an invalid ``--grep`` or ``--where``, one that cannot be
-    computed for a row, and options that exclude each other; ImportError if DuckDB (``--where``) or
-    ``--engine arrow`` is not installed; with ``--follow`` DirectoryError or NotFoundError if all
-    partitions are gone.
+    computed for a row, invalid ``--schemas``, and options that exclude each other; ImportError if
+    DuckDB (``--where``), ``--engine arrow`` or the package of a schema format is not installed;
+    DirectoryError if ``--schemas`` is missing; with ``--follow`` DirectoryError or NotFoundError if
+    all partitions are gone.
     """
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)
     _reject_combinations(options, selection)

@@ -156,7 +156,9 @@ class Contents:
 
     @property
     def hanging(self) -> int:
-        """Number of hanging transactions; one in several copies of a partition counts once."""
+        """Number of hanging transactions; one in several copies of a partition counts once. 0 if
+        transactions are not known.
+        """
         if self.transactions is None:
             return 0
         rows = self.transactions.filter(self.transactions.column("hanging"))

@@ -405,8 +405,9 @@ class PartDecoder:
         return pa.concat_arrays([*(d.array for _, d in pieces), array]).take(pa.array(at))
 
     def _build(self, found: list[Any], problems: list[str | None], rows: list[int]) -> Any:
-        """Return the Arrow array of the decoded values ``found`` in ``rows``. A value that the column
-        type cannot hold becomes null, also in ``found``, and the reason is set in ``problems``.
+        """Return an Arrow array with one decoded value, ``found[row]``, for each row in ``rows``,
+        in this order; other rows have no element. A value that the column type cannot hold becomes
+        null, also in ``found``, and the reason is set in ``problems``.
         """
         kind = self.fields[0].type
         try:
