@@ -41,32 +41,12 @@ class Checks:
 class Unsupported(Exception):
     """Error for a schema that the target cannot express, with the field that causes it."""
 
-    effect = "which target arrow cannot express"
-
     def __init__(self, reason: str, f: Field) -> None:
         super().__init__(
-            f'"{f.name}" is {reason}, {self.effect}; codecgen explain C023 says what to do'
+            f'"{f.name}" is {reason}, which target arrow cannot express; codecgen explain C023 says what to do'
         )
         self.reason = reason
         self.field = f
-
-
-class OnlyReferenceCodecsError(Unsupported):
-    """Raised for rows that kernels cannot read: the reference codecs read them, as a note C023 says."""
-
-    effect = "which kernels cannot read: the reference codecs read these rows"
-
-
-class OnlyKernelsError(Unsupported):
-    """Raised for a view that the NumPy reader cannot read: only its kernels do, as a note C023 says."""
-
-    effect = "which the reader by NumPy cannot read: the view is read by kernels only"
-
-
-class NoWriterError(Unsupported):
-    """Raised for a view with ``write`` whose rows kernels cannot write: target arrow fails with the error C023."""
-
-    effect = "which kernels cannot write: target arrow is not generated"
 
 
 def refusal(error: Unsupported, what: str, help: str) -> Diagnostic:

@@ -9,7 +9,7 @@ from codecgen.plan.columns import ViewPlan
 from codecgen.schema.lookup import bytes_of, choice_of
 from codecgen.schema.model import Field
 from codecgen.schema.types import FROM_OUTSIDE, ZERO_TERMINATED, ArrayType, ChoiceType, PaddingType
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError
+from codecgen.targets.arrow.checks import Unsupported
 
 
 def refuse_unsupported_view(plan: Plan, view: ViewPlan) -> None:
@@ -19,12 +19,10 @@ def refuse_unsupported_view(plan: Plan, view: ViewPlan) -> None:
     """
     for case in view.cases:
         if case.beside and case.array is not None:
-            raise OnlyReferenceCodecsError("rows made of several arrays", case.array.field)
+            raise Unsupported("rows made of several arrays", case.array.field)
         for value in case.values.values():
             for look_up in nodes.look_ups_in(value):
-                raise OnlyReferenceCodecsError(
-                    "an array in which elements are looked up", look_up.array.field
-                )
+                raise Unsupported("an array in which elements are looked up", look_up.array.field)
         refuse_unsupported_layout(plan, case.entry)
 
 
@@ -36,21 +34,17 @@ def refuse_unsupported_layout(plan: Plan, entry: LayoutPlan) -> None:
     """
     for layout in _layouts(plan, entry):
         for fp in layout.given_arrays:
-            raise OnlyReferenceCodecsError(
-                "an array that the layout gets from outside (`given`)", fp.field
-            )
+            raise Unsupported("an array that the layout gets from outside (`given`)", fp.field)
         for value in layout.look_ups:
             for look_up in nodes.look_ups_in(value):
-                raise OnlyReferenceCodecsError(
-                    "an array in which elements are looked up", look_up.array.field
-                )
+                raise Unsupported("an array in which elements are looked up", look_up.array.field)
         given = [fp.name for fp in layout.given]
         for fp in layout.fields:
             reason = _unsupported_feature(fp)
             if isinstance(fp.field.type, ArrayType) and fp.field.type.counted_by in given:
                 reason = "a count from outside"
             if reason:
-                raise OnlyReferenceCodecsError(reason, fp.field)
+                raise Unsupported(reason, fp.field)
 
 
 def find_choice(plan: Plan, entry: LayoutPlan) -> Field | None:

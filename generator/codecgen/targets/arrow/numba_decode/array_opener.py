@@ -11,7 +11,7 @@ from codecgen.plan.size_bounds import size_bounds
 from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, BitsType, BytesType, ChoiceType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError, integer_of
+from codecgen.targets.arrow.checks import Unsupported, integer_of
 from codecgen.targets.arrow.code_tree import (
     TRUE,
     Expr,
@@ -72,7 +72,7 @@ def condition_of(fields: Fields, value: Value | None, f: Field) -> Expr | None:
     try:
         return fields.arithmetic().condition(fields.folded(value))
     except Refused as error:
-        raise OnlyReferenceCodecsError(error.reason, f) from None
+        raise Unsupported(error.reason, f) from None
 
 
 class ArrayOpener:
@@ -113,26 +113,20 @@ class ArrayOpener:
         f = case.array.field
         type_ = f.type
         if case.entry.fields[-1] is not case.array or not isinstance(type_, ArrayType):
-            raise OnlyReferenceCodecsError(
-                "the source of rows, but not an array at the end of its layout", f
-            )
+            raise Unsupported("the source of rows, but not an array at the end of its layout", f)
         if type_.fixed is not None:
-            raise OnlyReferenceCodecsError("an array of rows with a fixed number of elements", f)
+            raise Unsupported("an array of rows with a fixed number of elements", f)
         if isinstance(type_.element, ScalarType):
-            raise OnlyReferenceCodecsError("rows from an array of numbers", f)
+            raise Unsupported("rows from an array of numbers", f)
         if type_.null is not None and (type_.length is not None or type_.at_least):
-            raise OnlyReferenceCodecsError(
-                "an array of rows that may be null, with a length or `at_least`", f
-            )
+            raise Unsupported("an array of rows that may be null, with a length or `at_least`", f)
         if isinstance(type_.element, BytesType):
-            raise OnlyReferenceCodecsError("rows from an array of bytes or text", f)
+            raise Unsupported("rows from an array of bytes or text", f)
         if isinstance(type_.element, ChoiceType):
-            raise OnlyReferenceCodecsError("rows from an array of a choice", f)
+            raise Unsupported("rows from an array of a choice", f)
         other = type_.element.layout != case.entry.name
         if other and len(self.kernels.plan.held(type_.element, case.entry)) > 1:
-            raise OnlyReferenceCodecsError(
-                "an array of layouts whose bytes say which version they are", f
-            )
+            raise Unsupported("an array of layouts whose bytes say which version they are", f)
         code.do("store_64", self.row + slots["CASE"], case.number)
         needed = self.kernels.entry_fields(case)
         needed |= fields_needed(read_program(self.kernels.plan, case.entry).ops, checks=True)
@@ -211,11 +205,11 @@ class ArrayOpener:
         """
         assert self.case.array is not None and self.case.array.codec is not None
         if 0 in self.case.codecs and self.case.codecs[0] is not None:
-            raise OnlyReferenceCodecsError("compressed by an enum whose 0 is not none", f)
+            raise Unsupported("compressed by an enum whose 0 is not none", f)
         try:
             value = fields.arithmetic().number(fields.folded(self.case.array.codec))
         except Refused as error:
-            raise OnlyReferenceCodecsError(error.reason, f) from None
+            raise Unsupported(error.reason, f) from None
         self.code.assign(codec, value)
 
     def checksums(self, end: Expr, codec: Expr) -> None:
@@ -226,9 +220,7 @@ class ArrayOpener:
         code, reader, checked = self.code, self.reader, self.row + self.kernels.slots["CHECKED"]
         for c, after in reader.pending:
             if after != end:
-                raise OnlyReferenceCodecsError(
-                    "a checksum whose range ends where the rows do not", c.field
-                )
+                raise Unsupported("a checksum whose range ends where the rows do not", c.field)
         if isinstance(codec, Var):
             for c, _ in reader.pending:
                 place = reader.place_variable(ENTRY, f"start of {c.name}")

@@ -20,7 +20,7 @@ from codecgen.targets.arrow.arithmetic import (
     Term,
     refuse_end,
 )
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError, loading
+from codecgen.targets.arrow.checks import Unsupported, loading
 from codecgen.targets.arrow.code_tree import Expr, Num, Var, call, invert
 
 ENTRY, ITEM = "entry", "item"
@@ -65,9 +65,7 @@ def null_of(type_: ArrayType | BytesType, f: Field) -> int | None:
     """
     null = null_as_read(type_)
     if null is not None and null >= 0:
-        raise OnlyReferenceCodecsError(
-            f"nullable, with a length of null ({type_.null}) that is not negative", f
-        )
+        raise Unsupported(f"nullable, with a length of null ({type_.null}) that is not negative", f)
     return null
 
 
@@ -81,7 +79,7 @@ def field_of(layout: LayoutPlan, name: str) -> Field:
 def check_number(f: Field) -> None:
     """Raise Unsupported if a length or a count is no integer that 64 bits hold with a sign."""
     if not is_number(f):
-        raise OnlyReferenceCodecsError(f"a number of the type {getattr(f.type, 'name', '')}", f)
+        raise Unsupported(f"a number of the type {getattr(f.type, 'name', '')}", f)
 
 
 def load(name: str, place: Expr, f: Field) -> Expr:

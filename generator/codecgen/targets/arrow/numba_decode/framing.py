@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.schema.model import Field
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError
+from codecgen.targets.arrow.checks import Unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ def framing_of(entry: LayoutPlan) -> Framing:
     if f.offset is None or f.size is None or first is None:
         return Framing(entry)
     if f.when is not None:
-        raise OnlyReferenceCodecsError("an entry whose length may be left out", f.field)
+        raise Unsupported("an entry whose length may be left out", f.field)
     if f.own_bytes:
-        raise OnlyReferenceCodecsError("a length that counts itself", f.field)
+        raise Unsupported("a length that counts itself", f.field)
     if first.offset is None:
-        raise OnlyReferenceCodecsError("a length that begins at no fixed place", f.field)
+        raise Unsupported("a length that begins at no fixed place", f.field)
     return Framing(entry, f, first.offset)

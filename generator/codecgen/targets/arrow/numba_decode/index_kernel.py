@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.size_bounds import size_bounds
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError, function_name
+from codecgen.targets.arrow.checks import Unsupported, function_name
 from codecgen.targets.arrow.code_tree import (
     FALSE,
     TRUE,
@@ -85,18 +85,16 @@ class Index:
             return
         entry = self.entry
         if self.kernels.view.view.of in self.kernels.plan.model.choices:
-            raise OnlyReferenceCodecsError(
-                "an entry whose length is not at a fixed place", self.framing.blamed
-            )
+            raise Unsupported("an entry whose length is not at a fixed place", self.framing.blamed)
         if size_bounds(self.kernels.plan, entry).min_size == 0:
-            raise OnlyReferenceCodecsError("an entry that may have no bytes", self.framing.blamed)
+            raise Unsupported("an entry that may have no bytes", self.framing.blamed)
         for case in self.kernels.view.cases_of(entry):
             if case.array is not None:
-                raise OnlyReferenceCodecsError(
+                raise Unsupported(
                     "rows from an array in an entry without a length", case.array.field
                 )
             if case.when is not None or case.full_check is not None:
-                raise OnlyReferenceCodecsError(
+                raise Unsupported(
                     "a field of an entry without a length, in rows with a condition",
                     self.framing.blamed,
                 )
@@ -142,7 +140,7 @@ class Index:
             fp = self.entry.field(name)
             if fp is None or fp.offset is None or fp.size is None:
                 blamed = fp.field if fp else self.entry.fields[0].field
-                raise OnlyReferenceCodecsError("a condition on what lies at no fixed place", blamed)
+                raise Unsupported("a condition on what lies at no fixed place", blamed)
             code.assign(variables.get(ENTRY, name), self.at_fixed_place(fp, start))
 
     # ------------------------------------------------------------ one entry
@@ -278,7 +276,7 @@ class Index:
             return [measured < 0]
         if fields.used - {(ENTRY, length.name)}:
             reason = "a length that is refused for the sake of another field"
-            raise OnlyReferenceCodecsError(reason, length.field)
+            raise Unsupported(reason, length.field)
         return [measured < 0, refused]
 
     def row_test(self, case: CasePlan) -> None:

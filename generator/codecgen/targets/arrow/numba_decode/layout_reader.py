@@ -23,7 +23,7 @@ from codecgen.schema.types import (
     StructType,
 )
 from codecgen.targets.arrow.arithmetic import Refused, negated_condition
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError
+from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.checksums import computed_checksum
 from codecgen.targets.arrow.code_tree import Expr, Num, Var, all_of, any_of, call
 from codecgen.targets.arrow.function_builder import Builder
@@ -254,7 +254,7 @@ class LayoutReader:
             case read_ops.Tags():
                 self.read_tags(op, fields, end, wanted)
             case read_ops.Choose(fp):
-                raise OnlyReferenceCodecsError("one of several layouts", fp.field)
+                raise Unsupported("one of several layouts", fp.field)
             case _:
                 raise TypeError(type(op).__name__)
         size = op.field.size
@@ -281,7 +281,7 @@ class LayoutReader:
         try:
             self.values.fail_if(negated_condition(fields.arithmetic(), condition), f)
         except Refused as error:
-            raise OnlyReferenceCodecsError(error.reason, f) from None
+            raise Unsupported(error.reason, f) from None
 
     def condition_of(self, value: Value, fields: Fields, f: Field) -> Expr:
         """Return ``value`` as a condition of kernel code. Raise Unsupported, which names the field
@@ -290,7 +290,7 @@ class LayoutReader:
         try:
             return fields.arithmetic().condition(value)
         except Refused as error:
-            raise OnlyReferenceCodecsError(error.reason, f) from None
+            raise Unsupported(error.reason, f) from None
 
     def read_optional(
         self,
@@ -345,7 +345,7 @@ class LayoutReader:
         m, code = op.length, self.code
         check_number(m.field)
         if m.own_bytes:
-            raise OnlyReferenceCodecsError("a length that counts itself", m.field)
+            raise Unsupported("a length that counts itself", m.field)
         length = self.variables.get(fields.part, m.name)
         inner = Var(f"end_of_{op.first.name}")
         self.ends[m.name] = (inner, length)
@@ -360,11 +360,9 @@ class LayoutReader:
         rest = getattr(op.first.field.type, "length", None) == "rest"
         alone = m.measures is not None and m.measures.last == op.first.name
         if not rest or not alone or not isinstance(op.first.field.type, BytesType):
-            raise OnlyReferenceCodecsError("a length that may be left out", m.field)
+            raise Unsupported("a length that may be left out", m.field)
         if op.after is None:
-            raise OnlyReferenceCodecsError(
-                "bytes to the end with fields after them that vary", op.first.field
-            )
+            raise Unsupported("bytes to the end with fields after them that vary", op.first.field)
         test = self.condition_of(op.when, fields, m.field)
         with code.when(test):
             self.values.fail_if(too_long, m.field)
@@ -400,7 +398,7 @@ class LayoutReader:
         """
         if self.checks:
             if c.when is not None:
-                raise OnlyReferenceCodecsError("a checksum that may be left out", c.field)
+                raise Unsupported("a checksum that may be left out", c.field)
             name = f"end of {c.name}" if at_end else f"start of {c.name}"
             self.code.assign(self.place_variable(fields.part, name), self.p)
 
@@ -423,7 +421,7 @@ class LayoutReader:
         if not self.checks:
             return
         if c.when is not None:
-            raise OnlyReferenceCodecsError("a checksum that may be left out", c.field)
+            raise Unsupported("a checksum that may be left out", c.field)
         if not ahead:
             start = self.place_variable(fields.part, f"start of {c.name}")
             stop: Expr = self.p
@@ -432,9 +430,7 @@ class LayoutReader:
             self.compare_checksum(c, fields.part, start, stop - start)
             return
         if not any(window.last is None for window in self.windows):
-            raise OnlyReferenceCodecsError(
-                "a checksum of a range whose end no length measures", c.field
-            )
+            raise Unsupported("a checksum of a range whose end no length measures", c.field)
         if self.mode == "open" and len(self.held) == 1:
             self.code.assign(self.place_variable(fields.part, f"start of {c.name}"), self.p)
             self.pending.append((c, end))
@@ -491,18 +487,16 @@ class LayoutReader:
         f, part = fp.field, fields.part
         if type_.compression is not None:
             if fp.when is None:
-                raise OnlyReferenceCodecsError("a compressed array inside rows", f)
+                raise Unsupported("a compressed array inside rows", f)
             self.values.fail_always(f)  # rows hold no rows of their own
             return
         null = null_of(type_, f)
         if op.any_version:
-            raise OnlyReferenceCodecsError(
-                "an array of layouts whose bytes say which version they are", f
-            )
+            raise Unsupported("an array of layouts whose bytes say which version they are", f)
         if type_.length is not None:
-            raise OnlyReferenceCodecsError("an array with a length inside rows", f)
+            raise Unsupported("an array with a length inside rows", f)
         if isinstance(element, ChoiceType):
-            raise OnlyReferenceCodecsError("an array of a choice", f)
+            raise Unsupported("an array of a choice", f)
         n = self.variables.get(part, f.name)
         self.values.covered = 0
         counted = type_.has_count
@@ -544,7 +538,7 @@ class LayoutReader:
             try:
                 number = fields.arithmetic().number(fields.folded(value))
             except Refused as error:
-                raise OnlyReferenceCodecsError(error.reason, fp.field) from None
+                raise Unsupported(error.reason, fp.field) from None
             self.code.assign(self.variables.get(part, name), number)
 
     def handle_null_array(
@@ -628,7 +622,7 @@ class LayoutReader:
         layout holds itself, has rules, or has a field that kernels cannot read.
         """
         if layout.name in self.held:
-            raise OnlyReferenceCodecsError("a layout that holds itself", f)
+            raise Unsupported("a layout that holds itself", f)
         kept = self.windows, self.values.covered, self.ends
         self.ends = {}
         self.gives.name_members(target, part)
@@ -647,7 +641,7 @@ class LayoutReader:
         type_ = f.type
         assert isinstance(type_, StructType)
         if len(self.plan.held(type_.layout, fields.layout)) > 1:
-            raise OnlyReferenceCodecsError("a layout whose bytes say which version it is", f)
+            raise Unsupported("a layout whose bytes say which version it is", f)
         part, target = part_of(fields.part, f.name), self.gives.find_target(fields.part, f.name)
         self.values.covered = 0
         if type_.present is None:
@@ -723,7 +717,7 @@ class LayoutReader:
         if not isinstance(fp.field.type, StructType):
             return False
         if not self.leaves_layouts or self.gives.find_target(part, fp.name) is not None:
-            raise OnlyReferenceCodecsError("a tagged layout", fp.field)
+            raise Unsupported("a tagged layout", fp.field)
         return True
 
     def set_default(self, fp: FieldPlan, part: str) -> Var | None:
@@ -786,9 +780,7 @@ class LayoutReader:
             data = default_data(fp)
             null = data is None
             if data:
-                raise OnlyReferenceCodecsError(
-                    "a column of a tagged field with a default that is not empty", f
-                )
+                raise Unsupported("a column of a tagged field with a default that is not empty", f)
         with self.code.when(there.eq(0)):
             if null:
                 self.gives.write_missing(target)

@@ -12,7 +12,7 @@ from codecgen.plan.equality import conjuncts, implied_value
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import Field
 from codecgen.targets.arrow.arithmetic import NOT_DIRECT, Arithmetic, Refused, Term, refuse_end
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError, Unsupported
+from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Var, all_of, any_of, invert
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.field_variables import (
@@ -188,9 +188,7 @@ class RowRules:
                 continue
             f = rule.ascending.field
             if not is_number(f):
-                raise OnlyReferenceCodecsError(
-                    "a rule about numbers that kernels do not compare", f
-                )
+                raise Unsupported("a rule about numbers that kernels do not compare", f)
             fields.used.add((ITEM, f.name))
             known = fields.extremes.setdefault(("last", f.name), Var(f"last_{f.name}"))
             self.ascending.append((rule, f.name, known))

@@ -9,7 +9,7 @@ from codecgen.plan.read_program import read_program
 from codecgen.schema.model import Field
 from codecgen.schema.types import BitsType, BytesType, ScalarType, StructType
 from codecgen.targets.arrow.arithmetic import Refused, Term
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError
+from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Num, Var
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.field_variables import (
@@ -61,7 +61,7 @@ class Cases:
         """
         choice, case = (*read.holders, read.field)[:2]
         if len(read.holders) > 2:
-            raise OnlyReferenceCodecsError(
+            raise Unsupported(
                 "a layout inside a case with a field that a column or condition uses",
                 read.holders[2],
             )
@@ -72,7 +72,7 @@ class Cases:
             for plan in plans:
                 refuse_unsupported_layout(self.plan, plan)
                 for given in plan.given:
-                    raise OnlyReferenceCodecsError(
+                    raise Unsupported(
                         "a value that the layout of a case gets from outside (`given`)", given.field
                     )
             known[name] = Case(part_of(part_of(part, choice.name), case.name), plans)

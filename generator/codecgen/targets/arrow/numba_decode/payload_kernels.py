@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.payloads import Combination, PayloadPlan
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError
+from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Call, Expr, Function, Global, Num, Var, any_of, call
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.array_opener import base_type
@@ -166,7 +166,7 @@ class PayloadLoop:
     def is_too_short(self, name: str, fp: FieldPlan) -> Expr:
         """Return the condition that a part ends before a field does. Raise Unsupported if the field lies at no fixed place."""
         if fp.offset is None or fp.size is None:
-            raise OnlyReferenceCodecsError(
+            raise Unsupported(
                 "the discriminator of the bytes after it, but at no fixed place", fp.field
             )
         return self.ends[name] - self.starts[name] < fp.offset + fp.size

@@ -13,7 +13,7 @@ from codecgen.plan.read_ops import ReadOp
 from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, BytesType, ChoiceType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused, Term, is_member
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError
+from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Var, all_of, any_of, invert
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs
@@ -166,9 +166,9 @@ class PayloadReader(LayoutReader):
         """
         code, f, type_ = self.code, op.field.field, op.type
         if not isinstance(type_, ChoiceType):
-            raise OnlyReferenceCodecsError("a layout whose version another field says", f)
+            raise Unsupported("a layout whose version another field says", f)
         if op.field.given is None:
-            raise OnlyReferenceCodecsError(
+            raise Unsupported(
                 "one of several layouts that are told apart by a field of their own", f
             )
         self.values.check_end(end, f)
@@ -240,7 +240,7 @@ class PayloadReader(LayoutReader):
         cannot express the discriminator or version.
         """
         if any(op.steps):
-            raise OnlyReferenceCodecsError("a choice whose cases are choices", op.field.field)
+            raise Unsupported("a choice whose cases are choices", op.field.field)
         given = self.resolve_term(op.field.given, fields, op)
         version = self.resolve_term(op.field.held_version, fields, op)
         assert given is not None
@@ -254,7 +254,7 @@ class PayloadReader(LayoutReader):
                 passed.setdefault(number, set()).add(plan.version)
         numbers = [number for _, known in read.values() for number in known]
         if version is None and len(numbers) > len(set(numbers)):
-            raise OnlyReferenceCodecsError(
+            raise Unsupported(
                 "one of several versions that are told apart by a field of their own",
                 op.field.field,
             )
@@ -287,7 +287,7 @@ class PayloadReader(LayoutReader):
         try:
             return None if value is None else fields.arithmetic().term(fields.folded(value))
         except Refused as error:
-            raise OnlyReferenceCodecsError(error.reason, op.field.field) from None
+            raise Unsupported(error.reason, op.field.field) from None
 
     def read_case(self, plan: LayoutPlan, case: Case, end: Expr) -> None:
         """Emit code that reads the layout ``plan`` of a case, up to ``end``, and notes in variables
@@ -296,7 +296,7 @@ class PayloadReader(LayoutReader):
         """
         code = self.code
         if plan.name in self.held:
-            raise OnlyReferenceCodecsError("a layout that holds itself", plan.layout.fields[0])
+            raise Unsupported("a layout that holds itself", plan.layout.fields[0])
         kept = self.windows, self.ends
         self.ends = {}
         if plan.in_order:

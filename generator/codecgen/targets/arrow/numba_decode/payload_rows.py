@@ -14,7 +14,7 @@ from codecgen.plan.tag_defaults import default_bytes, default_data
 from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, BytesType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused, Term
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError
+from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Function, Num, Pick, Var, call
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
@@ -69,7 +69,7 @@ class PayloadRowsKernel:
         reader = self.make_reader()
         for name, plan in self.layouts.items():
             if not plan.fields:
-                raise OnlyReferenceCodecsError(
+                raise Unsupported(
                     "a field of a layout that has a version without any field",
                     plan.layout.fields[0],
                 )
@@ -129,7 +129,7 @@ class PayloadRowsKernel:
         for case in self.combination.cases:
             if case.array is not None:
                 if case.element is None:
-                    raise OnlyReferenceCodecsError(
+                    raise Unsupported(
                         "an array of rows whose elements are not layouts", case.array.field
                     )
                 self.places.note_each(case.of, case.array.name)
@@ -160,13 +160,9 @@ class PayloadRowsKernel:
         if leaf.column.type in BYTES_LIKE:
             part, f = self.shown_field(value, case)
             if not isinstance(f.type, BytesType):
-                raise OnlyReferenceCodecsError(
-                    "shown in a column of bytes, but not stored as bytes", f
-                )
+                raise Unsupported("shown in a column of bytes, but not stored as bytes", f)
             if leaf.column.type == "string" and not f.type.text:
-                raise OnlyReferenceCodecsError(
-                    "shown in a column of strings, but not declared as text", f
-                )
+                raise Unsupported("shown in a column of strings, but not declared as text", f)
             self.prepare_default(part, f, case)
             self.places.note(part, f.name)
         elif leaf.column.type in DIRECT:
@@ -217,7 +213,7 @@ class PayloadRowsKernel:
                 return Term(fields.arithmetic().condition(folded), truth=True)
             return fields.arithmetic().term(folded)
         except Refused as error:
-            raise OnlyReferenceCodecsError(error.reason, self.field_to_blame(value, case)) from None
+            raise Unsupported(error.reason, self.field_to_blame(value, case)) from None
 
     def shown_field(self, value: Value, case: PayloadCase) -> tuple[str, Field]:
         """Return the part and the field that a column of bytes, lists or structs shows; the field
@@ -235,8 +231,8 @@ class PayloadRowsKernel:
                 return part, fp.field
         if isinstance(value, nodes.Conditional):
             reason = "one of several fields that a column may show, by a condition"
-            raise OnlyReferenceCodecsError(reason, self.field_to_blame(value, case))
-        raise OnlyReferenceCodecsError(
+            raise Unsupported(reason, self.field_to_blame(value, case))
+        raise Unsupported(
             "shown in a column of bytes or lists, but not a field of a part",
             self.field_to_blame(value, case),
         )
@@ -416,7 +412,7 @@ class PayloadRowsKernel:
             for fp in layout.tagged:
                 if fp.name == f.name and default_data(fp):
                     reason = "a column of a tagged field with a default that is not empty"
-                    raise OnlyReferenceCodecsError(reason, f)
+                    raise Unsupported(reason, f)
                 if fp.name == f.name and (part, f.name) not in self.places.bytes:
                     self.places.note(part, f.name)
                     self.code.assign(self.places.bytes[part, f.name], self.note)
@@ -445,7 +441,7 @@ class PayloadRowsKernel:
                 self.code.assign(at, start)
                 op = find_operation(self.kernels, layout, f)
                 if isinstance(op, read_ops.Elements | read_ops.Struct) and op.field.gives:
-                    raise OnlyReferenceCodecsError("a column of a layout that is given values", f)
+                    raise Unsupported("a column of a layout that is given values", f)
                 reader.read_field(op, fields, end, {f.name})
 
     def write_unread(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
@@ -478,9 +474,7 @@ class PayloadRowsKernel:
             self.write_missing(target)
             return
         if isinstance(f.type, ScalarType) and any(default_bytes(tagged)):
-            raise OnlyReferenceCodecsError(
-                "a column of a tagged field with a default that is not empty", f
-            )
+            raise Unsupported("a column of a tagged field with a default that is not empty", f)
         gives = self.make_outputs(self.sources_inside(target.leaf))
         gives.targets = self.gives.targets
         gives.write_empty(target)
@@ -506,4 +500,4 @@ def find_operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> rea
         reads = read_ops.Number | read_ops.Elements | read_ops.Struct
         if isinstance(op, reads) and op.field.name == f.name:
             return op
-    raise OnlyReferenceCodecsError("read together with other fields instead of by itself", f)
+    raise Unsupported("read together with other fields instead of by itself", f)

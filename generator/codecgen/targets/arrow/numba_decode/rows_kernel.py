@@ -8,7 +8,7 @@ from codecgen.plan.columns import CasePlan, Leaf
 from codecgen.plan.size_bounds import size_bounds
 from codecgen.schema.types import ArrayType
 from codecgen.targets.arrow.arithmetic import Term
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError
+from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import (
     TRUE,
     Call,
@@ -212,9 +212,7 @@ class RowsKernel:
         if not ends:
             return
         if size_bounds(self.kernels.plan, case.element).min_size == 0:
-            raise OnlyReferenceCodecsError(
-                "an array of elements that may have no bytes", array.field
-            )
+            raise Unsupported("an array of elements that may have no bytes", array.field)
         wanted = []
         for key in sorted(ends):
             end = ends[key]
@@ -261,7 +259,7 @@ class RowsKernel:
         full_check, after, start = Var("full_check"), Var("after"), Var("start")
         is_open = self.index.framing.open
         if is_open and case.rows.header_only:
-            raise OnlyReferenceCodecsError(
+            raise Unsupported(
                 "a field of an entry without a length, in a view with `header_only` rows",
                 case.entry.fields[0].field,
             )
@@ -312,9 +310,7 @@ class RowsKernel:
             fp = entry.field(name)
             if fp is None or fp.offset is None or fp.when is not None:
                 blamed = entry.fields[0].field if fp is None else fp.field
-                raise OnlyReferenceCodecsError(
-                    "used by `header_only` rows, but at no fixed place", blamed
-                )
+                raise Unsupported("used by `header_only` rows, but at no fixed place", blamed)
             place = self.p + fp.offset if fp.offset else self.p
             if is_raw(fp.field):
                 value = load_raw(getattr(fp.field.type, "name", ""), place, fp.field)

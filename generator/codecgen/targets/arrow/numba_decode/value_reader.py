@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from codecgen.schema.model import Field
 from codecgen.schema.scalars import SCALARS, fixed_size, is_integer
 from codecgen.schema.types import BytesType
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError
+from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Prefix, Var, any_of, call, effect
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_decode.column_outputs import ColumnOutputs, Target
@@ -155,7 +155,7 @@ class ValueReader:
             return
         function = _VARINTS.get(name)
         if function is None:
-            raise OnlyReferenceCodecsError(f"a number of the type {name}", f)
+            raise Unsupported(f"a number of the type {name}", f)
         longest = SCALARS[function].max_size
         if self.loose + longest > MAX_LOOSE:
             self.check_end(end, f)
@@ -197,9 +197,7 @@ class ValueReader:
         code = self.code
         if type_.length == "rest":
             if after is None:
-                raise OnlyReferenceCodecsError(
-                    "bytes to the end with fields after them that vary", f
-                )
+                raise Unsupported("bytes to the end with fields after them that vary", f)
             self.check_end(end, f)
             code.assign(n, end - self.p - after if after else end - self.p)
             if after or ends_window:

@@ -11,7 +11,7 @@ from codecgen.plan.read_ops import names_given
 from codecgen.plan.read_program import array_refusals
 from codecgen.schema.model import Field
 from codecgen.targets.arrow.arithmetic import Refused, Term
-from codecgen.targets.arrow.checks import OnlyReferenceCodecsError, integer_of
+from codecgen.targets.arrow.checks import Unsupported, integer_of
 from codecgen.targets.arrow.code_tree import FALSE, Expr, Global
 from codecgen.targets.arrow.module import KernelModule
 from codecgen.targets.arrow.numba_decode.column_outputs import Slots
@@ -80,7 +80,7 @@ class Kernels:
         try:
             self.sources = {case.number: column_sources(view, case) for case in view.cases}
         except UnsupportedSource as error:
-            raise OnlyReferenceCodecsError(error.reason, error.field) from None
+            raise Unsupported(error.reason, error.field) from None
         self.asked = {case.number: self.ask(case) for case in view.cases}
         self.module.group(
             "The index: where its numbers of an entry lie, and how many bytes it has for each"
@@ -145,7 +145,7 @@ class Kernels:
         try:
             return fields.arithmetic().condition(fields.folded(value))
         except Refused as error:
-            raise OnlyReferenceCodecsError(error.reason, f) from None
+            raise Unsupported(error.reason, f) from None
 
     def term(self, fields: Fields, case: CasePlan, value: nodes.Value, leaf: Leaf) -> Term:
         """Return the value of the numeric column ``leaf`` as a Term; a ``u64`` or float field gives
@@ -160,7 +160,7 @@ class Kernels:
                     return found
             return fields.arithmetic().term(plain)
         except Refused as error:
-            raise OnlyReferenceCodecsError(error.reason, field_to_blame(case, value)) from None
+            raise Unsupported(error.reason, field_to_blame(case, value)) from None
 
     def noted(self, case: CasePlan) -> set[tuple[str, str]]:
         """Return the part and name of each value that the index stores of an entry for its rows:
@@ -206,7 +206,7 @@ def kind_of(view: ViewPlan) -> tuple[int, int, bool, str] | None:
     _, entry = view.entries[0]
     fp = entry.field(view.by)
     if fp is None or fp.offset is None:
-        raise OnlyReferenceCodecsError(
+        raise Unsupported(
             "a field of an entry whose discriminator lies at no fixed place", entry.fields[0].field
         )
     return (fp.offset, *integer_of(fp.field), fp.field.endian)

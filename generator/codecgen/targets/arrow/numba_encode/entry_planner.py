@@ -12,7 +12,7 @@ from codecgen.plan.write_ops import Bits, Length, Number, Rows, columns_of, leaf
 from codecgen.plan.write_program import WriteProgram
 from codecgen.schema.lookup import integer_range
 from codecgen.targets.arrow.arithmetic import Refused
-from codecgen.targets.arrow.checks import NoWriterError
+from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import (
     Call,
     Expr,
@@ -158,7 +158,7 @@ class EntryPlanner:
         assert self.program.when is not None
         f = self.program.case.entry.fields[0].field
         if is_known(self.program.when):
-            raise NoWriterError("written for rows whose condition never holds", f)
+            raise Unsupported("written for rows whose condition never holds", f)
         return invert(self.frame.condition(self.program.when, self.frame.values.own, f))
 
     def refuse_first_row(self) -> None:
@@ -262,7 +262,7 @@ class EntryPlanner:
         for op in self.program.row:
             if isinstance(op, Length) and op.ahead:
                 if length is not None or others:
-                    raise NoWriterError(
+                    raise Unsupported(
                         "the length of a part of a row instead of the whole row", op.field.field
                     )
                 self.whole_row(op)
@@ -307,11 +307,11 @@ class EntryPlanner:
         names = [fp.name for fp in fields]
         at = names.index(op.field.name)
         if op.field_range.last not in (None, names[-1]):
-            raise NoWriterError(
+            raise Unsupported(
                 "the length of a part of a row instead of the whole row", op.field.field
             )
         if at + 1 >= len(fields) or op.field_range.first != names[at + 1]:
-            raise NoWriterError(
+            raise Unsupported(
                 "a length that does not directly precede what it measures", op.field.field
             )
 
@@ -330,7 +330,7 @@ class EntryPlanner:
             first = element.field(op.field_range.first)
             to_end = op.field_range.last in (None, element.fields[-1].name)
             if first is None or first.offset is None or not to_end:
-                raise NoWriterError(
+                raise Unsupported(
                     "the length of a part of a row instead of the whole row", op.field.field
                 )
             taken: Expr = self.frame.taken
@@ -385,7 +385,7 @@ class EntryPlanner:
                 try:
                     return self.frame.values.read(own).number(op.codec)
                 except Refused as error:
-                    raise NoWriterError(error.reason, op.field.field) from None
+                    raise Unsupported(error.reason, op.field.field) from None
         return Num(0)
 
 

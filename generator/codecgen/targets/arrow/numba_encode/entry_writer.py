@@ -25,7 +25,7 @@ from codecgen.schema.model import Field
 from codecgen.schema.scalars import fixed_size
 from codecgen.schema.types import BytesType, FieldRange
 from codecgen.targets.arrow.arithmetic import Term
-from codecgen.targets.arrow.checks import NoWriterError, primitive
+from codecgen.targets.arrow.checks import Unsupported, primitive
 from codecgen.targets.arrow.checksums import computed_checksum
 from codecgen.targets.arrow.code_tree import Call, Expr, Function, Num, Pick, Var, call, effect
 from codecgen.targets.arrow.numba_encode.planner_function import PlannerFunction
@@ -207,7 +207,7 @@ class EntryWriter:
                 self.varying(op, name)
             case Length(ahead=True, type=name):
                 if not self.of_rows:
-                    raise NoWriterError("a length of an entry that varies in size", f)
+                    raise Unsupported("a length of an entry that varies in size", f)
                 length = Var("length")
                 code.assign(length, call("load_i32_le", self.frame.sizes))
                 code.add(self.frame.sizes, 4)

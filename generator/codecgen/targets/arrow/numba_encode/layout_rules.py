@@ -16,7 +16,7 @@ from codecgen.targets.arrow.arithmetic import (
     Term,
     refuse_end,
 )
-from codecgen.targets.arrow.checks import Check, NoWriterError
+from codecgen.targets.arrow.checks import Check, Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Var, all_of, call
 from codecgen.targets.arrow.numba_decode.layout_rules import (
     field_of_rule,
@@ -121,7 +121,7 @@ class LayoutRules:
             breach = opposite_of(arithmetic, value)
             return RuleCheck(rule, breach, self.values.running or self.own == "item")
         except Refused as error:
-            raise NoWriterError(error.reason, field_of_rule(self.case.entry, rule)) from None
+            raise Unsupported(error.reason, field_of_rule(self.case.entry, rule)) from None
 
     def descent(self, value: nodes.FieldValue) -> Expr:
         """Return the condition that the number ``value`` of the current row is not above that of

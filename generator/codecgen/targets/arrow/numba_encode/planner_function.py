@@ -10,7 +10,7 @@ from codecgen.plan.write_program import WriteProgram
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Field
 from codecgen.targets.arrow.arithmetic import Refused, Term
-from codecgen.targets.arrow.checks import Check, NoWriterError
+from codecgen.targets.arrow.checks import Check, Unsupported
 from codecgen.targets.arrow.code_tree import FALSE, TRUE, Expr, Num, Several, Var
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_encode.columns import Columns, Variables
@@ -46,7 +46,7 @@ class PlannerFunction:
         try:
             return self.values.written_term(value, part)
         except Refused as error:
-            raise NoWriterError(error.reason, op.field.field) from None
+            raise Unsupported(error.reason, op.field.field) from None
 
     def condition(self, value: Value, part: str, f: Field) -> Expr:
         """Return a condition on written fields of ``part`` (entry or item) as a test. Raise
@@ -55,7 +55,7 @@ class PlannerFunction:
         try:
             return self.values.read(part).condition(value)
         except Refused as error:
-            raise NoWriterError(error.reason, f) from None
+            raise Unsupported(error.reason, f) from None
 
     def read(self, value: Value) -> Term:
         """Return the value that a reader would compute for a column from the written fields, as a
@@ -64,7 +64,7 @@ class PlannerFunction:
         try:
             return self.values.read(self.values.own).term(value)
         except Refused as error:
-            raise NoWriterError(error.reason, field_to_blame(self.case, value)) from None
+            raise Unsupported(error.reason, field_to_blame(self.case, value)) from None
 
     # ------------------------------------------------------------ who is to blame
 
@@ -123,7 +123,7 @@ class PlannerFunction:
         """
         check = Check(column=leaf) if f is None else Check(f.name, f.span, leaf)
         if condition == TRUE and f is not None:
-            raise NoWriterError("given a value that its checks reject for all rows", f)
+            raise Unsupported("given a value that its checks reject for all rows", f)
         if condition != FALSE:
             self.stop_for(condition, check)
 

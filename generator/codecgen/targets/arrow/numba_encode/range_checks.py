@@ -19,7 +19,7 @@ from codecgen.plan.write_ops import (
 from codecgen.schema.model import Field
 from codecgen.schema.types import ScalarType
 from codecgen.targets.arrow.arithmetic import Term, invert_member
-from codecgen.targets.arrow.checks import NoWriterError
+from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Prefix, Var, all_of, any_of, call, invert
 from codecgen.targets.arrow.numba_encode.planner_function import PlannerFunction
 from codecgen.targets.arrow.numba_encode.sizes import MAX_BYTES, largest, size_of_bytes, sizes_of
@@ -104,7 +104,7 @@ class RangeChecks:
         value = frame.program.fold_rule(rule, part)
         if is_known(value):
             if as_truth(value) is not wanted:
-                raise NoWriterError("given a value that its checks reject for all rows", f)
+                raise Unsupported("given a value that its checks reject for all rows", f)
             return
         condition = frame.condition(value, part, f)
         own = leaf_of(op)

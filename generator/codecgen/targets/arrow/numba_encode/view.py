@@ -8,7 +8,7 @@ from codecgen.plan.columns import CasePlan, Leaf, ViewPlan
 from codecgen.plan.writable import WriteError
 from codecgen.plan.write_ops import Bits, Number, columns_of
 from codecgen.plan.write_program import WriteProgram, is_written, write_program
-from codecgen.targets.arrow.checks import NoWriterError, function_name
+from codecgen.targets.arrow.checks import Unsupported, function_name
 from codecgen.targets.arrow.code_tree import Global
 from codecgen.targets.arrow.module import KernelModule
 
@@ -46,9 +46,9 @@ class Encoders:
                 require_simple_columns(view, case, UNWRITTEN)
             self.programs = {case.number: write_program(plan, view, case) for case in written}
         except WriteError as error:
-            raise NoWriterError(error.reason, error.field) from None
+            raise Unsupported(error.reason, error.field) from None
         except UnsupportedSource as error:
-            raise NoWriterError(error.reason, error.field) from None
+            raise Unsupported(error.reason, error.field) from None
         self.places = position_columns(view)
         constant = self.module.constant
         self.module.group("A row of the table of entries.")

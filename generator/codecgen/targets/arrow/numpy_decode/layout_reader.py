@@ -12,7 +12,7 @@ from codecgen.schema.model import Field
 from codecgen.schema.scalars import SCALARS, fixed_size, is_integer
 from codecgen.schema.types import BitsType, BytesType, ChoiceType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused
-from codecgen.targets.arrow.checks import OnlyKernelsError
+from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import (
     FALSE,
     NONE,
@@ -43,7 +43,7 @@ def kind_of(name: str, f: Field) -> str:
     """
     size = SCALARS[name].width
     if size not in _WIDTHS:
-        raise OnlyKernelsError(f"a number of the type {name}", f)
+        raise Unsupported(f"a number of the type {name}", f)
     order = "" if size == 1 else "<" if f.endian == "little" else ">"
     return f"{order}{'i' if SCALARS[name].signed else 'u'}{size}"
 
@@ -86,7 +86,7 @@ class NumpyLayoutReader:
         try:
             return self.fields.arithmetic().condition(value)
         except Refused as error:
-            raise OnlyKernelsError(error.reason, f) from None
+            raise Unsupported(error.reason, f) from None
 
     def broken(self, value: Value, f: Field) -> Expr:
         """Return the mask of structures in which the condition ``value`` is false. Raise
@@ -95,7 +95,7 @@ class NumpyLayoutReader:
         try:
             return self.fields.arithmetic().broken(value)
         except Refused as error:
-            raise OnlyKernelsError(error.reason, f) from None
+            raise Unsupported(error.reason, f) from None
 
     @property
     def p(self) -> Expr:
@@ -127,10 +127,10 @@ class NumpyLayoutReader:
         match op:
             case read_ops.Open(length, when=when):
                 if when is not None:
-                    raise OnlyKernelsError("a length that may be left out", length.field)
+                    raise Unsupported("a length that may be left out", length.field)
                 check_number(length.field)
                 if length.own_bytes:
-                    raise OnlyKernelsError("a length that counts itself", length.field)
+                    raise Unsupported("a length that counts itself", length.field)
                 self.code.do_call(self.method("open", self.local.get(length.name)))
             case read_ops.Close():
                 self.code.do_call(self.method("close"))
@@ -145,7 +145,7 @@ class NumpyLayoutReader:
             case read_ops.Absent(field):
                 self.absent(field.field, needed)
             case read_ops.Elements(field, type_) if type_.compression is not None:
-                raise OnlyKernelsError("a compressed array inside rows", field.field)
+                raise Unsupported("a compressed array inside rows", field.field)
             case _:
                 self.keep(op, self.read(op, self.walk, needed), needed)
 
@@ -160,7 +160,7 @@ class NumpyLayoutReader:
         noted end replaces the end of either range. Raise Unsupported if the checksum is optional.
         """
         if checksum.when is not None:
-            raise OnlyKernelsError("a checksum that may be left out", checksum.field)
+            raise Unsupported("a checksum that may be left out", checksum.field)
         start, end = (self.p, self.end) if ahead else (self.mark(checksum, False), self.p)
         if f"end_of_{checksum.name}" in self.places:
             end = self.mark(checksum, True)
@@ -198,9 +198,9 @@ class NumpyLayoutReader:
                 self.refuse(condition)  # rows hold no rows of their own
                 return
             if f.name in needed and not isinstance(first.element, ScalarType):
-                raise OnlyKernelsError("a column of an array that may be left out", f)
+                raise Unsupported("a column of an array that may be left out", f)
             if first.type.counted_by is not None:
-                raise OnlyKernelsError("an array that may be left out with its count elsewhere", f)
+                raise Unsupported("an array that may be left out with its count elsewhere", f)
         value = self.read(first, self.walk, needed)
         self.keep(first, self.method("when", condition, Lambda(self.walk, value)), needed)
         for op in then[1:]:
@@ -250,13 +250,13 @@ class NumpyLayoutReader:
             case read_ops.Elements():
                 return self.array(op, walk)
             case read_ops.Tags(field):
-                raise OnlyKernelsError("a section of tagged fields", field.field)
+                raise Unsupported("a section of tagged fields", field.field)
             case read_ops.Struct(field):
-                raise OnlyKernelsError(
+                raise Unsupported(
                     "a layout with a field that a column or condition uses", field.field
                 )
             case read_ops.Choose(field):
-                raise OnlyKernelsError("one of several layouts", field.field)
+                raise Unsupported("one of several layouts", field.field)
         raise TypeError(type(op).__name__)
 
     def number(self, name: str, walk: Var, f: Field) -> Expr:
@@ -266,7 +266,7 @@ class NumpyLayoutReader:
         if is_integer(name) and SCALARS[name].fits_int64:
             return self.method("fixed", Text(kind_of(name, f)), on=walk)
         if name not in _VARINTS:
-            raise OnlyKernelsError(f"a number of the type {name}", f)
+            raise Unsupported(f"a number of the type {name}", f)
         return self.method(name, on=walk)
 
     def bytes(self, f: Field, type_: BytesType, after: int | None, walk: Var) -> Expr:
@@ -277,7 +277,7 @@ class NumpyLayoutReader:
         named: dict[str, Expr] = {}
         if type_.length == "rest":
             if after is None:
-                raise OnlyKernelsError("bytes to the end with fields after them that vary", f)
+                raise Unsupported("bytes to the end with fields after them that vary", f)
             size = self.method("rest", Num(after), on=walk)
         elif isinstance(type_.length, int):
             return self._bytes(walk, Num(type_.length), type_, named)
@@ -302,13 +302,13 @@ class NumpyLayoutReader:
         """
         f, type_ = op.field.field, op.type
         if type_.length is not None:
-            raise OnlyKernelsError("an array with a length inside rows", f)
+            raise Unsupported("an array with a length inside rows", f)
         if op.any_version:
-            raise OnlyKernelsError("an array of layouts whose bytes say which version they are", f)
+            raise Unsupported("an array of layouts whose bytes say which version they are", f)
         if isinstance(op.element, BytesType):
-            raise OnlyKernelsError("an array of bytes or text", f)
+            raise Unsupported("an array of bytes or text", f)
         if isinstance(op.element, ChoiceType):
-            raise OnlyKernelsError("an array of a choice", f)
+            raise Unsupported("an array of a choice", f)
         count: Expr = NONE
         if type_.fixed is not None:  # each has its own number all the same
             count = self.method("zero", on=walk) + type_.fixed
@@ -325,7 +325,7 @@ class NumpyLayoutReader:
             named["null"] = Num(null)
         if isinstance(op.element, ScalarType):
             if not is_integer(op.element.name) or count == NONE:
-                raise OnlyKernelsError("an array of numbers that vary in length", f)
+                raise Unsupported("an array of numbers that vary in length", f)
             size = Num(SCALARS[op.element.name].width)
             return self.method("numbers", count, size, on=walk, **named)
         read = Global(self.elements(f, op.element))

@@ -8,7 +8,7 @@ from codecgen.plan import RulePlan, nodes
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.nodes import Value
 from codecgen.targets.arrow.arithmetic import NOT_DIRECT, Refused, Term, refuse_end
-from codecgen.targets.arrow.checks import OnlyKernelsError
+from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr
 from codecgen.targets.arrow.numba_decode.field_variables import is_number
 from codecgen.targets.arrow.numba_decode.layout_rules import (
@@ -64,7 +64,7 @@ class CaseRules:
                 continue
             f = rule.ascending.field
             if not is_number(f):
-                raise OnlyKernelsError("a rule about numbers that NumPy does not compare", f)
+                raise Unsupported("a rule about numbers that NumPy does not compare", f)
             fields.used.add(("item", f.name))
             self.ascending.append(f.name)
 
@@ -79,5 +79,5 @@ class CaseRules:
             try:
                 found.append((rule, arithmetic.condition(self.fields.folded(rule.condition))))
             except Refused as error:
-                raise OnlyKernelsError(error.reason, field_of_rule(self.case.entry, rule)) from None
+                raise Unsupported(error.reason, field_of_rule(self.case.entry, rule)) from None
         return found

@@ -18,7 +18,7 @@ from codecgen.plan.read_program import array_refusals
 from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused, Term
-from codecgen.targets.arrow.checks import OnlyKernelsError, function_name, integer_of
+from codecgen.targets.arrow.checks import Unsupported, function_name, integer_of
 from codecgen.targets.arrow.code_tree import (
     FALSE,
     NONE,
@@ -87,15 +87,13 @@ class Readers(ElementReader):
         self.row = Var("row")
         for case in view.cases:
             for fp in case.element.given:
-                raise OnlyKernelsError(
-                    "a value that the layout gets from outside (`given`)", fp.field
-                )
+                raise Unsupported("a value that the layout gets from outside (`given`)", fp.field)
         try:
             self.sources = {case.number: column_sources(view, case) for case in view.cases}
             for case in view.cases:
                 require_simple_columns(view, case, ("float", "double"))
         except UnsupportedSource as error:
-            raise OnlyKernelsError(error.reason, error.field) from None
+            raise Unsupported(error.reason, error.field) from None
         self.fields = {
             case.number: NumpyFields(plan, case.entry, Locals(), case, self.row)
             for case in view.cases
@@ -158,7 +156,7 @@ class Readers(ElementReader):
         try:
             return fields.arithmetic().term(fields.folded(value))
         except Refused as error:
-            raise OnlyKernelsError(error.reason, field_to_blame(case, value)) from None
+            raise Unsupported(error.reason, field_to_blame(case, value)) from None
 
     def used_fields(self, layout: LayoutPlan, part: str) -> set[str]:
         """Return the names of the fields of a layout that columns and rules use, in all cases of
@@ -257,7 +255,7 @@ class Readers(ElementReader):
             return self.done[key]
         name = self.done[key] = self.names.new(function_name(verb, layout))
         for fp in layout.given if part else ():
-            raise OnlyKernelsError("a value that the layout gets from outside (`given`)", fp.field)
+            raise Unsupported("a value that the layout gets from outside (`given`)", fp.field)
         code, walk_ = Builder(), Var("walk")
         inner = _NoArrays() if part else self
         reader = NumpyLayoutReader(self.plan, layout, code, walk_, inner)
@@ -293,7 +291,7 @@ class Readers(ElementReader):
         """
         framing = framing_of(entry)
         if framing.open:
-            raise OnlyKernelsError("of entries without a length", framing.blamed)
+            raise Unsupported("of entries without a length", framing.blamed)
         measure, choose = framing.length, self.choose(entry, cases)
         named: list[tuple[str, Expr]] = [
             ("kinds", Several(tuple(map(Num, keys)))),
@@ -321,7 +319,7 @@ class Readers(ElementReader):
         try:
             return fields.arithmetic().condition(fields.folded(value))
         except Refused as error:
-            raise OnlyKernelsError(error.reason, f) from None
+            raise Unsupported(error.reason, f) from None
 
     def measure(self, layout: LayoutPlan) -> FieldPlan | None:
         """Return the first unconditional length field at a fixed offset whose range goes to the end
@@ -341,7 +339,7 @@ class Readers(ElementReader):
         """
         assert measure.measures is not None and isinstance(measure.field.type, ScalarType)
         if measure.own_bytes:
-            raise OnlyKernelsError("a length that counts itself", measure.field)
+            raise Unsupported("a length that counts itself", measure.field)
         first = layout.field(measure.measures.first)
         kind = measure.field.type.name
         if measure.size is None:
@@ -392,7 +390,7 @@ class Readers(ElementReader):
         fp = entry.field(name)
         if fp is None or fp.offset is None or fp.when is not None:
             blamed_field = entry.fields[0].field if fp is None else fp.field
-            raise OnlyKernelsError("a condition on what lies at no fixed place", blamed_field)
+            raise Unsupported("a condition on what lies at no fixed place", blamed_field)
         raw = fp.field.type == ScalarType(RAW_INTEGER)
         kind = Text(kind_of(RAW_INTEGER if raw else base_type(fp.field), fp.field))
         return Call(Attribute(walk_, "at"), (kind, Num(fp.offset)))
@@ -495,7 +493,7 @@ class Readers(ElementReader):
         entry, f = case.entry, array.field
         key = ("open", entry.name, entry.version)
         if key in self.done:
-            raise OnlyKernelsError("one of two arrays of rows in a layout", f)
+            raise Unsupported("one of two arrays of rows in a layout", f)
         name = self.done[key] = self.names.new(function_name("open", entry))
         code, walk_ = Builder(), Var("walk")
         reader = NumpyLayoutReader(self.plan, entry, code, walk_, self)
@@ -527,7 +525,7 @@ class Readers(ElementReader):
             try:
                 found = reader.fields.arithmetic().term(value).value
             except Refused as error:
-                raise OnlyKernelsError(error.reason, f) from None
+                raise Unsupported(error.reason, f) from None
             known = isinstance(found, Num)  # each entry has its own number all the same
             code.assign(codec, reader.method("zero") + found if known else found)
         if type_.length is not None:
@@ -549,5 +547,5 @@ class _NoArrays(ElementReader):
     """ElementReader that refuses arrays in the elements of arrays."""
 
     def __call__(self, f: Field, element: LayoutPlan) -> str:
-        """Raise OnlyKernelsError, which names the array ``f``."""
-        raise OnlyKernelsError("an array in an array of a row", f)
+        """Raise Unsupported, which names the array ``f``."""
+        raise Unsupported("an array in an array of a row", f)
