@@ -274,7 +274,7 @@ def check() -> None:
     }
     fresh = Path(tempfile.mkdtemp(prefix=".check-", dir=ROOT))
     try:
-        failed = failed_ones(
+        failed = run_side_by_side(
             {
                 **commands,
                 "generation": [PYTHON, "-m", "codecgen", "generate", "schemas", "--out", fresh],
@@ -290,7 +290,7 @@ def check() -> None:
         raise ChoreError(f"these failed: {', '.join(failed)}")
 
 
-def failed_ones(commands: dict[str, list[str | os.PathLike[str]]]) -> list[str]:
+def run_side_by_side(commands: dict[str, list[str | os.PathLike[str]]]) -> list[str]:
     """Run all commands, one on each processor, show in order what they say, and return the names of those that fail."""
 
     def outcome(command: list[str | os.PathLike[str]]) -> tuple[bool, str]:

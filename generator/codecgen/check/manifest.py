@@ -44,8 +44,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def _check_address(what: str, pattern: str, part: str, where: Span) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless ``pattern`` begins with ``https://`` or ``http://``, has ``{}``
-    exactly once and no other ``{``, has no character that an address cannot have, and has a host. ``what`` and
-    ``part`` name the address and what ``{}`` stands for in messages.
+    exactly once and no other ``{``, has no character that an address cannot have, and has a host.
+    ``what`` and ``part`` name the address and what ``{}`` stands for in messages.
     """
     if not pattern.startswith(("https://", "http://")):
         yield Diagnostic("C017", f"{what} must begin with https:// or http://", where)

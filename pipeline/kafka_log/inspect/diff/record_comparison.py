@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from codecgen.runtime.errors import ChecksumError, CodecError, TruncatedError
+from codecgen.runtime.errors import ChecksumError, CodecError
 from kafka_log.inspect.diff.side import Damage, Side, adjacent_batches
 from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.segment.cursor import CHUNK_BYTES
@@ -42,7 +42,7 @@ _UNKNOWN = ("timestamp_type", "leader_epoch")
 COLUMNS = ("offset", *COMPARED, "position")
 
 
-_CHANGED = (UnreadableError, ChecksumError, TruncatedError)
+_CHANGED = (UnreadableError, ChecksumError)
 """Errors of a batch that was whole when its header was read."""
 
 
@@ -53,11 +53,11 @@ def read_records(
     high: int | None,
     columns: Sequence[str] = COLUMNS,
     *,
-    raises_changed: bool = False,
+    raise_if_changed: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of ``batches`` with offsets from ``low`` (included) to ``high`` (excluded;
     None: no end), by ascending offset. A batch that cannot be read or decoded is added to
-    ``side.damage`` and skipped, also if its segment is gone. With ``raises_changed`` raise CodecError
+    ``side.damage`` and skipped, also if its segment is gone. With ``raise_if_changed`` raise CodecError
     instead for a batch whose bytes are gone, cannot be read, or differ from those of the header pass.
     """
     for piece in adjacent_batches(batches):
@@ -66,7 +66,7 @@ def read_records(
                 yield from _decode_records(side, piece, low, high, columns)
                 break
             except CodecError as error:
-                if raises_changed and isinstance(error, _CHANGED):
+                if raise_if_changed and isinstance(error, _CHANGED):
                     raise
                 piece = _skip_damaged(side, piece, error)
 

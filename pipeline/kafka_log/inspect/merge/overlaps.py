@@ -179,7 +179,7 @@ def read_batch_records(one: Replica, rows: Any) -> pa.RecordBatch:
     side = Side(one.partition, lambda _: None)
     schema = schema_of(choose(RECORDS, COLUMNS))
     table = pa.Table.from_batches(
-        list(read_records(side, wanted, 0, None, raises_changed=True)), schema
+        list(read_records(side, wanted, 0, None, raise_if_changed=True)), schema
     )
     merged: pa.RecordBatch = next(iter(table.combine_chunks().to_batches()), None)
     return pa.RecordBatch.from_pylist([], schema) if merged is None else merged

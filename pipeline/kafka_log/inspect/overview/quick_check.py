@@ -83,13 +83,11 @@ def check_ends(
             checked += 1
         except _TooFarError:
             skipped += 1
-        except UnreadableError as error:
-            if error.errno == errno.ENOENT and explain_removal(written[0]) is not None:
+        except (CodecError, OSError, _IncompleteError) as error:
+            gone = isinstance(error, UnreadableError) and error.errno == errno.ENOENT
+            if gone and explain_removal(written[0]) is not None:
                 skipped += 1
                 continue
-            checked += 1
-            problems.setdefault(i, []).append(str(error))
-        except (CodecError, OSError, _IncompleteError) as error:
             checked += 1
             problems.setdefault(i, []).append(str(error))
     return QuickCheck(
