@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from kafka_log.inspect.check.cluster import Cluster, Clusters
+from kafka_log.inspect.check.cluster import Clusters
 from kafka_log.inspect.check.finding import Finding, make_finding
-from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.broker_files import read_meta_properties, read_topic_id
 from kafka_log.logs.names import parse_live_partition_name
 from kafka_log.logs.partitions import Partition
 from kafka_log.segment.kernels import Engine, use_kernels
@@ -30,13 +30,14 @@ Claim = tuple[str, bytes]
 def check_duplicates_and_ids(
     partitions: Iterable[Partition], clusters: Clusters
 ) -> Iterator[Finding]:
-    """Yield ``partition_twice`` for further directories of one partition, and ``topic_id`` for
-    topic ids that others contradict. Each log directory is checked by itself. Ids contradict each
-    other if one topic has two, or two topics share one. Only live partitions whose directory name
-    matches are compared, and ids only of topics that the metadata (``clusters`` returns it for a
-    directory) does not know.
+    """Yield ``partition_twice`` for further directories of one partition in a log directory, and
+    ``topic_id`` for topic ids that others contradict: if one topic has two, or two topics share
+    one. Ids are compared in all log directories of a cluster, by the cluster id in
+    ``meta.properties``; those without one count as one cluster. Only live partitions whose
+    directory name matches are compared, and ids only of topics that the metadata of their directory
+    (``clusters`` returns it) does not know.
 
-    Topics whose id is in the cluster metadata are left to :class:`~kafka_log.inspect.check.names.NameCheck`.
+    Topics whose id is in the cluster metadata of their directory are left to :class:`~kafka_log.inspect.check.names.NameCheck`.
     """
     beside: dict[Path, list[Partition]] = {}
     for partition in partitions:
@@ -45,9 +46,13 @@ def check_duplicates_and_ids(
             and parse_live_partition_name(partition.directory) == partition.key
         ):
             beside.setdefault(partition.directory.parent, []).append(partition)
+    of_cluster: dict[str | None, list[Partition]] = {}
     for directory, found in beside.items():
         yield from _find_duplicates(found)
-        yield from _find_contradicting_ids(found, clusters(directory))
+        said = read_meta_properties(directory)
+        of_cluster.setdefault(None if said is None else said.cluster_id, []).extend(found)
+    for found in of_cluster.values():
+        yield from _find_contradicting_ids(found, clusters)
 
 
 def _find_duplicates(partitions: list[Partition]) -> Iterator[Finding]:
@@ -70,17 +75,25 @@ def _find_duplicates(partitions: list[Partition]) -> Iterator[Finding]:
             )
 
 
-def _find_contradicting_ids(partitions: list[Partition], cluster: Cluster) -> Iterator[Finding]:
-    """Yield a ``topic_id`` error for each partition whose topic id at least as many partitions
-    contradict as have it. They contradict it by another id for the topic, or the same id for
-    another topic. Partitions without a readable partition.metadata, and topics whose id is in the
-    cluster metadata, are skipped.
+def _find_contradicting_ids(partitions: list[Partition], clusters: Clusters) -> Iterator[Finding]:
+    """Yield a ``topic_id`` error for each partition of one cluster whose topic id at least as many
+    partitions contradict as have it. They contradict it by another id for the topic, or the same id
+    for another topic; an id in the cluster metadata of another directory outweighs all partitions.
+    Partitions without a readable partition.metadata, and topics whose id is in the cluster metadata
+    of their own directory, are skipped.
 
     If neither side has a majority, each partition has a finding.
     """
     said = [(p, i) for p in partitions if (i := read_topic_id(p.directory)) is not None]
     counts = Counter((p.topic, i) for p, i in said)
-    names = {(p.topic, i): p.directory.name for p, i in reversed(said)}
+    sources = {(p.topic, i): p.directory for p, i in reversed(said)}
+    known: set[tuple[Path, str]] = set()
+    for directory in dict.fromkeys(p.directory.parent for p, _ in said):
+        for topic in {p.topic for p, _ in said}:
+            if (id := clusters(directory).topic_id(topic)) is not None:
+                known.add((directory, topic))
+                counts[topic, id] += len(said)
+                sources.setdefault((topic, id), directory)
     of_topic: dict[str, list[Claim]] = {}
     of_id: dict[bytes, list[Claim]] = {}
     for claim, _ in counts.most_common():
@@ -92,13 +105,16 @@ def _find_contradicting_ids(partitions: list[Partition], cluster: Cluster) -> It
             next((c for c in both if c != claim), None) for both in (of_topic[p.topic], of_id[i])
         ]
         rival = next((c for c in others if c is not None and counts[c] >= counts[claim]), None)
-        if rival is None or cluster.topic_id(p.topic) is not None:
+        if rival is None or (p.directory.parent, p.topic) in known:
             continue
+        other = sources[rival]
+        is_beside = other.parent == p.directory.parent
         what = "has another one" if rival[0] == p.topic else "has the same one"
         yield make_finding(
             "topic_id",
             p.directory / _NAME,
-            f"The topic id is {format_uuid(i)} here, but {names[rival]} {what}. A broker does not serve such a partition, nor those that it loads after it.",
+            f"The topic id is {format_uuid(i)} here, but {other.name if is_beside else other} {what}. "
+            "A broker does not serve such a partition, nor those that it loads after it.",
             topic=p.topic,
             partition=p.partition,
         )

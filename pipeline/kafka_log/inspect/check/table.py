@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from errno import ENOENT
 from functools import cache, partial
 from itertools import chain, pairwise
 from pathlib import Path
@@ -344,12 +345,12 @@ def _report_unreadable(
 def _io_error(
     path: Path, error: OSError, topic: str | None = None, partition: int | None = None
 ) -> Finding:
-    """Return the finding about a file that could not be read. It is the note ``file_gone`` for
-    FileNotFoundError, else the error ``io_error`` with the message of the operating system.
+    """Return the finding about a file that could not be read. It is the note ``file_gone`` if the
+    file does not exist, else the error ``io_error`` with the message of the operating system.
     ``topic`` and ``partition`` are None for a file of no partition.
     """
     code, meaning = _IO_ERROR, f"The file cannot be read: {error.strerror or error}."
-    if isinstance(error, FileNotFoundError):
+    if error.errno == ENOENT:
         code, meaning = _GONE, "The file existed when the check began, and is gone now."
     return make_finding(code, path, meaning, topic=topic, partition=partition)
 

@@ -148,6 +148,47 @@ def test_one_partition_in_two_log_directories_is_two_replicas(tmp_path: Path) ->
     assert LogDirectory(paths).check().num_rows == 0
 
 
+def test_ids_of_several_log_directories(tmp_path: Path) -> None:
+    """One topic cannot have two ids in a cluster, wherever the directories lie."""
+
+    def blamed() -> set[str]:
+        rows = LogDirectory([tmp_path / "a", tmp_path / "b"]).check().to_pylist()
+        rows = [row for row in rows if row["code"] != "not_stopped"]
+        assert {row["code"] for row in rows} <= {"topic_id"}
+        return {str(Path(row["file"]).parent.relative_to(tmp_path)) for row in rows}
+
+    file = "partition.metadata"
+    for name in "ab":
+        shutil.copytree(BROKER / "codecs-1", tmp_path / name / "codecs-1")
+    assert blamed() == set()
+    shutil.copy(BROKER / "trimmed-0" / file, tmp_path / "b/codecs-1" / file)
+    assert blamed() == {"a/codecs-1", "b/codecs-1"}
+    shutil.copytree(BROKER / "codecs-0", tmp_path / "a/codecs-0")
+    assert blamed() == {"b/codecs-1"}
+    properties = (BROKER / "meta.properties").read_text(encoding="utf-8")
+    cluster = next(line for line in properties.splitlines() if line.startswith("cluster.id="))
+    for name, line in (("a", cluster), ("b", "cluster.id=another")):
+        changed = properties.replace(cluster, line)
+        (tmp_path / name / "meta.properties").write_text(changed, encoding="utf-8")
+    assert blamed() == set()
+
+
+def test_the_metadata_of_one_log_directory_is_that_of_the_others(tmp_path: Path) -> None:
+    """A broker with several log directories keeps the metadata in one of them."""
+    shutil.copytree(BROKER, tmp_path / "a")
+    (tmp_path / "b").mkdir()
+    shutil.copy(BROKER / "meta.properties", tmp_path / "b")
+    for name in ("trimmed-0", "empty-0"):
+        shutil.move(tmp_path / "a" / name, tmp_path / "b" / name)
+    paths = [tmp_path / "a", tmp_path / "b"]
+    file = tmp_path / "b/trimmed-0/partition.metadata"
+    assert "topic_id" not in {row["code"] for row in LogDirectory(paths).check().to_pylist()}
+    shutil.copy(tmp_path / "b/empty-0/partition.metadata", file)
+    rows = [row for row in LogDirectory(paths).check().to_pylist() if row["code"] == "topic_id"]
+    assert [row["file"] for row in rows] == [str(file)]
+    assert str(tmp_path / "a") in rows[0]["meaning"]
+
+
 def test_no_epoch_is_right(tmp_path: Path) -> None:
     shutil.copytree(BROKER / "codecs-0", tmp_path / "codecs-0")
     put(LOG, 12, 16, b"\xff" * 4)(tmp_path)
