@@ -13,7 +13,7 @@ import pytest
 from kafka_log import SegmentReader, discover
 from tests.paths import ROOT, SAMPLES
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
 
 def show(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -40,7 +40,6 @@ def shown(
     return scratch, show(*logs, "--output", scratch / "out", cwd=scratch)
 
 
-@pytest.mark.soak
 def test_it_answers(shown: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     """What is open stands first, libraries say nothing, and the end says how to go on."""
     scratch, done = shown
