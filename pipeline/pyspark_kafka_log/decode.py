@@ -146,14 +146,14 @@ class _Task:
 
 
 def _find_partitions(path: Paths) -> list[Partition]:
-    """Return the partitions in directories, those of tiered storage included. A partition whose
-    directory cannot be read is returned too. Raise DirectoryError if a path does not exist or holds
-    no log.
+    """Return the partitions in directories, those of tiered storage included; ``[]`` if all are in
+    other states than live. A partition whose directory cannot be read is returned too. Raise
+    DirectoryError if a path does not exist or holds no log.
     """
     from kafka_log.logs.discovery import survey
 
     places = [path] if isinstance(path, str | os.PathLike) else list(path)
-    return survey(places, (), unreadable_raises=False).partitions
+    return survey(places, ("remote",), unreadable_raises=False).partitions
 
 
 def _select_topic(partitions: Sequence[Partition], topic: str) -> list[Partition]:

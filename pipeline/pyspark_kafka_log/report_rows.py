@@ -84,9 +84,9 @@ def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchRe
 
 
 def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Compute statistics of the request's offsets, one row for each of its partitions, and return
-    them as a stream of all columns. Damage and unreadable files are described in the rows, and
-    raise no error.
+    """Compute statistics of the request's offsets, one row for each of its partitions and, if its
+    segments have several states, for each state, and return them as a stream of all columns. Damage
+    and unreadable files are described in the rows, and raise no error.
     """
     from kafka_log.inspect.statistics.options import Asked as AskedOfStat
     from kafka_log.inspect.statistics.table import stat_table

@@ -79,11 +79,12 @@ class ReportReader(DataSourceReader):
         self.report = options.report or ""
 
     def partitions(self) -> list[InputPartition]:
-        """Return the tasks, each with some of the selected partitions that may have rows. The
-        report ``findings`` gets a first task for log directories, unless topics are chosen. Raise
-        DirectoryError without logs; OptionError for a missing partition, offset or time; CodecError
-        for damage before that time, and OSError for an unreadable directory, unless the mode
-        accepts damage; ``keys`` never accepts such a directory.
+        """Return the tasks, each with some of the selected partitions that may have rows; ``[]`` if
+        there are none, as in an empty directory. The report ``findings`` gets a first task for log
+        directories, unless topics are chosen. Raise DirectoryError for another path without logs;
+        OptionError for an invalid path, a missing topic, partition, offset or time, and a partition
+        in two directories; CodecError for damage before that time, and OSError for an unreadable
+        directory, unless ``mode`` accepts damage; ``keys`` never accepts such a directory.
         """
         there = find_survey(self.options)
         found = there.partitions

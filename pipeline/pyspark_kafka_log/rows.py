@@ -170,8 +170,9 @@ def _timestamps(values: Any, kind: Any) -> Any:
 
 
 def _control_types(batch: pa.RecordBatch, kind: Any) -> Any:
-    """Return an array with the type name of each control record, such as COMMIT, and null for data
-    records. An unreadable control record has null too.
+    """Return an array with the type name of each control record, such as COMMIT, UNKNOWN for a type
+    that is not known, and null for data records. A control record whose key is unreadable has null
+    too.
     """
     types: list[str | None] = [None] * batch.num_rows
     keys = batch.column("key")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,23 @@ def test_rows_are_those_of_scan(spark: SparkSession, topic: str) -> None:
     wanted = expected(topic)
     assert [plain(row) for row in decoded.collect()] == wanted
     assert decoded.columns == list(wanted[0])
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_topic_in_tiered_storage(spark: SparkSession, tmp_path: Path) -> None:
+    """Its rows are decoded by the schemas whose ids they have, wherever the segments lie."""
+    root = tmp_path / "log"
+    shutil.copytree(SAMPLE, root)
+    id = "AAAAAAAAAAAAAAAAAAAAAA"
+    tier = root / "kafka-tiered-storage" / f"orders-0-{id}"
+    tier.mkdir(parents=True)
+    for segment in (root / "orders-0").glob("*.log"):
+        shutil.move(segment, tier / f"{segment.stem}-{id}.log")
+    shutil.rmtree(root / "orders-0")
+    frame = load(spark, root, subscribe="orders", include="remote", includeHeaders="true")
+    decoded = decode_values(frame.select(NAMES), "orders", root).orderBy("offset")
+    assert [plain(row) for row in decoded.collect()] == expected("orders")
 
 
 @pytest.mark.spark

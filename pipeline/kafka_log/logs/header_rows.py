@@ -106,9 +106,10 @@ def _read_with_kernels(
     start: int,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the values of ``columns`` of each batch whose column ``where`` is true, as
-    :func:`read_header_rows`, with the kernels. VERIFY ignores ``start``. If ``damage`` is RAISE,
-    raise CodecError at a damaged batch and UnreadableError for an unreadable file; otherwise skip
-    what cannot be read.
+    :func:`read_header_rows`, with the kernels. ``start`` is a byte; VERIFY ignores it. If
+    ``damage`` is RAISE, raise CodecError at bytes that are no batch, and UnreadableError for an
+    unreadable file; otherwise skip both. Only VERIFY verifies checksums, and skips batches with a
+    wrong one.
     """
     if damage is not DamageHandling.VERIFY:  # VERIFY never starts in the middle of a segment
         from kafka_log.segment.scanner import header_scanner

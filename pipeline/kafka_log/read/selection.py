@@ -335,9 +335,10 @@ def _topics(name: str, value: Any) -> tuple[str, ...] | None:
 
 
 def _partitions(name: str, value: Any) -> tuple[Numbers, ...] | None:
-    """Return numbers and ranges of partitions as a tuple, from a text such as ``0-3,7``, a number or
-    several of both; None for None. A range alone is several numbers. Raise ValueError, which names
-    the argument, for other values, and for empty ranges and those with steps.
+    """Return numbers and ranges of partitions as a tuple, each once, from a text such as ``0-3,7``
+    (3 included), a number or several of both; None for None, () for several of none. A range alone
+    is the numbers in it, with any step, perhaps none. Raise ValueError, which names the argument,
+    for other values, an empty text, and a range among several that is empty or has steps.
     """
     if isinstance(value, str):
         try:

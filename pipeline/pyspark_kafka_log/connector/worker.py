@@ -472,8 +472,10 @@ class Aggregates:
 
 
 def _aggregate(of: Totals, name: str, column: str) -> int | None:
-    """Return one aggregate from totals: the number of rows if ``name`` is count, the extreme of
-    ``column`` if it is min or max. Return None for an extreme of no rows.
+    """Return one aggregate from ``totals``: the number of rows if ``name`` is ``count``, the
+    extreme of ``column`` (offset, or timestamp in microseconds since 1970) if it is ``min`` or
+    ``max``. Return None for an extreme of no rows, or of a column for which totals were not
+    requested.
     """
     if name == "count":
         return of.rows

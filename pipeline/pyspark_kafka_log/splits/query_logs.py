@@ -98,9 +98,10 @@ class QueryLogs:
 
 
 def _fix_end(log: Log, options: Options) -> Log:
-    """Return a log whose last segment is limited to the log's present end offset, if the segment is
-    active and ends in zeros, as a file that a broker preallocates. Return the log unchanged
-    otherwise, and if the policy is not ``kafka``, damage is accepted, or the end cannot be read.
+    """Return a log whose last segment is limited to the log's present end offset (excluded), if the
+    segment is a local file, active and ends in zeros, as a file that a broker preallocates. Return
+    the log unchanged otherwise, and if the policy is not ``kafka``, damage is accepted, or the end
+    cannot be read.
     """
     wanted = options.selection
     if not log.segments or not wanted.raises or wanted.policy is not Policy.KAFKA:

@@ -541,9 +541,9 @@ class PassedSegments:
 
     def find_late(self, key: Key, log: Log, offset: int) -> list[str]:
         """Return descriptions of closed segments that end at or before ``offset``, and grew or came
-        between others after :meth:`record` noted the log. Of several that came into one gap only
-        the last is described; those before the first recorded segment are not. Return ``[]`` if the
-        log was never recorded, or had no closed segments.
+        between others after ``record`` noted the log, by their listed sizes; no file is read. Of
+        several that came into one gap only the last is described; those before the first recorded
+        segment are not. Return ``[]`` if the log was never recorded, or had no closed segments.
         """
         known = self._read.get(key)
         if not known:

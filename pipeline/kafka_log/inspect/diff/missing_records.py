@@ -90,10 +90,11 @@ class MissingRecords:
             self._add_keys(rows.filter(pa.array(data)))
 
     def settle(self) -> Settled:
-        """Return how many of the added records are cleaned and how many are missing, by reading the
-        side that lacks them again. Uncertain records count as missing if others are missing and no
-        record was cleaned for its key, else as cleaned. Call it once. Raise UnreadableError if
-        retention deletes a segment meanwhile.
+        """Return how many of the added records are cleaned, how many are missing, and the first
+        missing offset (None: none), by reading the side that lacks them again; damage and
+        unreadable files there are skipped. Uncertain records count as missing if others are missing
+        and no record was cleaned for its key, else as cleaned. Call it once. Raise UnreadableError
+        only if retention deletes a segment meanwhile.
         """
         self._merge()
         self._settle_keys()

@@ -141,10 +141,12 @@ def _find_segment(directory: Path, offset: int | None) -> Path:
 
 
 def _read_parts(options: argparse.Namespace) -> Iterator[Part]:
-    """Yield the batches of a segment, or one part for another file, as the options select. Raise
-    NoSuchPlace if the file does not exist, is of an unknown kind, has no such byte or offset, or is
-    no segment although ``--offset`` is given; DirectoryError for a directory without logs; OSError
-    if the file cannot be read.
+    """Yield the batches and damaged ranges of a segment as the options select, or one part for
+    another file; damage does not raise. For the directory of a partition, read the segment that has
+    ``--offset``. Raise NoSuchPlace if the file does not exist, is of an unknown kind, has no such
+    byte or offset, or is no segment although ``--offset`` is given, and for a directory without
+    ``--offset`` or of several partitions; DirectoryError for one without logs; OSError if the file
+    cannot be read.
     """
     from kafka_log.inspect.hexdump.other_files import SEGMENTS, file_kind, hexdump_file
     from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, hexdump_batches

@@ -243,8 +243,9 @@ def _mark_ascending(found: SegmentContents, which: Any) -> Any:
 
 def _has_room(found: SegmentContents, taken: Any, next_base: int | None) -> Any:
     """Return a mask of the batches that would fit, with other offsets, between the batches of the
-    mask ``taken`` before and after them in the file. At the ends of the file the base offset in its
-    name and ``next_base`` (None: no limit) bound them.
+    mask ``taken`` before and after them in the file; False for those of ``taken``. At the ends of
+    the file the base offset in its name (0 without one) and ``next_base`` (excluded; None: no
+    limit) bound them.
     """
     headers, base = found.headers, get_named_base_offset(found.segment)
     low = np.maximum.accumulate(np.where(taken, headers.last, -1 if base is None else base - 1))

@@ -77,8 +77,8 @@ def _summarize_partition(rows: list[dict[str, Any]]) -> str:
 
 
 def _line(row: dict[str, Any]) -> str:
-    """Return a report row as one line: what, file, byte position, bytes, offsets, records and
-    reason, without those that are None.
+    """Return a report row as one line: what, file, byte position, number of bytes, first and last
+    offset (both included), number of records and reason, without those that are None.
     """
     parts = [f"{_WORDS.get(row['what'], row['what'])}: {row['file']}"]
     if row["byte"] is not None:

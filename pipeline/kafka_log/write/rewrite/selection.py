@@ -45,8 +45,9 @@ class RewriteSelection:
 
     def mark_selected(self, found: SegmentContents) -> Any:
         """Return a NumPy mask of the batches that may have a record in the offset range, and have a
-        record in the timestamp range, if one is set. Records are read only for timestamps, and for
-        batches whose header does not bound their offsets.
+        record, perhaps another, in the timestamp range, if one is set. Records are read only for
+        timestamps, and for batches whose header does not bound their offsets: then what cannot be
+        read is not selected. Nothing raises for damage or an unreadable file.
         """
         headers, (low, high) = found.headers, self.offsets
         is_empty = low is not None and high is not None and low >= high
