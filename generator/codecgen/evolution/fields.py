@@ -577,9 +577,10 @@ def _default_words(fp: FieldPlan) -> str:
 
 
 def _default_form(plan: Plan, around: LayoutPlan, fp: FieldPlan, held: tuple[str, ...]) -> object:
-    """Return a comparable form of the value that a field has if its bytes are missing: its default,
-    or that of its type. A default ``{}`` becomes the forms of the layout's fields, unless that
-    layout is in ``held``, the layouts around.
+    """Return the value that a field has if its bytes are missing, its default or that of its type,
+    in a form that is only good for comparing. A default ``{}`` becomes a tuple of the forms of the
+    layout's fields that can exist; it stays as it is if that layout is in ``held``, the names of
+    the layouts around.
     """
     f = fp.field
     if f.filled and isinstance(f.type, StructType) and f.type.layout.layout not in held:

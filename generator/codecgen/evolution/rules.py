@@ -77,7 +77,8 @@ RULES: Mapping[str, CatalogEntry] = {
         "A field exists under another condition (`when`), or an array ends at another element (`until`). The check "
         "compares conditions by structure. If they are written differently, it reports that the bytes may differ. "
         "An `until` that is added or removed is certain.",
-        "Restore the condition, or accept the break if both conditions are the same for all data.",
+        "Restore the condition. If both conditions are the same for all data, accept the break: list it under "
+        "`accepted_breaks` in codecgen.yaml, with `rule`, `at` and `reason`.",
     ),
     "B012": CatalogEntry(
         "Values narrowed",

@@ -476,7 +476,8 @@ def format_range(low: int, high: int) -> str:
 
 def _format_value(value: Value) -> tuple[str, int]:
     """Return a value as source text, and its precedence (higher binds tighter). Known versions are
-    numbers, derived values show their expression as ``i32(..)``.
+    numbers; a derived value is its expression in its size, such as ``i32(first + count)``. All
+    kinds of Value are covered: it does not fail.
     """
     match value:
         case nodes.Literal(number, type_):

@@ -65,8 +65,8 @@ def _wrong_number(text: str, kind: str) -> str:
 
 
 def uuid_of(text: str) -> bytes | None:
-    """Return the 16 bytes of a uuid in URL-safe Base64, with or without padding, or None if
-    ``text`` is not 22 such characters.
+    """Return the 16 bytes of a uuid in URL-safe Base64, 22 characters with or without ``==`` after
+    them. Return None for any other text, also with one ``=``.
     """
     if not re.fullmatch(r"[A-Za-z0-9_-]{22}(==)?", text):
         return None

@@ -275,10 +275,9 @@ class Float64(Codec):
             raise BuildError(f"a number is needed, not {value!r}")
         try:
             return self._struct.pack(value)
-        except OverflowError:
-            raise BuildError(
-                f"{value!r} is too large for {count_noun(self.size, 'byte')}"
-            ) from None
+        except (OverflowError, struct.error):  # the second for integers that no float holds
+            shown = repr(value) if isinstance(value, float) else "the integer"
+            raise BuildError(f"{shown} is too large for {count_noun(self.size, 'byte')}") from None
 
 
 class Float32(Float64):

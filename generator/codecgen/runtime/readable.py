@@ -46,9 +46,9 @@ def time_of(milliseconds: int | None) -> datetime | None:
 
 def word(value: Any) -> str:
     """Return a value on one line. Enums have their label and number; Milliseconds are ``5 ms``,
-    above three years with the ISO time; a parsed value is ``Title(name=value, ...)``. Bytes are cut
-    to 32, a str to 64 characters, and lists to 5 elements, with a note of what is missing. Anything
-    else is ``str(value)``.
+    from 10^11 (three years) on with the ISO time in UTC; a parsed value is ``Title(name=value,
+    ...)``. Bytes and str are Python literals, bytes cut to 32, a str to 64 characters, and lists to
+    5 elements, with a note of what is missing. Anything else is ``str(value)``.
     """
     if isinstance(value, Enumeration):
         return f"{value.label} ({int(value)})"

@@ -299,10 +299,11 @@ class ModelBuilder:
         return (*fields, *section(self.flexible, r.at("flexible"), accepts))
 
     def make_local_layout(self, r: Record, span: Span, accepts: frozenset[str]) -> Reference:
-        """Return a reference to an inline layout, and add the layout to the model. Its name is the
-        path to the field, joined with ``_``. Add nothing if the same field was read before, for
-        other versions. If another declaration has the name, report it and add nothing; the
-        reference is returned all the same.
+        """Return a reference to an inline layout, and add the layout, with the tolerances
+        ``accepts`` except ``trailing_bytes``, to the model. Its name is the path to the field,
+        joined with ``_``. Add nothing if the same field was read before, for other versions. If
+        another declaration has the name, report it and do not add this layout, only those inside of
+        it; the reference, which then means the other declaration, is returned all the same.
         """
         name = "_".join(self.path)
         if self.declared.get(name) is span:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from codecgen.explain.declarations import explain
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import BuildError, CodecError, TruncatedError
-from codecgen.runtime.primitives import Float32, Integer
+from codecgen.runtime.primitives import Float32, Float64, Integer
 from codecgen.targets import docs
 from codecgen.targets.template import emit_kaitai
 from tests.codecgen.schemas import codecs_of, model_of, unread_by_kernels
@@ -91,9 +91,11 @@ def test_floats(number: float, order: Literal["big", "little"]) -> None:
 
 def test_floats_that_do_not_fit() -> None:
     assert Float32().parse(Float32().build(0.1)) == struct.unpack(">f", struct.pack(">f", 0.1))[0]
-    for bad in (1e300, "1", True, None):
+    for bad in (1e300, 10**40, 10**5000, "1", True, None):
         with pytest.raises(BuildError):
             Float32().build(bad)
+    with pytest.raises(BuildError, match="the integer is too large for 8 bytes"):
+        Float64().build(-(10**5000))
     with pytest.raises(TruncatedError):
         Float32().parse(b"\0\0\0")
 

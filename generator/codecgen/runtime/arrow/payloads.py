@@ -172,7 +172,7 @@ def _chunks_of_part(name: str, array: Any) -> pa.ChunkedArray:
     views = pa.types.is_binary_view(kind)
     plain = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
     if not (plain or views or pa.types.is_null(kind)):
-        raise TypeError(f"{name} is {kind}, not binary")
+        raise TypeError(f"{name} is {kind}, not binary, large_binary or binary_view: cast it")
     return found
 
 
@@ -406,9 +406,11 @@ class _Decoder:
     def _by_codecs(
         self, arrays: Mapping[str, _PartBytes], count: int, bias: int
     ) -> Iterator[Payloads]:
-        """Yield the rows of the first ``count`` payloads, whose parts are ``arrays``, ``max_rows``
-        payloads at a time, decoded by the reference codecs, with the payloads that these reject or
-        do not know. Numbers of payloads are counted from ``bias``.
+        """Yield the rows of the first ``count`` payloads, whose parts are ``arrays``, decoded by
+        the reference codecs, with the payloads that these reject or do not know: one Payloads for
+        each ``max_rows`` payloads, or several if these make more than ``max_rows`` rows or 256 MiB.
+        A Payloads has more only if one payload makes them. Numbers of payloads are counted from
+        ``bias``.
         """
         for first in range(0, count, self.max_rows):
             last = min(count, first + self.max_rows)

@@ -76,7 +76,7 @@ def emit(plan: Plan) -> Emitted:
             files[f"{path}_numpy.py"] = _numpy(view_plan, numpy_text)
         except Unsupported as error:
             numpy = False
-            notes.append(refusal(error, "the reader by NumPy", f"{place} needs it"))
+            notes.append(refusal(error, "the reader by NumPy", f"{place} is read with numba only"))
         files[f"{path}.py"] = _description(plan, view_plan, kernels, numpy)
         files[f"{path}_kernels.py"] = text
     if files:

@@ -710,8 +710,8 @@ class BuildFunction(WritePrinter):
     def end_ranges(self, fp: FieldPlan) -> None:
         """Print the end of each range that ends with a field, if any: a length overwrites its
         zeros, a varint length is written with the bytes that it measures, the end of a checksum's
-        range gets a variable. Raise Unsupported for a range that overlaps one that a varint
-        measures.
+        range gets a variable. Raise Unsupported if only one end of a range lies in the bytes that a
+        varint measures; ranges wholly inside or around these are fine.
         """
         end = self.layout.in_order[-1].name
         ending = [one for one in self.ranges() if (one[2].last or end) == fp.name]

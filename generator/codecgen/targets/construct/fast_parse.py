@@ -258,8 +258,9 @@ class ParseFunction(ReadPrinter):
         return f"({end} - {pos}) // {size}"
 
     def begin_links(self) -> None:
-        """Print the creation of the parsed value and of the places of elements in its arrays, if
-        the functions of these arrays link their elements at once.
+        """Print the creation of the parsed value and, for each array whose function links its
+        elements at once, of their place (``InArray``: the parsed value, and the values derived for
+        each element); note the variables in ``places``. Print nothing if there is no such array.
         """
         self.places: dict[str, str] = {}
         for op in self.program.ops:

@@ -151,8 +151,9 @@ class FieldCodecs:
 
     def enum_field(self, base: Code, enum: str, only: tuple[str, ...] | None) -> Code:
         """Return the code that creates the codec of an enum around the number codec ``base``.
-        ``only`` limits the members (None: all). Unknown numbers are kept if the enum is declared
-        so.
+        ``only`` limits the members (None: all). Strict readers refuse other numbers, lenient ones
+        note and keep them; an enum declared with ``unknown: keep`` takes every number, also members
+        that are not in ``only``. Raise KeyError for an unknown enum.
         """
         keep = self.plan.model.enums[enum].keep_unknown
         return call(

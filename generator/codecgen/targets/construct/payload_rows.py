@@ -99,8 +99,10 @@ class PayloadModule:
         return call("Part", self.module.refer(kind.of, symbol(kind.of, version)))
 
     def _cases(self) -> list[Code]:
-        """Return the ``Case`` calls of all combinations of part layouts, in the order of the view's
-        ``rows``, of which the first whose condition holds gives the rows. Equal cases of several
+        """Return the ``Case`` calls of all combinations of part layouts, sorted by the ``rows`` of
+        the view that they come from: for a payload, the first call with its combination whose
+        condition holds gives the rows. ``rows`` that declare no row become a call with
+        ``empty=True``; a combination to which no ``rows`` apply has no call. Equal cases of several
         combinations become one call that lists the combinations.
         """
         out: list[tuple[int, list[tuple[str, Code]], list[Code]]] = []

@@ -70,9 +70,10 @@ def reader_rows(site: Site, layout: Layout) -> tuple[ReaderRow, ...]:
 
 
 def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
-    """Yield place, input, and the reactions of strict and lenient readers, for each kind of invalid
-    input: of fields, then look-ups, then broken rules, then forms that lenient readers accept. Fields without a
-    version are skipped.
+    """Yield place, input, and the reactions of strict and lenient readers, for each kind of input
+    that is invalid or has no name: of fields, then look-ups, then broken rules, then forms that
+    lenient readers accept. Fields without a version are skipped. Of ``site`` only the plan is used,
+    which says what enums keep.
     """
     versions = layout.all_versions()
     there = [f for f in layout.fields if any(exists_in(f, version) for version in versions)]

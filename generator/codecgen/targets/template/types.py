@@ -48,8 +48,10 @@ _NOTHING = view.Type(
 
 
 def type_of(plan: Plan, around: LayoutPlan, type_: field_types.FieldType) -> view.Type:
-    """Return the view.Type of a field's type; its ``kind`` says which attributes are set.
-    ``around`` is the layout version of the field, which determines the version of held layouts.
+    """Return the view.Type of a field's type, elements of arrays included; its ``kind`` says which
+    attributes are set. ``around`` is the layout version of the field, which determines the version
+    of held layouts. All kinds of types are covered; raise AssertionError for an unknown scalar
+    name.
     """
     match type_:
         case field_types.ScalarType(name, enum, only):

@@ -478,10 +478,12 @@ class LayoutReader:
     # ------------------------------------------------------------ arrays and layouts in the place of fields
 
     def read_array(self, op: read_ops.Elements, fields: Fields, end: Expr) -> None:
-        """Emit code that reads an array inside a row; the kernel fails at a conditional compressed
-        array, and for a count that is negative or more than the bytes or its limit allow. Raise
-        Unsupported for an unconditional compressed array, a length in bytes, elements that are
-        choices or of any version, a null that may be a count, or elements that kernels cannot read.
+        """Emit code that reads an array inside a row. The kernel fails at an array declared as
+        compressed wherever its condition holds, for a count that is negative (null apart) or more
+        than the bytes or its limit allow, and below ``at_least`` elements. Raise Unsupported for a
+        compressed array without a condition, a length in bytes, elements that are choices or say
+        their own version, a null that is not negative, or elements and given values that kernels
+        cannot read.
         """
         fp, type_, element = op.field, op.type, op.element
         f, part = fp.field, fields.part

@@ -252,9 +252,7 @@ class NumpyLayoutReader:
             case read_ops.Tags(field):
                 raise Unsupported("a section of tagged fields", field.field)
             case read_ops.Struct(field):
-                raise Unsupported(
-                    "a layout with a field that a column or condition uses", field.field
-                )
+                raise Unsupported("a layout in the place of a field", field.field)
             case read_ops.Choose(field):
                 raise Unsupported("one of several layouts", field.field)
         raise TypeError(type(op).__name__)
