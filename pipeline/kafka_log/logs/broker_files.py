@@ -106,9 +106,9 @@ def read_broker_files(directory: Path) -> BrokerFiles:
 
 
 def read_checkpoint(path: Path) -> PartitionOffsets:
-    """Return the offsets in an offset checkpoint, by topic and partition number; ``{}`` for an empty
-    file. Of several entries for a partition the last one counts. Raise CodecError if it has another
-    form; OSError if it cannot be read, or has more than 64 MiB (TooLargeError).
+    """Return the offsets in an offset checkpoint, by topic and partition number; ``{}`` for an
+    empty file. Of several entries for a partition the last one counts. Raise CodecError if it has
+    another form; OSError if it cannot be read, or has more than 64 MiB (TooLargeError).
     """
     parsed = OFFSET_CHECKPOINT.parse(read_small_file(path), file=os.fspath(path), strict=False)
     return {(e.topic, e.partition): e.offset for e in parsed.entries or ()}

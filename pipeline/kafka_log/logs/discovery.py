@@ -89,9 +89,10 @@ def discover(
     sorted by topic and number, each directory once; ``[]`` without paths. They have live segments,
     those in the states ``include``, and those of a path that is given itself. Raise DirectoryError
     if a path does not exist or holds no log (one may be empty, like a new disk, if another holds a
-    log); ValueError for an unknown state; OSError if a directory cannot be listed, or a partition has
-    a ``.log`` file with a name that no segment can have. Without ``unreadable_raises`` a partition has
-    the OSError of its own directory as ``error``; a path itself that cannot be listed still raises.
+    log); ValueError for an unknown state; OSError if a directory cannot be listed, or a partition
+    has a ``.log`` file with a name that no segment can have. Without ``unreadable_raises`` a
+    partition has the OSError of its own directory as ``error``; a path itself that cannot be listed
+    still raises.
 
     Args:
         paths: One path or several.
@@ -116,8 +117,8 @@ def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = Tru
     read in any state. Raise DirectoryError if a path does not exist or holds no log (one may be
     empty, like a new disk, if another holds a log); ValueError for an unknown state; OSError if a
     directory cannot be listed, or a partition has a ``.log`` file with a name that no segment can
-    have. Without ``unreadable_raises`` a partition has the OSError of its own directory as ``error``;
-    a path itself that cannot be listed still raises. Without paths the Survey is empty.
+    have. Without ``unreadable_raises`` a partition has the OSError of its own directory as
+    ``error``; a path itself that cannot be listed still raises. Without paths the Survey is empty.
     """
     included = {"live", *parse_include(include)}
     given = list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))

@@ -34,9 +34,9 @@ class DamageHandling(Enum):
 
 
 def should_use_kernels(size: int, engine: Engine) -> bool:
-    """Return whether to read the batch headers of ``size`` bytes of segments with the kernels: always
-    for the engine ``arrow``, never for ``construct``; for ``auto`` from 1 MiB on if they are loaded,
-    else from 64 MiB on if they are installed.
+    """Return whether to read the batch headers of ``size`` bytes of segments with the kernels:
+    always for the engine ``arrow``, never for ``construct``; for ``auto`` from 1 MiB on if they are
+    loaded, else from 64 MiB on if they are installed.
     """
     if engine == "auto" and size < MIN_KERNEL_BYTES:
         return False

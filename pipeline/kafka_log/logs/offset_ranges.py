@@ -113,8 +113,8 @@ def are_in_offset_order(segments: Sequence[Segment]) -> bool:
 def read_offsets(segment: Segment) -> tuple[int, int] | None:
     """Return the half-open range of offsets of a segment by two batches: from the lowest offset in
     its first and last batch to the one after the highest. The last batch is that before damage, and
-    no checksum counts. Return None for a file in a store, without batches, or whose headers cannot be
-    read.
+    no checksum counts. Return None for a file in a store, without batches, or whose headers cannot
+    be read.
     """
     if is_url(segment.path):
         return None

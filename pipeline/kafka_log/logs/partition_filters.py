@@ -69,8 +69,8 @@ def _split_names(text: str) -> list[str]:
 def parse_partitions(text: str) -> tuple[Numbers, ...]:
     """Return the numbers and ranges of a comma-separated list such as ``0-3,7``, in order, each
     once; overlapping ranges are not merged. Both ends of a range are included, and spaces around
-    items accepted. Raise ValueError for other text, also an empty item, a number above 2^31 - 1, and
-    a range in the wrong order.
+    items accepted. Raise ValueError for other text, also an empty item, a number above 2^31 - 1,
+    and a range in the wrong order.
     """
     return tuple(dict.fromkeys(map(_parse_numbers, text.split(","))))
 

@@ -63,10 +63,10 @@ def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) 
     """Return the offset after the last readable record of a partition's segments, in any state, at
     least the highest base offset in their names; 0 if nothing is known. Only the ends of segments
     are read. Damage and unreadable files are ignored, except that ``strict`` raises CodecError for
-    those at the end of the last segment with batches, or after it. No wrong checksum is damage here.
-    Under ``salvage`` records of torn batches count too, but not offsets that contradict the name of
-    their segment; under other policies raise CodecError if the last offset is the largest possible
-    one.
+    those at the end of the last segment with batches, or after it. No wrong checksum is damage
+    here. Under ``salvage`` records of torn batches count too, but not offsets that contradict the
+    name of their segment; under other policies raise CodecError if the last offset is the largest
+    possible one.
     """
     chains: dict[State, list[Segment]] = {}
     for segment in segments:

@@ -78,8 +78,8 @@ class MarkerReader:
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> ControlRecordType | None:
         """Return COMMIT or ABORT for the transaction marker in the control batch with these columns
-        of the view ``batches``. Return None for another control batch, or one that cannot be decoded.
-        Checksums are not verified. Raise UnreadableError if the bytes cannot be read.
+        of the view ``batches``. Return None for another control batch, or one that cannot be
+        decoded. Checksums are not verified. Raise UnreadableError if the bytes cannot be read.
         """
         found = self.read_marker(position, size, magic, codec, record_count)
         return None if found is None else found.kind
@@ -88,8 +88,9 @@ class MarkerReader:
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> Marker | None:
         """Return the marker in the control batch with these columns of the view ``batches``; None
-        for another control batch, or one that cannot be decoded. Checksums are not verified. Batches
-        with equal bytes are decoded once. Raise UnreadableError if the bytes cannot be read.
+        for another control batch, or one that cannot be decoded. Checksums are not verified.
+        Batches with equal bytes are decoded once. Raise UnreadableError if the bytes cannot be
+        read.
         """
         head = framing.layout_of(magic).head_size
         if not 0 <= size - head <= MAX_CACHED_BODY_BYTES:

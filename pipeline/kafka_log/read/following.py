@@ -141,7 +141,8 @@ class PartitionFollower:
         only live segments count. End at the first file that is gone or was replaced since the
         listing: the call with the next listing goes on there. Damage and unreadable files go to
         ``watch``; a truncated, rewritten or replaced log, and records that were deleted unread, are
-        reported by ``say``. No CodecError is raised.
+        reported by ``say``. No CodecError is raised, except if the last offset of the log is the
+        largest possible one.
         """
         self.partition = partition
         segments = [segment for segment in partition.segments if segment.state == "live"]

@@ -84,7 +84,8 @@ class LogEnds:
         is gone. The log must have a segment; ``key`` (topic, partition) is for the cache. Raise
         CodecError for damage after the last index entry unless the selection accepts it, and if the
         last offset is the largest possible; FileNotFoundError or UnreadableError if a file is gone
-        and its directory exists.
+        and its directory exists. Checksums are verified only if the selection accepts damage;
+        batches with a wrong one are left out then.
 
         An incomplete tail of the active segment is not part of it.
         """
