@@ -527,7 +527,7 @@ class _Search:
         """Return the partitions and log directories in and below ``directory``, whose parsed name
         is ``name`` (None: no partition's), ``level`` levels below the searched path. Below a log
         directory nothing more is read; other logs there become skipped paths. Raise OSError if
-        ``directory`` cannot be listed; DirectoryError after MAX_DIRECTORIES directories, and for
+        ``directory`` cannot be listed; DirectoryError after 1,000 directories, and for
         what cannot be read beside log directories.
         """
         out = Layout()
@@ -678,8 +678,8 @@ class _Search:
     ) -> Layout | None:
         """Return what lies below a partition without segments if that is a log. Return None
         otherwise, after adding its skipped paths to ``out``; also if the partition has an error,
-        lies MAX_LEVELS (4) levels deep, or is gone. Raise OSError if its directory cannot be listed;
-        DirectoryError after MAX_DIRECTORIES directories.
+        lies MAX_LEVELS (4) levels deep, or is gone. Raise OSError if its directory cannot be
+        listed; DirectoryError after 1,000 directories.
         """
         if partition.error is not None or level == MAX_LEVELS:
             return None

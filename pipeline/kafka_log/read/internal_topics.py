@@ -87,10 +87,10 @@ class InternalTopic:
         show_secrets: bool = False,
     ) -> Decoded:
         """Return the decoded key and value of a record, with secrets only if ``show_secrets``.
-        Never raise for invalid bytes, also if ``strict``: the error is in the result, with the part
-        that could be read. So it is for a null key or value (None) that the topic does not allow.
-        ``strict`` rejects bytes after a value and unknown forms; ``file`` and ``position`` are for
-        the error.
+        Never raise for invalid bytes or an unknown type or version, also if ``strict``: the error
+        is in the result, with the part that could be read. So it is for a null key or value (None)
+        that the topic does not allow. ``strict`` rejects bytes after a value and unknown forms;
+        ``file`` and ``position`` are for the error.
         """
         return self._read(key, value, _Bytes(strict, file, position, show_secrets))
 

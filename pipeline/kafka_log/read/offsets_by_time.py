@@ -37,7 +37,7 @@ def offset_at(
     ``on_lost`` for each lost range of the segments before that of the record: they may have had an
     earlier one.
 
-    Headers are read from where the time index says, and the records of one batch.
+    Of a file in a store, headers are read from where the time index says; of a local file, from its start.
     """
     from kafka_log.logs.index_files import (
         find_start_position,  # layouts of indexes: not for other scans

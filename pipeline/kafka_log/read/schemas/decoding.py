@@ -169,7 +169,7 @@ class PartDecoder:
     def _merge_shapes(self, seen: Sequence[SchemaId]) -> Shape | None:
         """Return one shape that holds values of all schemas of the subject and of the ids ``seen``;
         None if none is valid and of a type that is decoded. Raise SchemaError if they have more
-        than MAX_FIELDS fields together; ModuleNotFoundError if the package for a type is not
+        than 10,000 fields together; ModuleNotFoundError if the package for a type is not
         installed.
         """
         shapes = []

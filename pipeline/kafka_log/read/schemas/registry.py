@@ -223,7 +223,7 @@ class RegistryBuilder:
         """Apply a record of the registry's topic to the schemas: it adds a version, removes it
         (``value`` None), or deletes or clears a subject. A record that is invalid or has no key
         changes nothing and is a problem, which begins with ``place``. Records of other kinds
-        (configurations, modes, ...) change nothing.
+        (configurations, modes, ...) change nothing, nor do deletions of a subject without a value.
         """
         try:
             if key is None:
@@ -248,7 +248,7 @@ class RegistryBuilder:
 
     def build(self) -> SchemaRegistry:
         """Return the registry of all records so far: current and removed versions, and the
-        problems, with a last line that counts those beyond :data:`MAX_PROBLEMS`.
+        problems, with a last line that counts those beyond the first 1,000.
         """
         problems = list(self._problems)
         if self._dropped:
