@@ -106,8 +106,9 @@ def read_broker_files(directory: Path) -> BrokerFiles:
 
 
 def read_checkpoint(path: Path) -> PartitionOffsets:
-    """Return the offsets in an offset checkpoint, by topic and partition number. Raise CodecError
-    if it has another form; OSError if it cannot be read, or has more than 64 MiB (TooLargeError).
+    """Return the offsets in an offset checkpoint, by topic and partition number; ``{}`` for an
+    empty file. Of several entries for a partition the last one counts. Raise CodecError if it has
+    another form; OSError if it cannot be read, or has more than 64 MiB (TooLargeError).
     """
     parsed = OFFSET_CHECKPOINT.parse(read_small_file(path), file=os.fspath(path), strict=False)
     return {(e.topic, e.partition): e.offset for e in parsed.entries or ()}
@@ -167,7 +168,8 @@ _NAME = re.compile(r"\d{20}\.snapshot\Z", re.ASCII)
 
 def read_producer_snapshot(path: Path) -> list[ProducerSnapshotEntry] | None:
     """Return the entries of a producer snapshot, one for each producer. Return None if the file
-    does not exist, is invalid, too large or cannot be read: brokers ignore such a file too.
+    does not exist, is invalid (also by its checksum), too large or cannot be read: brokers ignore
+    such a file too.
     """
     from kafka_codecs import PRODUCER_SNAPSHOT  # loads the library of its checksum
 

@@ -86,13 +86,13 @@ def discover(
     paths: Paths, include: Include = (), *, unreadable_raises: bool = True
 ) -> list[Partition]:
     """Return the partitions below log directories, partition directories and single segments,
-    sorted by topic and number. They have live segments, those in the states ``include``, and those
-    of a path that is given itself. Raise DirectoryError if a path does not exist or holds no log;
-    ValueError for an unknown state; OSError if a directory cannot be listed, or a partition has a
-    ``.log`` file with a name that no segment can have. Without ``unreadable_raises`` a partition has
-    the OSError of its own directory as ``error``; a path itself that cannot be listed still raises.
-
-    A directory may be empty, like a new disk of a broker, if another path holds a log.
+    sorted by topic and number, each directory once; ``[]`` without paths. They have live segments,
+    those in the states ``include``, and those of a path that is given itself. Raise DirectoryError
+    if a path does not exist or holds no log (one may be empty, like a new disk, if another holds a
+    log); ValueError for an unknown state; OSError if a directory cannot be listed, or a partition
+    has a ``.log`` file with a name that no segment can have. Without ``unreadable_raises`` a
+    partition has the OSError of its own directory as ``error``; a path itself that cannot be listed
+    still raises.
 
     Args:
         paths: One path or several.
@@ -114,10 +114,11 @@ def discover(
 def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = True) -> Survey:
     """Return a Survey of everything below some paths: partitions to read, segments in states that
     ``include`` does not name, skipped paths, and log directories. A path that is given itself is
-    read in any state. Raise DirectoryError if a path does not exist or holds no log; ValueError for
-    an unknown state; OSError if a directory cannot be listed, or a partition has a ``.log`` file
-    with a name that no segment can have. Without ``unreadable_raises`` a partition has the OSError
-    of its own directory as ``error``; a path itself that cannot be listed still raises.
+    read in any state. Raise DirectoryError if a path does not exist or holds no log (one may be
+    empty, like a new disk, if another holds a log); ValueError for an unknown state; OSError if a
+    directory cannot be listed, or a partition has a ``.log`` file with a name that no segment can
+    have. Without ``unreadable_raises`` a partition has the OSError of its own directory as
+    ``error``; a path itself that cannot be listed still raises. Without paths the Survey is empty.
     """
     included = {"live", *parse_include(include)}
     given = list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
@@ -175,7 +176,8 @@ def _find_partitions(
     paths: Sequence[Path], unreadable_raises: bool
 ) -> tuple[list[Partition], Layout]:
     """Return the partitions below paths in every state, sorted, each directory once, and the layout
-    of all paths together. Raise DirectoryError if a path does not exist or no path holds a log;
+    of all paths together; both are empty without paths. Raise DirectoryError if a path does not
+    exist or holds no log (one may be empty, like a new disk, if another holds a log);
     OSError if a directory cannot be listed, or a partition has a ``.log`` file with a name that no
     segment can have. Without ``unreadable_raises`` a partition below a path has its OSError as
     ``error``.
@@ -223,8 +225,8 @@ def _sort_key(partition: Partition) -> tuple[str, int, int, str]:
 def _find_layout(path: Path, read: _ReadPartition) -> Layout:
     """Return the partitions and log directories in and below a path: a segment file, a partition
     directory, a log directory (perhaps empty) or a directory above some. Raise DirectoryError if it
-    does not exist, is no file or directory or a file of another kind, or holds no log; OSError if
-    it cannot be listed.
+    does not exist, is no file or directory or a file of another kind, holds no log, or too many
+    directories or segments that are not read lie below it; OSError if it cannot be listed.
     """
     if path.is_file():
         return Layout(partitions=[_read_file(path)])
@@ -525,7 +527,7 @@ class _Search:
         """Return the partitions and log directories in and below ``directory``, whose parsed name
         is ``name`` (None: no partition's), ``level`` levels below the searched path. Below a log
         directory nothing more is read; other logs there become skipped paths. Raise OSError if
-        ``directory`` cannot be listed; DirectoryError after MAX_DIRECTORIES directories, and for
+        ``directory`` cannot be listed; DirectoryError after 1,000 directories, and for
         what cannot be read beside log directories.
         """
         out = Layout()
@@ -676,8 +678,8 @@ class _Search:
     ) -> Layout | None:
         """Return what lies below a partition without segments if that is a log. Return None
         otherwise, after adding its skipped paths to ``out``; also if the partition has an error,
-        lies MAX_LEVELS (4) levels deep, or is gone. Raise OSError if its directory cannot be listed;
-        DirectoryError after MAX_DIRECTORIES directories.
+        lies MAX_LEVELS (4) levels deep, or is gone. Raise OSError if its directory cannot be
+        listed; DirectoryError after 1,000 directories.
         """
         if partition.error is not None or level == MAX_LEVELS:
             return None

@@ -34,7 +34,10 @@ class DamageHandling(Enum):
 
 
 def should_use_kernels(size: int, engine: Engine) -> bool:
-    """Return whether to read the batch headers of ``size`` bytes of segments with the kernels."""
+    """Return whether to read the batch headers of ``size`` bytes of segments with the kernels:
+    always for the engine ``arrow``, never for ``construct``; for ``auto`` from 1 MiB on if they are
+    loaded, else from 64 MiB on if they are installed.
+    """
     if engine == "auto" and size < MIN_KERNEL_BYTES:
         return False
     return use_kernels(size, engine, KERNEL_MIN_BYTES_OF_HEADERS)
@@ -53,9 +56,9 @@ def read_header_rows(
     """Yield the values of ``columns``, as a tuple, for each batch of a segment from byte ``start``
     (VERIFY may ignore it) on whose column ``where`` is true, in file order, read by the kernels if
     ``columnar``. Timestamps are in milliseconds. With RAISE, iterating raises CodecError at bytes
-    that are no batch, and UnreadableError, which is one too, for an unreadable file. Otherwise such
-    bytes are skipped, and an unreadable file yields nothing. Only VERIFY verifies checksums: it
-    skips batches with a wrong one.
+    that are no batch, except an incomplete tail of an active segment; and UnreadableError, a
+    CodecError too, for an unreadable file. Otherwise such bytes are skipped, and an unreadable file
+    yields nothing. Only VERIFY verifies checksums: it skips batches with a wrong one.
 
     Args:
         segment: The segment.

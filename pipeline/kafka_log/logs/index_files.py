@@ -43,9 +43,10 @@ _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
 
 def read_index_entries(path: Path, kind: Any) -> Any:
     """Return the entries of an offset or time index (``kind``: OFFSET_ENTRY_DTYPE or
-    TIME_ENTRY_DTYPE) as a NumPy structured array, without zeros at the end. Return an empty array
-    if the file is missing or cannot be read, has more than 16 MiB before these zeros or negative
-    values, or either of its columns does not ascend strictly.
+    TIME_ENTRY_DTYPE) as a NumPy structured array, without zeros and an incomplete entry at the end.
+    Return an empty array if the file is missing or cannot be read, has more than 16 MiB before
+    these zeros or negative values, or either of its columns does not ascend strictly. The segment
+    is not read.
 
     Args:
         path: The index file. Reading stops at the first chunk of zeros, because brokers preallocate the file.
@@ -74,8 +75,9 @@ def read_index_entries(path: Path, kind: Any) -> Any:
 
 
 def read_last_index_entry(segment: Segment) -> tuple[int, int] | None:
-    """Return offset and byte position in the last entry of a segment's offset index. Return None if
-    the index is missing, empty, preallocated or cannot be read. Nothing is verified.
+    """Return offset and byte position in the last complete entry of a segment's offset index.
+    Return None if the index is missing or empty, cannot be read, or ends with zeros because it is
+    preallocated. Nothing is verified.
     """
     entry_bytes = OFFSET_ENTRY_DTYPE.itemsize
     try:

@@ -43,9 +43,9 @@ def parse_snapshot_path(path: Path) -> MetadataSnapshot | None:
 
 
 def list_snapshots(directory: Path) -> list[MetadataSnapshot]:
-    """Return the metadata snapshots in a directory, the newest first. If a broker has renamed the
-    directory to delete it, list it by its new name. Raise UnreadableError, an OSError, if it cannot
-    be listed.
+    """Return the metadata snapshots in a directory, the newest (highest offset, then epoch) first;
+    ``[]`` if there are none. They are not read. If a broker has renamed the directory to delete it,
+    list it by its new name. Raise UnreadableError, an OSError, if it cannot be listed.
     """
     directory = listed_directory(directory)
     try:
@@ -57,10 +57,10 @@ def list_snapshots(directory: Path) -> list[MetadataSnapshot]:
 
 
 def find_snapshot_damage(snapshot: MetadataSnapshot) -> CodecError | None:
-    """Return, not raise, a CodecError if a metadata snapshot is damaged or incomplete: a damaged or
-    missing batch, an offset that does not follow, no snapshot header at its start or footer at its
-    end, or an unreadable or missing file. Return None if it is complete. Contents of records are
-    not checked.
+    """Return, not raise, a CodecError if a metadata snapshot is damaged or incomplete: a damaged
+    batch (also by its checksum), an offset that does not follow, no snapshot header at its start or
+    footer at its end, no batch, or an unreadable or missing file. Return None if it is complete.
+    Contents of records are not checked.
     """
     place = Where(position=0, file=os.fspath(snapshot.path))
     first = last = None

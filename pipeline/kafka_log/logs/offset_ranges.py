@@ -51,7 +51,7 @@ def within_offsets(
 def lie_within_names(segments: Sequence[Segment]) -> bool:
     """Return whether the first and the last batch of each segment lie between its name and the next
     one. Segments whose name is not 20 digits and ``.log``, without batches, in a store or whose
-    headers cannot be read are passed over.
+    headers cannot be read are passed over; return True if all are.
     """
     return all(
         _lies_within(segment, end)
@@ -102,7 +102,7 @@ def widest_offsets(segment: Segment, following: Segment | None) -> tuple[int, in
 def are_in_offset_order(segments: Sequence[Segment]) -> bool:
     """Return whether each segment ends before the next one begins, by the batches at their ends.
     Segments without batches, files in a store and files whose headers cannot be read are passed
-    over.
+    over; return True if fewer than two are left.
     """
     if len(segments) < 2:
         return True
@@ -112,8 +112,9 @@ def are_in_offset_order(segments: Sequence[Segment]) -> bool:
 
 def read_offsets(segment: Segment) -> tuple[int, int] | None:
     """Return the half-open range of offsets of a segment by two batches: from the lowest offset in
-    its first and last batch to the one after the highest. Return None for a file in a store,
-    without batches, or whose headers cannot be read.
+    its first and last batch to the one after the highest. The last batch is that before damage, and
+    no checksum counts. Return None for a file in a store, without batches, or whose headers cannot
+    be read.
     """
     if is_url(segment.path):
         return None

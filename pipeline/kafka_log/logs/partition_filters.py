@@ -68,8 +68,9 @@ def _split_names(text: str) -> list[str]:
 
 def parse_partitions(text: str) -> tuple[Numbers, ...]:
     """Return the numbers and ranges of a comma-separated list such as ``0-3,7``, in order, each
-    once. Both ends of a range are included. Raise ValueError for other text, a number above 2^31 -
-    1, and a range in the wrong order.
+    once; overlapping ranges are not merged. Both ends of a range are included, and spaces around
+    items accepted. Raise ValueError for other text, also an empty item, a number above 2^31 - 1,
+    and a range in the wrong order.
     """
     return tuple(dict.fromkeys(map(_parse_numbers, text.split(","))))
 

@@ -213,7 +213,8 @@ def select_partitions(
     """Return the partitions of some topics and with some numbers (None: all), in the given order.
     Raise NotFoundError if a name or pattern selects no topic, or a number or range no partition of
     these topics; its text says which ``include`` helps if ``excluded`` segments have it. Raise
-    PatternError for an invalid pattern. Both are ValueErrors.
+    PatternError for an invalid pattern. Both are ValueErrors. Empty ``topics`` or ``partitions``
+    select no partition.
 
     Args:
         found: All partitions.
@@ -246,7 +247,8 @@ def make_missing_topic_error(
 ) -> NotFoundError:
     """Return, not raise, the NotFoundError for names and patterns (``missing``) that select none of
     the topics ``existing``. It says if a pattern would match internal topics, but does not begin
-    with two underscores, and if ``excluded`` segments have such a topic, how to include them.
+    with two underscores, and if ``excluded`` segments have such a topic, how to include them. Raise
+    PatternError for an invalid pattern.
 
     Args:
         missing: Names and patterns.

@@ -46,7 +46,7 @@ class RemoteStates:
     def is_unfinished(self, path: Path, partition: int) -> bool:
         """Return whether the copy of a segment at ``path`` in tiered storage is incomplete or being
         deleted, or its partition was deleted. Return False for a copy without a record in
-        ``__remote_log_metadata``.
+        ``__remote_log_metadata``, or whose names have no ids. The file is not read.
         """
         topic, segment = parse_remote_ids(path)
         if topic is not None and (topic, partition) in self.deleted:
@@ -86,8 +86,9 @@ def mark_unfinished_copies(
 
 def read_remote_states(segments: Iterable[Segment]) -> RemoteStates:
     """Return the states of copies and deleted partitions in segments of ``__remote_log_metadata``,
-    of all its partitions and replicas. Damaged batches and invalid records are skipped, and their
-    segments, like those that cannot be read, noted as damaged.
+    of all its partitions and replicas. Damaged batches (also by their checksum) and invalid records
+    are skipped, and their segments, like those that cannot be read, noted as damaged. Of several
+    states of a copy the highest counts.
     """
     found = RemoteStates()
     for segment in segments:
@@ -115,8 +116,9 @@ def _add_record(found: RemoteStates, kind: Any, body: Any) -> None:
 
 
 def _read_values(segment: Segment, found: RemoteStates) -> Iterator[bytes]:
-    """Yield the record values in a segment, except null ones, control batches and damaged batches.
-    Note the segment in ``found`` if a batch is damaged or the file cannot be read.
+    """Yield the record values in a segment, except null ones, and those in control batches and
+    damaged batches (also by their checksum). Note the segment in ``found`` if a batch is damaged or
+    the file cannot be read.
     """
     reader = SegmentReader(segment.path, policy=Policy.SALVAGE, tail=segment.tail)
     try:

@@ -23,7 +23,8 @@ def skip_earlier_topics(
 ) -> tuple[list[Partition], list[SkippedPath]]:
     """Return the partitions without the remote ones whose topic id differs from that of the live
     partition with the same topic and number, and a SkippedPath for each of these. Keep them all if
-    no live partition states its topic id.
+    no such live partition states its topic id in ``partition.metadata``; keep remote directories
+    whose name has no id.
     """
     remote = {p.key for p in partitions if p.state == "remote"}
     live: dict[Key, set[UUID]] = {}
@@ -49,8 +50,9 @@ def get_remote_topic_id(partition: Partition) -> UUID | None:
 
 
 def find_mixed_topics(partitions: Iterable[Partition]) -> dict[Key, UnreadableError]:
-    """Return an error for each topic and partition number whose remote partitions with segments
-    have several topic ids. The error names the directory of the first one with another id.
+    """Return, not raise, an error for each topic and partition number whose remote partitions with
+    segments have several topic ids; ``{}`` if there are none. The error names the directory of the
+    first one with another id. Directories whose name has no id are ignored.
     """
     first: dict[Key, UUID] = {}
     errors: dict[Key, UnreadableError] = {}

@@ -73,8 +73,9 @@ def _raise_if_removed(segment: Segment) -> bool:
 def explain_removal(segment: Segment) -> str | None:
     """Return why the removal of a segment loses no record of the log: it was marked for deletion,
     was a cleaner's output, or retention moved the log's start beyond it. Return None if nothing
-    explains it, also if its path is still listed, the directory cannot be listed, or the partition
-    has segments in tiered storage.
+    explains it, also if its path is still listed, the directory has no segments or cannot be
+    listed, the partition has segments in tiered storage, or the segment has another state, such as
+    ``swap``.
     """
     if segment.state in ("deleted", "delete"):
         return "it was marked for deletion"

@@ -40,8 +40,9 @@ class LogEnd(NamedTuple):
 
 def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
     """Return the end of a partition's log by its last complete batch, at least the base offset in
-    the last file's name. Return None if there is no segment, the last batches are damaged or cannot
-    be read, or there is no batch and no base offset in the file name.
+    the last file's name. Return None if there is no segment, the headers of the last batches are
+    damaged or cannot be read, or there is no batch and no base offset in the file name. No checksum
+    is verified.
     """
     if not segments:
         return None
@@ -62,12 +63,10 @@ def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) 
     """Return the offset after the last readable record of a partition's segments, in any state, at
     least the highest base offset in their names; 0 if nothing is known. Only the ends of segments
     are read. Damage and unreadable files are ignored, except that ``strict`` raises CodecError for
-    those at the end of the last segment with batches, or after it. Under ``salvage`` also records
-    of torn batches count; under other policies raise CodecError if the last offset is the largest
+    those at the end of the last segment with batches, or after it. No wrong checksum is damage
+    here. Under ``salvage`` records of torn batches count too, but not offsets that contradict the
+    name of their segment; under other policies raise CodecError if the last offset is the largest
     possible one.
-
-    Segments that are not part of the log, such as deleted ones, count too. Under ``salvage``, records of torn batches count, but not offsets
-    that contradict the name of their segment.
     """
     chains: dict[State, list[Segment]] = {}
     for segment in segments:
@@ -185,8 +184,9 @@ def select_newest_replicas(partitions: Iterable[Partition]) -> list[Partition]:
 
 
 def _select_newest(replicas: Sequence[Partition]) -> Partition:
-    """Return the replica whose log end has the highest leader epoch, then offset. Raise
-    DirectoryError if two of them state different topic ids.
+    """Return the replica whose log end has the highest leader epoch, then offset, the first of
+    equal ones. One whose end is damaged or cannot be read counts as lowest. Raise DirectoryError if
+    two of them state different topic ids.
     """
     first: tuple[bytes, Partition] | None = None
     for replica in replicas:
@@ -205,9 +205,9 @@ def _select_newest(replicas: Sequence[Partition]) -> Partition:
 def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list[Partition]:
     """Return the partitions to read, in the given order, by ``replicas``: all for ``keep``; for
     ``newest`` without live copies of a partition other than the one with the highest leader epoch,
-    then end offset; raise DirectoryError if such copies state different topic ids. For ``error``
-    raise DirectoryError if two directories hold the same partition in the same state, else return
-    all.
+    then end offset; raise DirectoryError if such copies state different topic ids. For any other
+    value, such as ``error``, raise DirectoryError if two directories hold the same partition in the
+    same state, else return all.
 
     Only partitions in the same state in directories named like a partition compete. ``newest`` chooses among live ones only.
     """

@@ -97,8 +97,8 @@ def find_repeated_offsets(
 
 def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:
     """Return the partitions; leave out the first segments of live ones, up to the first that has no
-    remote copy of at least its size and leader epoch. The last segment always stays. Brokers delete
-    such segments soon.
+    remote copy of at least its size and leader epoch (by size alone if either cannot be read). The
+    last segment always stays. Brokers delete such segments soon.
 
     :func:`merge_tiered_segments` reads the same records from tiered storage.
     """

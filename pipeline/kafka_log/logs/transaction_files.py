@@ -297,7 +297,7 @@ class _TransactionFiles:
 
 def _small_at_end(segments: Sequence[Segment]) -> Sequence[Segment]:
     """Return the segments at the end of a log that lie in an object store and have at most
-    MAX_SCANNED_BYTES; an empty sequence if the last one is not such a file.
+    4 MiB (:data:`MAX_SCANNED_BYTES`); an empty sequence if the last one is not such a file.
     """
     first = len(segments)
     while (

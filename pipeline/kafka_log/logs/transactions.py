@@ -78,8 +78,8 @@ class MarkerReader:
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> ControlRecordType | None:
         """Return COMMIT or ABORT for the transaction marker in the control batch with these columns
-        of the view ``batches``. Return None for any other or a damaged control batch. Raise
-        UnreadableError if the bytes cannot be read.
+        of the view ``batches``. Return None for another control batch, or one that cannot be
+        decoded. Checksums are not verified. Raise UnreadableError if the bytes cannot be read.
         """
         found = self.read_marker(position, size, magic, codec, record_count)
         return None if found is None else found.kind
@@ -88,8 +88,9 @@ class MarkerReader:
         self, position: int, size: int, magic: int, codec: int, record_count: int
     ) -> Marker | None:
         """Return the marker in the control batch with these columns of the view ``batches``; None
-        for any other or a damaged control batch. Batches with equal bytes are decoded once. Raise
-        UnreadableError if the bytes cannot be read.
+        for another control batch, or one that cannot be decoded. Checksums are not verified.
+        Batches with equal bytes are decoded once. Raise UnreadableError if the bytes cannot be
+        read.
         """
         head = framing.layout_of(magic).head_size
         if not 0 <= size - head <= MAX_CACHED_BODY_BYTES:
@@ -105,8 +106,8 @@ class MarkerReader:
 
     def _decode(self, position: int) -> Marker | None:
         """Return the transaction marker in the control batch at a byte position, decoded with the
-        reference codec; None if it is no marker or damaged. Raise UnreadableError if the bytes
-        cannot be read.
+        reference codec; None if it is no marker or cannot be decoded. A wrong checksum is ignored.
+        Raise UnreadableError if the bytes cannot be read.
         """
         segment, end = self._segment, position + 1
         reader = SegmentReader(segment.path, start=position, stop=end, size=segment.size)
@@ -475,7 +476,8 @@ def _steps(
 
 def pair_with_marker_kind(header: TransactionalBatch, markers: MarkerReader) -> Step:
     """Return a batch with COMMIT or ABORT if it is a transaction marker; with None if it is data,
-    or another or a damaged control batch. Raise UnreadableError if the file cannot be read.
+    another control batch or one that cannot be decoded. Checksums are not verified. Raise
+    UnreadableError if the file cannot be read.
     """
     if not header.is_control:
         return header, None

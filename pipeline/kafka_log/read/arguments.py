@@ -16,7 +16,8 @@ OFFSET_BITS = (1 << 63) - 1
 def tuple_of(kind: type | tuple[type, ...], check: Callable[[str, Any], T]) -> Any:
     """Return a function of an argument's name and value. It applies ``check`` to a value of type
     ``kind``, to bytes or to any value that is not iterable, or else to each item, and returns the
-    results as a tuple without duplicates; None for None. It raises ValueError if ``check`` does.
+    results as a tuple without duplicates, ``()`` if there is no item; None for None. It raises
+    ValueError if ``check`` does.
     """
 
     def checked(name: str, value: Any) -> tuple[T, ...] | None:

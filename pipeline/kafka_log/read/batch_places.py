@@ -82,7 +82,7 @@ def iter_batches(segment: Segment, start: int, selection: Selection) -> Iterator
 
 def start_before(segment: Segment, offset: int) -> int:
     """Return the byte position of a batch before which no offset from ``offset`` on lies, by the
-    offset index. Return 0 if the segment has at most SMALL bytes, ``offset`` is not above its base
+    offset index. Return 0 if the segment has at most 256 KiB, ``offset`` is not above its base
     offset, or the index is missing or does not lead to a batch.
 
     A batch with a smaller offset lies at the position, if the segment has one.
@@ -96,7 +96,8 @@ def split_positions(segment: Segment, offset: int, selection: Selection) -> tupl
     """Return two byte positions: where to begin reading from ``offset`` on, and where to end
     reading what lies before ``offset``. They are equal unless the offset may lie inside a batch;
     both are the end of the last batch if all batches lie before it. If damage before the offset is
-    an error, return the end of the last good batch, and the segment's size; no CodecError is raised.
+    an error, return the end of the last good batch, or else where the search began, and the
+    segment's size; so for an unreadable file. No CodecError is raised.
 
     Bytes between two batches belong to the later one. The positions stay the same when more is written. Damage before the offset is left to the
     reader of those bytes.

@@ -18,7 +18,7 @@ PAUSE_S = 0.02
 
 
 def read_steadily(path: Path, read: Callable[[], T]) -> T:
-    """Return ``read()``. If it raises CodecError, wait 20 ms and call it again, up to TRIES times,
+    """Return ``read()``. If it raises CodecError, wait 20 ms and call it again, up to 50 times,
     while the file changes. Raise the CodecError if it comes again and the file did not change
     meanwhile, after the last try, or at once if the file is gone. Other errors pass through at
     once.

@@ -141,7 +141,8 @@ class PartitionFollower:
         only live segments count. End at the first file that is gone or was replaced since the
         listing: the call with the next listing goes on there. Damage and unreadable files go to
         ``watch``; a truncated, rewritten or replaced log, and records that were deleted unread, are
-        reported by ``say``. No CodecError is raised.
+        reported by ``say``. No CodecError is raised, except if the last offset of the log is the
+        largest possible one.
         """
         self.partition = partition
         segments = [segment for segment in partition.segments if segment.state == "live"]
@@ -222,9 +223,9 @@ class PartitionFollower:
         """Return the byte position at which reading begins in a file that was not read yet. If the
         next unread offset is known, it is a position at or before that. Else it is the file's end
         if no record of it is selected; under the policy ``kafka`` the position of the selection's
-        first offset or timestamp by the indexes; otherwise 0. Report offsets that were deleted
-        unread. Before that, raise _FileChanged if the log cleaner is about to put a file with them
-        there, FileNotFoundError if the directory is gone.
+        first offset or timestamp by the batch headers; otherwise 0. Report offsets that were
+        deleted unread. Before that, raise _FileChanged if the log cleaner is about to put a file
+        with them there, FileNotFoundError if the directory is gone.
         """
         if self._next_offset is not None:
             if segment.base_offset >= self._next_offset:
@@ -385,7 +386,7 @@ class PartitionFollower:
 
     def _may_be_written(self, segment: Segment, file: _Followed, position: int) -> bool:
         """Return whether damaged bytes at a position of the active segment may still be written:
-        they were first seen less than PATIENCE_S ago, or they look like an incomplete batch. The
+        they were first seen less than 1 s ago, or they look like an incomplete batch. The
         caller has found the damage. Note the position and the time when it is new.
         """
         now = time.monotonic()

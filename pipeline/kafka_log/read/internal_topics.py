@@ -87,10 +87,10 @@ class InternalTopic:
         show_secrets: bool = False,
     ) -> Decoded:
         """Return the decoded key and value of a record, with secrets only if ``show_secrets``.
-        Never raise for invalid bytes, also if ``strict``: the error is in the result, with the part
-        that could be read. So it is for a null key or value (None) that the topic does not allow.
-        ``strict`` rejects bytes after a value and unknown forms; ``file`` and ``position`` are for
-        the error.
+        Never raise for invalid bytes or an unknown type or version, also if ``strict``: the error
+        is in the result, with the part that could be read. So it is for a null key or value (None)
+        that the topic does not allow. ``strict`` rejects bytes after a value and unknown forms;
+        ``file`` and ``position`` are for the error.
         """
         return self._read(key, value, _Bytes(strict, file, position, show_secrets))
 
@@ -170,7 +170,8 @@ def _make_coordinator_topic(
 ) -> InternalTopic:
     """Return the decoder of a topic such as ``__consumer_offsets``, whose keys begin with the type
     of the record, and whose values begin with their version. ``values`` has the layouts of values
-    by type. A null value is a tombstone; a null key is an error in the result.
+    by type. A null value is a tombstone; a null key, and an unknown type or version, is an error in
+    the result, the version beside the key.
     """
 
     def read(key_bytes: bytes | None, value_bytes: bytes | None, how: _Bytes) -> Decoded:
@@ -361,7 +362,7 @@ def to_json(
     """Return the fields of a layout as JSON values, with the names of Kafka's JSON messages. Leave
     out hidden and missing fields, those in ``without``, and tagged fields with their default value.
     Secrets are :data:`~codecgen.runtime.sensitive.REDACTED` unless ``show_secrets``; bytes become
-    Base64.
+    Base64, UUIDs URL-safe Base64 without padding.
     """
     out: dict[str, Any] = {}
     for f in layout.fields:
@@ -394,8 +395,8 @@ def _base64_text(data: bytes) -> str:
 
 def _json_value(codec: Any, value: Any, show_secrets: bool) -> Any:
     """Return a parsed value as a JSON value: arrays as lists, layouts as objects as by
-    :func:`to_json` (with secrets only if ``show_secrets``), bytes and UUIDs as Base64 text, None
-    and others unchanged.
+    :func:`to_json` (with secrets only if ``show_secrets``), bytes as Base64 text, UUIDs as URL-safe
+    Base64 without padding. None, other values and a choice of an unknown case stay unchanged.
     """
     if value is None:
         return None

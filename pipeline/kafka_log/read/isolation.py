@@ -166,7 +166,8 @@ class PartitionFilters:
         """Return the transactions in segments: from transaction indexes and producer snapshots if
         damage is an error and these files suffice, else from batch headers. Raise CodecError for
         damage, and for an unreadable file, unless the selection accepts damage; always
-        UnreadableError for a segment that retention deletes meanwhile.
+        UnreadableError for a segment that retention deletes meanwhile. Checksums of batches are
+        verified only under ``salvage``, if damage is accepted.
         """
         from kafka_log.logs.transaction_files import read_transactions_from_files  # the codecs
         from kafka_log.logs.transactions import read_transactions  # not for other scans

@@ -139,7 +139,7 @@ class OffsetValidator:
         return found
 
     def _options(self) -> dict[str, Any]:
-        """Return the keyword options for a scanner of the bytes that are read and of NEIGHBOR_BYTES
+        """Return the keyword options for a scanner of the bytes that are read and of 1 MiB
         after them; of the whole file if the reader has no stop.
         """
         given = self._reader.options
@@ -166,8 +166,8 @@ class OffsetValidator:
 
     def _headers(self) -> tuple[Any, Any, Any]:
         """Return three NumPy arrays in file order: the position, the first and the last offset of
-        each undamaged batch. If the header does not state the first offset, the last one stands in
-        its place. The arrays are empty if there is no such batch.
+        each undamaged batch (checksums are verified). If the header does not state the first
+        offset, the last one stands in its place. The arrays are empty if there is no such batch.
         """
         from kafka_log.segment.block_reader import BlockScanner
         from kafka_log.segment.blocks import COUNTED

@@ -32,10 +32,12 @@ def offset_at(
     """Return the lowest offset, at or after ``first`` (None: any), of a record, control records
     included, whose timestamp is at least ``timestamp`` in milliseconds since 1970. Return None if
     there is none. Of ``selection`` only policy and treatment of damage count: raise CodecError for
-    damage before the record, and for an unreadable file, unless it accepts damage. Call ``on_lost``
-    for each lost range of the segments before that of the record: they may have had an earlier one.
+    damage before the record, and for an unreadable file, unless it accepts damage. Checksums are
+    verified only from the first batch of a segment on that may hold the record by its header. Call
+    ``on_lost`` for each lost range of the segments before that of the record: they may have had an
+    earlier one.
 
-    Headers are read from where the time index says, and the records of one batch.
+    Of a file in a store, headers are read from where the time index says; of a local file, from its start.
     """
     from kafka_log.logs.index_files import (
         find_start_position,  # layouts of indexes: not for other scans

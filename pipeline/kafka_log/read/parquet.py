@@ -94,9 +94,9 @@ class GroupedWriter:
             self.flush()
 
     def flush(self) -> int:
-        """Write the buffered rows as row groups of at most ROW_GROUP rows, and return the bytes that
-        they took in memory; do nothing and return 0 if none are buffered. On an error of writing
-        abandon the file, and raise the error.
+        """Write the buffered rows as row groups of at most 1,048,576 rows, and return the bytes
+        that they took in memory; do nothing and return 0 if none are buffered. On an error of
+        writing abandon the file, and raise the error.
         """
         import pyarrow as pa
 
@@ -192,7 +192,7 @@ def parquet_writer(
 
 def _encoding(column: pa.ChunkedArray, compression: Compression) -> str | None:
     """Return the Parquet encoding of a binary column by its first values: None (a dictionary) if at
-    most half of them differ; DELTA_LENGTH_BYTE_ARRAY if all have one length of at most LONGEST_ID
+    most half of them differ; DELTA_LENGTH_BYTE_ARRAY if all have one length of at most 64
     bytes, and compression is on; else PLAIN. Null values are ignored.
 
     A dictionary costs time for nothing if most values differ. Short values of one length are often UUIDs, in which compressors find nothing

@@ -84,7 +84,8 @@ class LogEnds:
         is gone. The log must have a segment; ``key`` (topic, partition) is for the cache. Raise
         CodecError for damage after the last index entry unless the selection accepts it, and if the
         last offset is the largest possible; FileNotFoundError or UnreadableError if a file is gone
-        and its directory exists.
+        and its directory exists. Checksums are verified only if the selection accepts damage;
+        batches with a wrong one are left out then.
 
         An incomplete tail of the active segment is not part of it.
         """
@@ -97,8 +98,8 @@ class LogEnds:
 
     def find_readable_end(self, key: Key, log: Log, end: Position) -> Position:
         """Return the position up to which a log that ends at ``end`` can be read: ``end`` itself,
-        or under ``read_committed`` the first offset of its oldest open transaction, if one is open.
-        Raise CodecError for damage unless the selection accepts it; KeyError under
+        or under ``read_committed`` the first offset of its oldest open transaction, if that is
+        lower. Raise CodecError for damage unless the selection accepts it; KeyError under
         ``read_committed`` if :meth:`find_end` was not called for ``key`` before.
         """
         if self._wanted.isolation != "read_committed":
@@ -267,7 +268,7 @@ def _is_there_still(log: Log, known: _Known) -> bool:
 
 
 def _fingerprint(segment: Segment, batch: BatchPosition) -> bytes:
-    """Return the first FINGERPRINT bytes of a batch, or the whole batch if it is shorter. They
+    """Return the first 61 bytes of a batch, or the whole batch if it is shorter. They
     identify it, as they include its checksum; bytes after the end of the file are zeros. Raise
     UnreadableError if the file cannot be opened.
     """

@@ -88,11 +88,11 @@ class PlanReader:
 
     def read(self, split: Split) -> Generator[Event, None, None]:
         """Yield the rows and events of one split, lost ranges after the rows, a SplitEnd last.
-        Iterating raises CodecError for damage and an unreadable file, unless the plan keeps or
-        drops damage and is not ``strict``. With ``on_error`` ``next_file`` it goes on to the
-        SplitEnd instead; with ``lose_rest`` it reports the rest of a corrupt file as lost (a file
-        that is missing or may not be read still raises). It raises ValueError for a column that the
-        view lacks.
+        Iterating raises CodecError for damage (also a wrong checksum, unless rows are batch
+        headers) and an unreadable file, unless the plan keeps or drops damage and is not
+        ``strict``. With ``on_error`` ``next_file`` it goes on to the SplitEnd instead; with
+        ``lose_rest`` it reports the rest of a corrupt file as lost (a file that is missing or may
+        not be read still raises). It raises ValueError for a column that the view lacks.
         """
         plan = self.plan
         columns = list(plan.rows.columns)

@@ -104,9 +104,10 @@ def scan(
     (None: all). Raise DirectoryError if there is no log, or a partition lies in two directories and
     ``replicas`` is ``error``; NotFoundError for a missing topic or partition; OSError if a
     directory cannot be listed. Raise ValueError for unknown columns, views and values of options,
-    TypeError for an unknown option. Reading it raises CodecError for damage unless ``on_damage``
-    accepts it, under ``strict`` always; so does the call for damage that it meets while it resolves
-    offsets that count from the end. Warn of skipped paths.
+    TypeError for an unknown option. Reading it raises CodecError for damage, also a wrong checksum,
+    unless ``on_damage`` accepts it, under ``strict`` always; so does the call for damage that it
+    meets while it resolves offsets that count from the end. Warn of skipped paths. Without paths
+    the stream of records is empty.
 
     Under the policy ``kafka`` reading begins at the first batch that may hold selected rows, by the index and the headers, and ends
     after the last one, so damage outside the ranges may go unnoticed. Batches without selected records are not
@@ -272,8 +273,8 @@ def read_table(
     DirectoryError if there is no log, or a partition lies in two directories and ``replicas`` is
     ``error``; NotFoundError for a missing topic or partition; OSError if a directory cannot be
     listed. Raise ValueError for unknown columns, views and values of options, TypeError for an
-    unknown option. Raise CodecError for damage unless ``on_damage`` accepts it, under ``strict``
-    always. Warn of skipped paths.
+    unknown option. Raise CodecError for damage, also a wrong checksum, unless ``on_damage`` accepts
+    it, under ``strict`` always. Warn of skipped paths.
     """
     return scan(path, columns, policy, selection=selection, **options).read_all()
 
@@ -287,14 +288,14 @@ def scan_batches(
     **options: Unpack[BatchOptions],
 ) -> pa.RecordBatchReader:
     """Return the batches and legacy messages of logs, control batches included, as a stream with
-    one row each, by their headers alone. ``policy`` and filters in ``options`` replace those of
-    ``selection`` (None: all). Raise DirectoryError if there is no log, or a partition lies in two
-    directories and ``replicas`` is ``error``; NotFoundError for a missing topic or partition;
-    OSError if a directory cannot be listed. Raise ValueError for unknown columns, values of
-    options, and filters that headers cannot answer, TypeError for an unknown option. Reading it
-    raises CodecError for damage unless it is accepted, under ``strict`` always; so does the call
-    for damage that it meets while it resolves offsets that count from the end. Warn of skipped
-    paths.
+    one row each, by their headers alone: no checksum is verified. ``policy`` and filters in
+    ``options`` replace those of ``selection`` (None: all). Raise DirectoryError if there is no log,
+    or a partition lies in two directories and ``replicas`` is ``error``; NotFoundError for a
+    missing topic or partition; OSError if a directory cannot be listed. Raise ValueError for
+    unknown columns, values of options, and filters that headers cannot answer, TypeError for an
+    unknown option. Reading it raises CodecError for damage unless it is accepted, under ``strict``
+    always; so does the call for damage that it meets while it resolves offsets that count from the
+    end. Warn of skipped paths.
 
     A batch is returned if it may hold a record in the ranges, as far as its header says.
 
@@ -353,7 +354,8 @@ def _pop_options(options: Any, *names: str) -> Any:
 
 def _survey_paths(path: Paths) -> list[Partition]:
     """Return all partitions below those of the paths that are no partition objects; ``[]`` if there
-    are none. Raise DirectoryError if a path does not exist; OSError if one cannot be listed.
+    are none. Raise DirectoryError if a path does not exist or holds no log; OSError if one cannot
+    be listed.
     """
     places = [path] if isinstance(path, str | os.PathLike) else list(path)
     rest = [place for place in places if not isinstance(place, Partition)]

@@ -165,8 +165,8 @@ class Selection:
 
     def rows(self, end: int | None = None, aborted: Aborted | None = None) -> RowSelection:
         """Return the row filter for one file, with no offsets from ``end`` on (None: no limit) and
-        without the transactions ``aborted``. Raise ValueError if offsets count from the end of a
-        partition; :meth:`resolve_offsets` makes them absolute.
+        without the transactions ``aborted``; ``isolation`` alone excludes none. Raise ValueError if
+        offsets count from the end of a partition; :meth:`resolve_offsets` makes them absolute.
 
         Args:
             end: Offset from which on nothing is read. None: no limit.
@@ -323,7 +323,8 @@ def _policy(name: str, value: Any) -> Policy:
 
 def _topics(name: str, value: Any) -> tuple[str, ...] | None:
     """Return names and patterns of topics as a tuple, from one text with commas or several texts;
-    None for None. Raise ValueError for another type, an invalid pattern, or a text without a name.
+    None for None, ``()`` for several of none. Each comes once. Raise ValueError for another type,
+    an invalid pattern, or a text without a name; whether a topic exists is not checked.
     """
     try:
         if isinstance(value, str):

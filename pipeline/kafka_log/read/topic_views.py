@@ -151,8 +151,9 @@ class ViewRows:
     def convert(self, item: pa.RecordBatch | Unread, segment: Segment) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a view for decoded records of a segment, with secrets hidden; nothing
         for a place without a readable record. Iterating raises RecordRefused, a CodecError, for a
-        record that does not parse, or whose type or version is unknown; if damage is kept, such a
-        record has no row. In topics of coordinators a record of an unknown type never has a row.
+        record that does not parse, whose type or version is unknown, or without the value that its
+        topic requires; if damage is kept, such a record has no row. In topics of coordinators a
+        record of an unknown type never has a row, and raises nothing.
         """
         if not isinstance(item, pa.RecordBatch):
             return

@@ -182,7 +182,9 @@ class AvroSchema:
 
     def _convert_defaults(self) -> None:
         """Replace the defaults of all records, which are JSON, by the values that fastavro would
-        read. Raise SchemaError if they have more than :data:`MAX_DEFAULTS` parts, or one is invalid.
+        read. Raise SchemaError if they have more than 4,096 parts, or the default of a record lacks
+        a field. Types are not checked: one that does not fit may raise another exception, such as
+        StopIteration.
         """
         records = [t for t in self._named.values() if t["type"] in RECORDS]
         fields = [f for record in records for f in record["fields"] if "default" in f]

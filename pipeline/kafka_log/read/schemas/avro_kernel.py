@@ -143,7 +143,7 @@ def _read_value(program: int, p: int, end: int, frames: int, keys: int) -> bool:
     """Read the Avro value from address ``p`` to ``end`` by the instructions at ``program`` into
     their columns, or only count it if these have no memory. ``frames`` and ``keys`` are scratch
     memory. Return False if the bytes are not those of one value, not as fastavro would write it, or
-    a map has more than MAX_KEYS keys; then what was written is without meaning.
+    a map has more than 64 keys; then what was written is without meaning.
     """
     pc = program
     depth = -1

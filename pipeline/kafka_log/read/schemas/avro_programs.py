@@ -217,7 +217,7 @@ class Compiler:
     def _list(self, schema: Any, resolved: Any, own: Shape, target: Shape, at: _Place) -> Column:
         """Compile an array or a map, with its items or keys and values, and return its list column.
         ``resolved`` is the type to which it is resolved, None if it is not. Raise OnlyFastavroError
-        if it lies inside too many other lists, or the items cannot be compiled.
+        if it lies inside 64 other lists or more, or the items cannot be compiled.
         """
         is_map = schema["type"] == "map"
         name = "values" if is_map else "items"
@@ -237,7 +237,8 @@ class Compiler:
 
     def _enum(self, schema: Any, target: Shape, at: _Place) -> Column:
         """Compile an enum, and return its column of symbols, which the kernel reads as their
-        numbers. Raise OnlyFastavroError if the values are kept and a symbol is too long.
+        numbers. Raise OnlyFastavroError if the values are kept and a symbol has more than 100
+        bytes.
         """
         symbols = tuple(schema["symbols"])
         if at.kept and not all(map(_is_short, symbols)):
@@ -382,7 +383,7 @@ def _check_resolution(schema: Any, resolved: Any) -> None:
 
 def _default_column(f: Mapping[str, Any], shape: Shape, at: _Place) -> Column:
     """Return the column of a reader's field that the writer does not have. Raise OnlyFastavroError
-    unless its default is null, or a boolean, an int, a long, or a text of at most _MAX_TEXT bytes,
+    unless its default is null, or a boolean, an int, a long, or a text of at most 100 bytes,
     each without a logical type.
     """
     if "default" not in f:
@@ -398,7 +399,7 @@ def _default_column(f: Mapping[str, Any], shape: Shape, at: _Place) -> Column:
 
 
 def _is_short(text: Any) -> bool:
-    """Return whether a value of a schema can be repeated for each row: a text of at most _MAX_TEXT
+    """Return whether a value of a schema can be repeated for each row: a text of at most 100
     bytes in UTF-8, or any value that is no text. Return False for a text with a lone surrogate.
     """
     try:

@@ -64,8 +64,10 @@ class DefaultValues:
         """Return the value of a type that a default in JSON stands for: bytes from a text with a
         character for each, a record with the defaults of the fields that it lacks; of a union, a
         value of the first branch that can have the default. Raise SchemaError if a field of a
-        record has no value, or all defaults together have more than :data:`MAX_DEFAULTS` parts;
-        ValueError for characters that are no byte; StopIteration if no branch can have it.
+        record has no value, or all defaults together have more than 4,096 parts; ValueError for
+        characters that are no byte; StopIteration if no branch can have it. Other types are not
+        checked: a JSON value that does not fit is returned as it is, or raises AttributeError or
+        TypeError.
         """
         self._left -= 1
         if self._left < 0:

@@ -84,7 +84,7 @@ def logical_type(schema: Mapping[str, Any]) -> Any:
 def scalar_shape(kind: str, schema: Mapping[str, Any]) -> Shape:
     """Return the shape of a primitive or fixed type (``kind``): that of its logical type, or of the
     type alone without one (:func:`logical_type`). Raise SchemaError if the size of a fixed type is
-    missing or negative.
+    missing or negative; KeyError for another type.
     """
     found = logical_type(schema)
     if kind == "fixed":

@@ -169,7 +169,7 @@ class PartDecoder:
     def _merge_shapes(self, seen: Sequence[SchemaId]) -> Shape | None:
         """Return one shape that holds values of all schemas of the subject and of the ids ``seen``;
         None if none is valid and of a type that is decoded. Raise SchemaError if they have more
-        than MAX_FIELDS fields together; ModuleNotFoundError if the package for a type is not
+        than 10,000 fields together; ModuleNotFoundError if the package for a type is not
         installed.
         """
         shapes = []
@@ -251,7 +251,8 @@ class PartDecoder:
 
     def _measure(self, schema_id: SchemaId | None) -> Size:
         """Return bounds for the number of cells that values with a schema id fill in the columns;
-        those of null if the id is None or its values cannot be decoded. The answer is cached.
+        those of null if the id is None or its values cannot be decoded. The answer is cached. Raise
+        ModuleNotFoundError if the package for the schema's type is not installed.
         """
         size = self._sizes.get(schema_id)
         if size is None:
@@ -266,7 +267,8 @@ class PartDecoder:
 
     def estimate_parts(self, values: Any, headers: Any) -> Any:
         """Return how many cells each key or value could fill in the columns at most, by its length
-        and schema, as a NumPy array of float64. Values that cannot be decoded count as null.
+        and schema, as a NumPy array of float64. Values that cannot be decoded count as null. Raise
+        ModuleNotFoundError if the package for a schema's type is not installed.
         """
         frames = split_frames(values, headers, self.part)
         lengths = pc.fill_null(pc.binary_length(frames.data), 0).to_numpy(zero_copy_only=False)
@@ -307,9 +309,10 @@ class PartDecoder:
 
     def decode_columns(self, values: Any, headers: Any) -> list[Any]:
         """Return the arrays of :attr:`fields` for keys or values (Arrow binary) and headers of the
-        same rows. A value is null if the record has none, or if it cannot be decoded, or the columns
-        lack a field of its schema; then its bytes are in ``undecoded`` and the reason is in
-        ``problem``. The schema id is null without a frame, and if the frame has a GUID.
+        same rows. A value is null if the record has none, or if it cannot be decoded, or the
+        columns lack a field of its schema; then its bytes are in ``undecoded`` and the reason is in
+        ``problem``. The schema id is null without a frame, and if the frame has a GUID. Raise
+        ModuleNotFoundError if the package for a schema's type is not installed.
         """
         values = values.cast(pa.binary())
         frames = split_frames(values, headers, self.part)
@@ -369,8 +372,9 @@ class PartDecoder:
         return self.shape is None or merge([self.shape, schema.shape]) != self.shape
 
     def _compile_program(self, schema: _Schema, count: int) -> Program | None:
-        """Return the program for ``count`` values of a schema; None if the kernel cannot decode
-        them, or takes longer than fastavro.
+        """Return the program for ``count`` values of an Avro schema, and count them for later
+        calls. Return None if the kernel cannot decode them, if they are too few, in this call or in
+        all, for it to be faster than fastavro, and for another type of schema.
         """
         if schema.compile is None:
             return None
@@ -503,7 +507,8 @@ class TopicDecoder:
     def decode_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the Arrow schema of decoded rows, from that of the undecoded ones: the columns of
         the decoder in order, each decoded key or value replaced by the columns
-        :attr:`PartDecoder.fields`.
+        :attr:`PartDecoder.fields`. Other columns are left out. Raise KeyError if ``schema`` lacks a
+        column that is not decoded.
         """
         fields: list[Any] = []
         for name in self._names:
@@ -514,8 +519,9 @@ class TopicDecoder:
     def decode_rows(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
         """Return a stream of ``rows``, which have the columns :attr:`needed`, in which each decoded
         key or value is replaced by the columns :attr:`PartDecoder.fields`. Reading it raises what
-        reading ``rows`` raises; a value that cannot be decoded has its reason in the column
-        ``problem``. ``rows`` is closed at the end.
+        reading ``rows`` raises, and ModuleNotFoundError if the package for a schema's type is not
+        installed; a value that cannot be decoded has its reason in the column ``problem``. ``rows``
+        is closed at the end.
         """
 
         def batches() -> Iterator[pa.RecordBatch]:
@@ -530,9 +536,11 @@ class TopicDecoder:
     def decode_batch(
         self, batch: pa.RecordBatch
     ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-        """Yield pairs for the slices of a batch, in order: the rows with the columns :attr:`needed`,
-        and the same rows decoded, with the schema of :meth:`decode_schema`. Yield nothing for a
-        batch without rows.
+        """Yield pairs for the slices of a batch, in order: the rows with the columns
+        :attr:`needed`, and the same rows decoded, with the schema of :meth:`decode_schema`. Yield
+        nothing for a batch without rows. A value that cannot be decoded has its reason in the
+        column ``problem``. Iterating raises ModuleNotFoundError if the package for a schema's type
+        is not installed.
         """
         schema = self.decode_schema(batch.schema)
         for piece in self._split_rows(batch):
@@ -558,7 +566,7 @@ class TopicDecoder:
 
 def split_by_parts(parts: Any) -> Iterator[tuple[int, int]]:
     """Yield half-open ranges of rows, in order, that cover all rows. Each has as many rows as fill
-    at most _MAX_PARTS cells together, by the estimate for each row in ``parts``, or one row that
+    at most 2,000,000 cells together, by the estimate for each row in ``parts``, or one row that
     fills more.
 
     Args:
@@ -583,7 +591,7 @@ def find_ids(
     partitions: Sequence[Partition], topic: str, registry: SchemaRegistry, names: Sequence[str]
 ) -> dict[str, list[SchemaId]]:
     """Return, for the parts in ``names`` whose subject (``topic-key``, ``topic-value``) has no
-    version in ``registry``, the schema ids in the first records of each partition, the most
+    version in ``registry``, the schema ids in the first 10,000 records of each partition, the most
     frequent one first; other parts are left out. Damaged records and files are passed over: reading
     them reports them.
     """

@@ -78,7 +78,7 @@ def _prefix_lengths() -> dict[int, int]:
 
 def _parse_frame(data: bytes) -> SchemaId | None:
     """Return the schema id at the start of ``data``; None if the bytes are no frame, or more than
-    :data:`MAX_PATH`. For a GUID, the bytes after it are the path of a Protobuf message,
+    200. For a GUID, the bytes after it are the path of a Protobuf message,
     ``indexes``; bytes after a number are ignored.
     """
     if len(data) > MAX_PATH:

@@ -66,9 +66,10 @@ class JsonSchema:
             raise SchemaError(f"schema {version.id} is invalid: {error}") from None
 
     def decoder(self) -> Decode:
-        """Return a function that decodes the bytes of one value. It raises ValueError for bytes that
-        are no JSON text, values of another type than the schema states, and properties without a
-        column. Null is accepted everywhere; no other rules of the schema are checked.
+        """Return a function that decodes the bytes of one value. It raises ValueError for bytes
+        that are no JSON text, values of another type than the schema states, properties without a
+        column, equal names in an object, and numbers too large for float64. Null is accepted
+        everywhere, properties may be missing, and no other rules of the schema are checked.
         """
         return partial(_decode, self.shape)
 
@@ -228,8 +229,8 @@ def _measure(shape: Shape) -> Size:
 
 def _decode(shape: Shape, data: bytes) -> Any:
     """Return the value of a JSON text in the types of a shape, as :func:`_check` does. Raise
-    ValueError for bytes that are no UTF-8 or no JSON, values of another type, and properties
-    without a column.
+    ValueError for bytes that are no UTF-8 or no JSON, NaN, equal names in an object, numbers too
+    large for float64, values of another type, and properties without a column.
     """
     try:
         return _check(shape, _DECODER.decode(data.decode()), "")

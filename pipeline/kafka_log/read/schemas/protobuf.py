@@ -164,8 +164,9 @@ class ProtobufSchema:
         return Shape(_SCALARS[_type_name(field)])
 
     def convert(self, message: Any) -> dict[str, Any]:
-        """Return the fields of a message by name. A field without a value is None, if Protobuf tells
-        that from its default. Raise ValueError for a message with extensions, which have no column.
+        """Return the fields of a message by name. A field without a value is None, if Protobuf
+        tells that from its default, else the default. An enum is its name, an unknown one its
+        number as text. Raise ValueError for a message with extensions, which have no column.
         """
         name = message.DESCRIPTOR.full_name
         if message.DESCRIPTOR.is_extendable and any(
@@ -244,8 +245,9 @@ class MessageDecoder:
 
     def decode(self, data: bytes) -> Any:
         """Return the value of a message with its path in front: its fields, in a dict under the
-        name of the message if the decoder wraps messages. Raise ValueError for bytes that are none,
-        for fields that the schema lacks, and for a message without a column.
+        name of the message if the decoder wraps messages. An unknown number of an enum becomes
+        text. Raise ValueError for bytes that are none, for fields that the schema lacks,
+        extensions, and a message without a column.
         """
         indexes, start = read_indexes(data)
         name = self._schema.find_name(indexes)
@@ -273,7 +275,8 @@ class MessageDecoder:
 def read_indexes(data: bytes) -> tuple[Indexes, int]:
     """Return the path of a message at the start of ``data`` (its number among the messages, then
     among nested ones; ``(0,)`` if it is empty), and the number of bytes of the path. Raise
-    ValueError if ``data`` does not begin with one, or it has more than MAX_INDEXES numbers.
+    ValueError if ``data`` does not begin with one, or it has more than 32 numbers. They may be
+    negative or name no message.
     """
     count, at = _read_number(data, 0)
     if not 0 <= count <= MAX_INDEXES:
@@ -305,9 +308,9 @@ def _read_number(data: bytes, at: int) -> tuple[int, int]:
 
 def _compile(text: str, others: dict[str, str]) -> bytes:
     """Return the descriptors of the schema ``text`` and of the files that it imports, whose texts
-    ``others`` has by name. Raise SchemaError if protoc rejects it, takes too long, a name of
-    ``others`` is invalid, or texts or descriptors are too large; ModuleNotFoundError if protoc is
-    not installed.
+    ``others`` has by name. Raise SchemaError if protoc rejects it, takes more than 60 s, a name of
+    ``others`` is invalid, or texts or descriptors are too large (4 Mi characters, 64 MiB);
+    ModuleNotFoundError if protoc is not installed.
     """
     if importlib.util.find_spec("grpc_tools") is None:
         raise ModuleNotFoundError("No module named 'grpc_tools'", name="grpc_tools")

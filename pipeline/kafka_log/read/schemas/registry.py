@@ -98,7 +98,9 @@ class SchemaRegistry:
 
     def find_by_id(self, schema_id: int, subject: str | None = None) -> SchemaVersion:
         """Return the version with an id: of ``subject`` if it has one, else of the default context,
-        else of any. Raise SchemaError if no schema has the id, or if several have it that differ.
+        else of any; the last of several, a removed one only if these have no other. Raise
+        SchemaError if no schema has the id, or if those to choose from differ in type, text or
+        references.
         """
         found = self._by_id.get(schema_id, [])
         if not found:
@@ -106,8 +108,9 @@ class SchemaRegistry:
         return self._select(found, subject, f"id {schema_id}")
 
     def find_by_guid(self, guid: str) -> SchemaVersion:
-        """Return the version with a GUID. Raise SchemaError if no schema has it, or if several have
-        it that differ.
+        """Return the version with a GUID: of the default context if it has one, else of any; a
+        removed one only if these have no other. Raise SchemaError if no schema has it, or if those
+        to choose from differ in type, text or references. GUIDs are compared as they are spelled.
         """
         found = self._by_guid.get(guid, [])
         if not found:
@@ -149,8 +152,9 @@ class SchemaRegistry:
         return tuple(v for v in found if v.state != "removed") or tuple(found)
 
     def find_version(self, subject: str, version: int) -> SchemaVersion:
-        """Return a version of a subject. Raise SchemaError if the subject has none with this number,
-        or has had several that differ.
+        """Return a version of a subject, also a deleted one; a removed one only if all versions of
+        the subject are removed. Raise SchemaError if the subject has none with this number, or has
+        had several that differ.
         """
         found = [v for v in self.subject_versions(subject) if v.version == version]
         if not found:
@@ -163,7 +167,7 @@ class SchemaRegistry:
         """Return the schemas that a schema refers to, directly and through others, as pairs of name
         and version. Each comes after the schemas that it needs itself. Raise SchemaError for a
         schema that is missing or has several texts, a cycle, one name for two schemas, or more than
-        :data:`MAX_REFERENCES`.
+        1,000 of them. Texts are not parsed.
         """
         found: dict[str, SchemaVersion] = {}
         pending: list[tuple[str, SchemaVersion, Iterator[SchemaReference]]] = [
@@ -209,7 +213,7 @@ class RegistryBuilder:
         self._dropped = 0
 
     def add_problem(self, text: str) -> None:
-        """Add a line to the problems of the registry; after :data:`MAX_PROBLEMS` only count it."""
+        """Add a line to the problems of the registry; after 1,000 lines only count it."""
         if len(self._problems) < MAX_PROBLEMS:
             self._problems.append(text)
         else:
@@ -219,7 +223,7 @@ class RegistryBuilder:
         """Apply a record of the registry's topic to the schemas: it adds a version, removes it
         (``value`` None), or deletes or clears a subject. A record that is invalid or has no key
         changes nothing and is a problem, which begins with ``place``. Records of other kinds
-        (configurations, modes, ...) change nothing.
+        (configurations, modes, ...) change nothing, nor do deletions of a subject without a value.
         """
         try:
             if key is None:
@@ -244,7 +248,7 @@ class RegistryBuilder:
 
     def build(self) -> SchemaRegistry:
         """Return the registry of all records so far: current and removed versions, and the
-        problems, with a last line that counts those beyond :data:`MAX_PROBLEMS`.
+        problems, with a last line that counts those beyond the first 1,000.
         """
         problems = list(self._problems)
         if self._dropped:
@@ -298,9 +302,9 @@ class RegistryBuilder:
 
 def parse_version(fields: Mapping[str, Any]) -> SchemaVersion:
     """Return the version that a JSON object describes, as the topic of a registry and its REST API
-    write it. Without ``schemaType`` it is Avro; it is registered unless ``deleted`` is true;
-    references and ``guid`` may be missing. Raise SchemaError for other missing, and for invalid
-    fields.
+    write it. Without ``schemaType`` it is Avro; unknown types are accepted, in upper case. It is
+    registered unless ``deleted`` is true; references and ``guid`` may be missing. Raise SchemaError
+    for other missing, and for invalid fields. The text of the schema is not parsed.
     """
     references = fields.get("references")
     if references is None:
@@ -333,8 +337,8 @@ def _parse_reference(fields: Any) -> SchemaReference:
 
 
 def parse_object(data: bytes | str) -> dict[str, Any]:
-    """Return the JSON object of a text. Raise SchemaError for anything else, and above
-    :data:`MAX_TEXT`.
+    """Return the JSON object of a text. Raise SchemaError for anything else, and above 16 Mi
+    characters or bytes. Of equal names the last one counts.
     """
     if len(data) > MAX_TEXT:
         raise SchemaError(
@@ -347,8 +351,9 @@ def parse_object(data: bytes | str) -> dict[str, Any]:
 
 
 def parse_json(data: bytes | str) -> Any:
-    """Return the JSON value of a text. Raise SchemaError if it is not JSON, not UTF-8, or nested
-    too deep.
+    """Return the JSON value of a text, or of bytes in UTF-8, UTF-16 or UTF-32. Of equal names in an
+    object the last one counts; NaN and Infinity are accepted. Raise SchemaError if it is not JSON,
+    such as an empty text, or nested too deep, or bytes are invalid.
     """
     try:
         return json.loads(data)

@@ -156,7 +156,8 @@ def field_of(name: str, shape: Shape) -> Any:
 def merge(shapes: Sequence[Shape]) -> Shape | None:
     """Return the shape that holds values of all ``shapes`` (at least one): structs have the fields
     of each, in the order in which they come first; numbers are widened, times get the finer unit;
-    JSON texts hold what differs otherwise. Return None if several shapes together have more than :data:`MAX_FIELDS`.
+    JSON texts hold what differs otherwise. Return None if several shapes together have more than
+    10,000 columns, those of elements included.
     """
     merged = shapes[0]
     for shape in shapes[1:]:
@@ -291,7 +292,7 @@ class Budget:
 
     def take(self, depth: int) -> None:
         """Count one more field, at the level ``depth`` of the schema. Raise SchemaError if there
-        are more than :data:`MAX_FIELDS`, or the level is above :data:`MAX_DEPTH`.
+        are more than 10,000 (:data:`MAX_FIELDS`), or the level is above 60 (:data:`MAX_DEPTH`).
         """
         self.left -= 1
         if self.left < 0:

@@ -118,10 +118,10 @@ def _read_topic(partitions: Sequence[Partition]) -> SchemaRegistry:
 
 
 def _read_files(paths: Iterable[Path]) -> SchemaRegistry:
-    """Return the schemas of files whose names end with the id: ``SUBJECT.ID.avsc``, or
-    ``ID.avsc``. Files of Protobuf and JSON Schema without an id are what the others of their type
-    can refer to by the file's name. Raise SchemaError for another name, if no file has an id, or
-    for too long a file; OSError if one cannot be read.
+    """Return the schemas of files whose names end with the id: ``SUBJECT.ID.avsc``, or ``ID.avsc``;
+    the id is the version too. Files of Protobuf and JSON Schema without an id are what the others
+    of their type can refer to by the file's name. Raise SchemaError for another name, if no file
+    has an id, or for too long a file; OSError if one cannot be read.
     """
     names = {path: _FILE_NAME.fullmatch(path.stem) for path in paths}
     has_ids = any(names.values())
@@ -147,9 +147,10 @@ def _read_files(paths: Iterable[Path]) -> SchemaRegistry:
 
 def _read_export(path: Path) -> SchemaRegistry:
     """Return the schemas of a file: the list of a registry's ``/schemas``, or lines with one object
-    of it each, or lines with key and value of records of its topic, separated by a tab. An invalid
-    record of the topic becomes a problem of the registry. Raise SchemaError for any other invalid
-    line; OSError if the file cannot be read. An empty file has no schemas.
+    of it each, or lines with key and value of records of its topic, separated by a tab. Of several
+    with one subject and version the last counts. An invalid record of the topic becomes a problem
+    of the registry. Raise SchemaError for any other invalid line, other bytes than UTF-8, or above
+    256 MiB; OSError if the file cannot be read. An empty file has no schemas.
     """
     text = _read_text(path, MAX_RESPONSE)
     builder = RegistryBuilder()
@@ -189,8 +190,8 @@ def _parse_list(text: str, place: str) -> SchemaRegistry:
 
 
 def _read_text(path: Path, most: int) -> str:
-    """Return the text of a file. Raise SchemaError above ``most`` bytes or for other bytes than
-    UTF-8; OSError if it cannot be read.
+    """Return the text of a file, without a byte order mark; ``""`` for an empty file. Raise
+    SchemaError above ``most`` bytes or for other bytes than UTF-8; OSError if it cannot be read.
     """
     with path.open("rb") as file:
         data = file.read(most + 1)
@@ -212,10 +213,10 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _read_url(url: str) -> SchemaRegistry:
-    """Return the schemas that a running registry lists, deleted ones included. Raise OSError if
-    the URL is invalid, or the registry does not answer, or with an error or a redirect; SchemaError
-    if the answer is too long or no list of schemas. User and password in the URL are sent as basic
-    authentication, and appear in no message.
+    """Return the schemas that a running registry lists, deleted ones included. Raise OSError if the
+    URL is invalid, or the registry does not answer within 30 s, or with an error or a redirect;
+    SchemaError if the answer has more than 256 MiB or is no list of schemas. User and password in
+    the URL are sent as basic authentication, and appear in no message.
     """
     try:
         parts = urllib.parse.urlsplit(url)

@@ -40,8 +40,9 @@ def count_ids(
 ) -> None:
     """Add the schema ids of the keys and values of the first ``records`` records (None: all) of a
     partition to ``usage``, by topic and part; ``usage`` makes missing entries itself. Damaged
-    records count but are not added. Call ``on_problem`` with a line for lost ranges, and for files
-    and directories that cannot be read.
+    records (also by their checksum) count but are not added, nor are nulls. Call ``on_problem``
+    with a line for lost ranges, and for files and directories that cannot be read; no error of them
+    is raised.
     """
 
     def on_lost(path: Path, lost: Lost) -> None:
