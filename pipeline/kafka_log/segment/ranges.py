@@ -53,11 +53,11 @@ def _integer(bound: Any) -> int:
 
 def checked_offsets(name: str, bounds: Any) -> Range:
     """Return a pair (first, end) of offsets or None as a Range; (None, None) for None. Negative
-    ones count from the end of a log. Raise ValueError, whose message names ``name``, if ``bounds``
-    is no pair of 64-bit integers or None, or if the first is above the end and both or neither are
-    negative.
+    ones, which count from the end of a log, are returned unchanged. Raise ValueError, whose message
+    names ``name``, if ``bounds`` is no pair of 64-bit integers or None, or if the first is above
+    the end and both or neither are negative.
 
-    Negative bounds count from the end of a log, as in Python slices: (-5, None) are the last 5 offsets.
+    As in Python slices, (-5, None) are the last 5 offsets.
     """
     low, high = _checked_pair(name, bounds)
     if (

@@ -187,8 +187,8 @@ class RemotePath(os.PathLike[str]):
         return RemoteError(errno.EPROTONOSUPPORT, reason, self._url)
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """Yield the entries of the directory, by one listing, sorted by name. Iterating raises
-        OSError if the directory does not exist or the store cannot be asked.
+        """Yield the entries of the directory, by one cached listing, sorted by name. Iterating
+        raises OSError if the directory does not exist or the store cannot be asked.
         """
         for name in self._list_entries():
             yield self / name
@@ -220,9 +220,9 @@ class RemotePath(os.PathLike[str]):
         )
 
     def stat(self) -> Info:
-        """Return kind, size in bytes and modification time of the path, from a cached listing if
-        there is one. Raise FileNotFoundError if nothing lies there; OSError if the store cannot be
-        asked.
+        """Return kind, size in bytes and modification time (nanoseconds since 1970, 0 if unknown)
+        of the path, cached after the first request or a listing of its directory. Raise
+        FileNotFoundError if nothing lies there; OSError if the store cannot be asked.
         """
         found = self._lookup()
         if found is None:

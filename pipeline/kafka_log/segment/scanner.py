@@ -240,10 +240,11 @@ class Scanner:
 
     def items(self) -> Generator[pa.RecordBatch | Unread | Flagged, None, None]:
         """Yield, in file order, record batches of selected rows, a Flagged for each batch with
-        damage or findings, and an Unread for each place without a readable record. Iterating raises
-        CodecError for the first damage, after the rows before it, unless ``on_damage`` is ``keep``
-        or ``drop``; always under ``strict``. It raises FileNotFoundError for a missing file if no
-        ``size`` was listed. Under ``kafka`` end early once the offset range is over.
+        damage or findings, and an Unread for each place without a readable record (with ``drop``
+        not for damaged batches). Iterating raises CodecError for the first damage, such as a wrong
+        checksum, after the rows before it, unless ``on_damage`` is ``keep`` or ``drop``; always
+        under ``strict``. It raises FileNotFoundError for a missing file if no ``size`` was listed.
+        Under ``kafka`` end early once the offset range is over.
         """
         pending: list[tuple[Batch, Record | None]] = []
         size = 0
