@@ -100,7 +100,7 @@ class Cursor:
     ) -> Iterator[Rows | Batch]:
         """Load chunk after chunk, and yield the Rows that ``decoder`` decodes; for each entry that
         it rejects, yield the next of ``batches``, which the reference codecs read, and go on behind
-        it. End when ``batches`` ends.
+        it. End when ``batches`` ends. Iterating raises what ``batches`` raises.
         """
         chunk = loader.chunk
         stop = (

@@ -16,8 +16,8 @@ MAX_OFFSET = (1 << 63) - 1
 
 def checked_range(name: str, bounds: Any) -> Range:
     """Return a pair (first, end) of integers or None as a Range; (None, None) for None. Raise
-    ValueError, whose message names ``name``, if ``bounds`` is no such pair, a number needs more
-    than 64 bits, or the first is above the end.
+    ValueError, whose message names ``name``, if ``bounds`` is no such pair (a bool is no integer),
+    a number needs more than 64 bits, or the first is above the end.
     """
     low, high = _checked_pair(name, bounds)
     if low is not None and high is not None and low > high:
@@ -30,7 +30,7 @@ def checked_range(name: str, bounds: Any) -> Range:
 def _checked_pair(name: str, bounds: Any) -> Range:
     """Return a pair of bounds as integers or None; (None, None) for None. The order is not checked.
     Raise ValueError, whose message names ``name``, if ``bounds`` is no pair of integers (a bool is
-    none) or None, or a number needs more than 64 bits.
+    no integer) or None, or a number needs more than 64 bits.
     """
     if bounds is None:
         return EVERYTHING

@@ -160,9 +160,10 @@ class SegmentReader:
     @contextmanager
     def opened(self) -> Iterator[SegmentPass | None]:
         """Open the file for the ``with`` block, and give a new pass over it; set ``end``
-        afterwards. If the file cannot be opened, give None, with ``end`` set; raise UnreadableError
-        under ``strict``, and FileNotFoundError if it does not exist and was not listed. A listed file
-        that its broker removed (``is_removed``) counts as empty under each policy.
+        afterwards, if the pass has ended. If the file cannot be opened, give None, with ``end``
+        set; raise UnreadableError under ``strict``, and FileNotFoundError if it does not exist and
+        was not listed. A listed file that its broker removed (``is_removed``) counts as empty under
+        each policy.
         """
         try:
             file = open_segment(
@@ -227,8 +228,8 @@ class HeaderReader(SegmentReader):
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
         """Read the header of the entry at byte ``position``, and return the entry without records,
-        unverified. One with an unknown magic byte or an incomplete header is parsed in full. Raise
-        CodecError if it cannot be read or parsed.
+        unverified. One with an unknown magic byte or an incomplete header is parsed in full, with
+        its checksum, as by :class:`SegmentReader`. Raise CodecError if it cannot be read or parsed.
         """
         from kafka_log.segment.framing import HEADER_BYTES
         from kafka_log.segment.reference import header_of

@@ -209,8 +209,9 @@ class RemotePath(os.PathLike[str]):
 
     def matches(self) -> list[RemotePath]:
         """Return the existing paths that match this path as a pattern (``*``, ``?``, ``[a]``,
-        ``{a,b}``), sorted. Return ``[self]``, existing or not, if it is no pattern. Raise
-        PatternError for an invalid pattern; OSError if the store cannot be asked.
+        ``{a,b}``), sorted and without duplicates; ``[]`` if none does. Return ``[self]``, existing
+        or not, if it is no pattern. Raise PatternError for an invalid pattern; OSError if the store
+        cannot be asked.
         """
         top, _, rest = self._rest.partition("/")
         return (

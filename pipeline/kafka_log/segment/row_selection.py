@@ -31,8 +31,8 @@ class Aborted:
         return bool(self.by_producer)
 
     def limit_to_offsets(self, first: int, end: int) -> Aborted:
-        """Return a new Aborted with the transactions that overlap the offsets ``first`` to ``end``
-        (excluded).
+        """Return a new Aborted with the transactions, unshortened, that overlap the offsets
+        ``first`` to ``end`` (excluded).
         """
         return Aborted(
             (producer, begin, last)

@@ -559,7 +559,8 @@ def first_batch(
     """Return (position, True) of the first batch from byte ``start`` on, where one begins, that may
     hold selected records, by the headers alone. Return (position, False) if none does before the
     headers end: at ``stop``, the end of the file, or the first damage. No checksum is verified.
-    Raise FileNotFoundError for a missing file if ``size`` is None.
+    Raise FileNotFoundError for a missing file if ``size`` is None (else the headers end at
+    ``start``); ValueError for an unknown engine; ImportError if ``arrow`` cannot be imported.
     """
     masks = RowMasks(selection)
     scanner = header_scanner(
