@@ -23,10 +23,11 @@ from kafka_log.segment.resynchronization import find_entry
 
 def entries(path: Path, tail: Tail = Tail.REFERENCE, start: int = 0) -> Iterator[Entry]:
     """Yield each entry (record batch or legacy message) of a file with its header bytes, from byte
-    ``start`` on, where one begins. Iterating raises CodecError at bytes that are no entry, and for
-    a file that cannot be opened or read. An incomplete last entry is ignored if ``tail`` is
-    ``reference``, and raises TrailingError if it is ``rolled``. Under ``active`` it ends the file
-    without an error, as zeros do, unless a whole entry follows it (TrailingError).
+    ``start`` on, where one begins. Checksums are not verified. Iterating raises CodecError at bytes
+    that are no entry, and for a file that cannot be opened or read, also a missing one. An
+    incomplete last entry is ignored if ``tail`` is ``reference``, and raises TrailingError if it is
+    ``rolled``. Under ``active`` it ends the file without an error, as zeros do, unless a valid
+    entry follows it (TrailingError).
     """
     name = os.fspath(path)
     with open_segment(path, is_listed=True) as file:
@@ -62,11 +63,9 @@ def _check_rest(
     tail: Tail,
     before: Entry | None,
 ) -> None:
-    """Raise TrailingError for an incomplete entry at ``position``, at the end of a rolled segment.
-    With ``tail`` ACTIVE raise it only if a whole entry follows, whose offset is above that of
-    ``before``; else return.
-
-    ``before`` is the last complete entry.
+    """Raise TrailingError for the incomplete entry at ``position``. With ``tail`` ACTIVE raise it
+    only if an entry with a valid checksum follows, whose offset is above the last one of ``before``
+    (the last complete entry, None: any offset); else return.
     """
     reason = f"{count_noun(size - position, 'byte at the end is', 'bytes at the end are')} not a complete batch"
     if tail is Tail.ACTIVE:
@@ -86,8 +85,8 @@ def headers(
     """Yield ``columns`` of the view ``batches`` as a tuple for each entry of a file, by its header
     alone, from byte ``start`` on, where one begins. Checksums are not verified. Raise KeyError for
     an unknown column. Iterating raises CodecError at bytes that are no entry, for a file that
-    cannot be read, and for an incomplete last entry unless ``tail`` allows it (``reference``
-    ignores it).
+    cannot be read, also a missing one, and for an incomplete last entry unless ``tail`` allows it
+    (``reference`` ignores it).
     """
     wanted = HeaderColumns(columns, os.fspath(path))
     return map(wanted.read, entries(path, tail, start))

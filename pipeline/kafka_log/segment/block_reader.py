@@ -48,10 +48,10 @@ class BlockDecoder(Decoder):
         )
 
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
-        """Yield, in file order, a Block for each run of batches that the kernels decode, and a
-        Rejected for each entry that they do not accept. After a Rejected whose ``end`` is None, the
-        caller must go on by other means. An incomplete last entry yields nothing. ``position`` is
-        where the chunk begins in the file.
+        """Yield, in file order, a Block for each run of batches that the kernels decode and whose
+        checksums are valid, and a Rejected for each entry that they do not accept, such as a
+        damaged one. After a Rejected whose ``end`` is None, the caller must go on by other means.
+        An incomplete last entry yields nothing. ``position`` is where the chunk begins in the file.
         """
         for item in super().decode(chunk, position):
             if isinstance(item, Rows):
@@ -183,10 +183,11 @@ class BlockScanner:
 
     def items(self) -> Generator[Block | Batch, None, None]:
         """Yield, in file order, blocks of batches that the kernels decode, and a Batch for each one
-        that the reference codecs read, such as a damaged one. Iterating raises CodecError for the
-        first problem, or an unreadable file, under ``strict``; under other policies problems are in
-        the batches and in ``end``. It raises FileNotFoundError for a missing file if no ``size``
-        was listed. Raise ValueError at once for an unknown column, if the kernels are used.
+        that the reference codecs read, such as one with a wrong checksum. Iterating raises
+        CodecError for the first problem, or an unreadable file, under ``strict``; under other
+        policies problems are in the batches and in ``end``. It raises FileNotFoundError for a
+        missing file if no ``size`` was listed. Raise ValueError at once for an unknown column, if
+        the kernels are used.
         """
         items = self.cursor.items(
             self.decoder(), lambda file, _: WholeBytes(file, self.chunk_bytes)

@@ -76,9 +76,9 @@ class Cursor:
     ) -> Generator[Rows | Batch, None, None]:
         """Yield, in file order, Rows that ``decoder`` decoded, and a Batch for each entry that it
         rejected; all as Batch if ``decoder`` is None. ``make_loader`` gets the open file and its
-        size. Iterating raises CodecError for the first problem if the reader is strict, and
-        FileNotFoundError for a missing file whose size was not listed. A file that cannot be opened
-        otherwise yields nothing.
+        size. Iterating raises CodecError for the first problem if the reader is strict; else
+        problems are in the batches and in the reader's ``end``, and a file that cannot be opened
+        yields nothing. It raises FileNotFoundError for a missing file whose size was not listed.
         """
         with self.reader.opened() as run:
             if run is None:
@@ -100,7 +100,7 @@ class Cursor:
     ) -> Iterator[Rows | Batch]:
         """Load chunk after chunk, and yield the Rows that ``decoder`` decodes; for each entry that
         it rejects, yield the next of ``batches``, which the reference codecs read, and go on behind
-        it. End when ``batches`` ends.
+        it. End when ``batches`` ends. Iterating raises what ``batches`` raises.
         """
         chunk = loader.chunk
         stop = (

@@ -149,10 +149,10 @@ class EntrySearch:
 
     def next_from(self, start: int) -> tuple[int, int | None] | None:
         """Return (byte position, first offset) of the next valid entry at or after ``start``, None
-        if there is none. The offset is replaced by that of a later entry if it is not allowed, or
-        not below that of the entry right after it. It is None if neither the entry nor the 8 after
-        it have an allowed offset. If the found offset proves that the last known one is too high,
-        that is set back first.
+        if :func:`find_entry` finds none. The offset is replaced by that of a later entry if it is
+        not allowed, or not below that of the entry right after it. It is None if neither the entry
+        nor the 8 after it have an allowed offset. If the found offset proves that the last known
+        one is too high, that is set back first.
         """
         from kafka_log.segment.resynchronization import next_base_offset
 

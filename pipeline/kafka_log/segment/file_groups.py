@@ -74,14 +74,15 @@ class GroupDecoder(Generic[T]):
 
 
 class FileGroups:
-    """Memory for one group of files."""
+    """Reader of groups of small files, one group after another into the same memory."""
 
     def __init__(self) -> None:
         self._chunk = Chunk(GROUP_BYTES + SMALL)
 
     def read(self, files: Sequence[F], decoder: GroupDecoder[T]) -> dict[int, T]:
-        """Read the files and return the batches of each, by its index. Left out are files that have anything but whole batches,
-        whose size has changed, or that cannot be read. ``files`` are a group of :func:`split_into_groups`.
+        """Read the files and return the batches of each, by its index in ``files``, a group of :func:`split_into_groups`. Leave out,
+        without an error, files that the decoder rejects, that have anything but whole batches, whose size has changed, or that cannot
+        be read.
         """
         edges, loaded = [0], []
         for number, file in enumerate(files):
@@ -110,9 +111,7 @@ class FileGroups:
         found: dict[int, T],
     ) -> None:
         """Put the batches of the files ``numbers`` into ``found``. File ``numbers[i]`` lies from byte ``edges[i]`` to ``edges[i + 1]``
-        of the chunk.
-
-        If the files do not decode together, halve the range until the damaged files are isolated and left out.
+        of the chunk. If the files do not decode together, halve the range until the damaged files are isolated and left out.
         """
         if not numbers:
             return

@@ -36,10 +36,10 @@ class Frame(NamedTuple):
 
 def frame_of(head: bytes | memoryview, position: int, file: str) -> Frame:
     """Return layout, magic byte and size in bytes of the entry (record batch or legacy message)
-    that begins with ``head``. An unknown magic byte is returned as it is, with the layout that Kafka
-    uses: of the newest version below it, or of version 1 if it is negative. Raise ParseError if the
-    stored length is too small for any entry, or ``head`` is shorter than HEADER_START bytes. Whether
-    the entry is complete is not checked.
+    that begins with ``head``. An unknown magic byte is returned as it is, with the layout that
+    Kafka uses: of the newest version below it, or of version 1 if it is negative. Raise ParseError
+    if the stored length is too small for any entry, or ``head`` is shorter than HEADER_START (17)
+    bytes. Neither the checksum nor whether the entry is complete is checked.
     """
     found = LOG_ENTRY.plain_frame(head, 0)
     if found is not None:

@@ -119,10 +119,10 @@ def _bracket_character(pattern: str, at: int) -> tuple[str, int]:
 
 def find_matching_paths(top: P, pattern: str) -> list[P]:
     """Return the existing paths below ``top`` that match a pattern with ``/`` between its parts,
-    sorted and without duplicates; ``[]`` if none does. Names with a leading dot match only parts
-    with one. Local directories that this user may not list or search are skipped with a warning.
-    Raise PatternError for an invalid part of the pattern, unless no path matches the parts before
-    it; OSError if a store refuses, or a path cannot be examined.
+    sorted and without duplicates; ``[]`` if none does, ``top`` itself for an empty pattern. Names
+    with a leading dot match only parts with one. Local directories that this user may not list or
+    search are skipped with a warning. Raise PatternError for an invalid part of the pattern, unless
+    no path matches the parts before it; OSError if a store refuses, or a path cannot be examined.
     """
     found: dict[P, None] = {}
     for one in _without_slashes_in_braces(pattern):

@@ -40,9 +40,9 @@ class Period(NamedTuple):
 
 
 def periods_of(times: Any, now: int, length: int) -> tuple[Period, ...]:
-    """Return a Period for each period of ``length`` since 1970 that ``times`` (milliseconds, as an
-    array) falls in, sorted; negative times are one Period with ``begin`` -1. ``late`` of a Period
-    counts its times after ``now``. Return ``()`` for no times.
+    """Return a Period for each period of ``length`` milliseconds since 1970 that has at least one
+    of ``times`` (milliseconds, as an array), sorted; negative times are one Period with ``begin``
+    -1. ``late`` of a Period counts its times after ``now``. Return ``()`` for no times.
     """
     begins = np.where(times < 0, -1, times // length * length)
     found = []
@@ -181,7 +181,8 @@ class _OfBlock:
     @cached_property
     def sections(self) -> tuple[Any, Any]:
         """Return two arrays: the bytes of the records of each batch as stored in the file, and
-        uncompressed. Where no section was measured, both are the size of the whole batch.
+        uncompressed; equal for an uncompressed batch. If its section was not measured (as in an
+        uncompressed legacy message), both are the size of the whole batch.
         """
         size = self.header("size")
         stored, plain = size.copy(), size.copy()
@@ -248,8 +249,9 @@ class _OfBatch:
 
     @property
     def section(self) -> tuple[int, int]:
-        """Bytes of the records as stored in the file, and uncompressed. Without a compressed
-        section both are the size of the whole batch, or 0 if no records were read.
+        """Return the bytes of the records as stored in the file, and uncompressed; equal for an
+        uncompressed batch. If its section was not opened (as in an uncompressed legacy message),
+        both are the size of the whole batch, or 0 if no records were read.
         """
         size = self.batch.size if self.batch.records else 0
         return self.batch.section or (size, size)
@@ -340,7 +342,8 @@ uncompressed."""
 
 @dataclass(frozen=True, slots=True)
 class BatchColumns:
-    """The columns to compute.
+    """Computation of the columns ``names`` (:data:`COLUMNS`) of batches, as NumPy arrays with an
+    element for each batch.
 
     ``deep`` says that records were read, not only headers. ``now`` is in milliseconds since 1970. ``period`` is the length of the periods
     of :class:`Period`, in milliseconds.

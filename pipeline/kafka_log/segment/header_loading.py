@@ -101,9 +101,10 @@ class DiskReadAhead:
         self._asked = 0
 
     def request(self, position: int, stop: int) -> None:
-        """Ask the system to read the bytes from ``position`` to ``stop`` (excluded) that were not
-        requested before, in the background. Do nothing if the byte at ``position`` is in memory and
-        no other was missing before, or the system cannot tell or be asked.
+        """Ask the system to read the bytes from ``position`` to ``stop`` (rounded up by less than
+        128 KiB) that were not requested before, in the background. Do nothing if the byte at
+        ``position`` is in memory and no other was missing before, or the system cannot tell or be
+        asked.
         """
         if not self._can_ask or not (self.is_cold or self._waits_at(position)):
             return
@@ -143,9 +144,10 @@ class ReadHeaders:
         """Bytes of the next MOST batches, if they are as large as those before and near enough that the disk reads them in a row; else 0."""
 
     def fill(self, position: int, stop: int) -> None:
-        """Fill the chunk from byte ``position`` (included) to at most ``stop``: with all bytes if
-        batches are small, else with their headers alone, at their distances in the file. Choose
-        between both by the sizes met. Raise UnreadableError if the first bytes cannot be read.
+        """Fill the chunk from byte ``position`` (included) to at most ``stop`` (excluded): with all
+        bytes if batches are small, else with their headers alone, at their distances in the file
+        (the bytes between them are undefined). Choose between both by the sizes met. Raise
+        UnreadableError if the first bytes cannot be read.
         """
         if not self.far:
             self._read_all(position, stop)

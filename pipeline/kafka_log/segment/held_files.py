@@ -14,7 +14,7 @@ HELD = 4
 
 
 class HeldBlocks:
-    """Cache of the last block of each of the HELD files that were used last. It is not thread-safe."""
+    """Cache of the last block of each of the four files that were used last. It is not thread-safe."""
 
     def __init__(self) -> None:
         self._blocks: OrderedDict[tuple[str, int], Block] = OrderedDict()

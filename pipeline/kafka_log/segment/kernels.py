@@ -73,8 +73,8 @@ def _load_generated(name: str) -> Any:
 
 def use_kernels(size: int, engine: str = "auto", min_bytes: int = KERNEL_MIN_BYTES) -> bool:
     """Return whether the Arrow engine (kernels, or NumPy readers without numba) is to read ``size``
-    bytes. It is for the engine ``arrow``, not for ``construct``; for ``auto``, if it is loaded
-    already, or ``size`` is at least ``min_bytes`` and its modules are installed.
+    bytes. It is for the engine ``arrow``, not for ``construct`` or an unknown one; for ``auto``, if
+    it is loaded already, or ``size`` is at least ``min_bytes`` and its modules are installed.
     """
     if engine != "auto":
         return engine == "arrow"
@@ -92,8 +92,8 @@ def check_engine(engine: str) -> None:
 def load_decoder(name: str, engine: Engine, limits: Limits) -> ModuleType | None:
     """Return the module that decodes batches: compiled kernels, or the NumPy readers without a
     compiler. Return None for the engine ``construct``, for ``auto`` if the module cannot be
-    imported, and if ``limits`` allow fewer than 8 levels of nesting. Raise ImportError for
-    ``arrow`` if it cannot be imported.
+    imported, and for every engine if ``limits`` allow fewer than 8 levels of nesting. Otherwise
+    raise ImportError for ``arrow`` if the module cannot be imported.
     """
     if engine == "construct" or limits.depth < _NEEDED_DEPTH:
         return None

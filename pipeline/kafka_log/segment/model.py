@@ -158,7 +158,7 @@ class Batch:
     says_base_offset: bool = True
     """Whether the header states the base offset."""
     section: tuple[int, int] | None = field(default=None, compare=False)
-    """Bytes of the compressed section, as stored and uncompressed; None if it was not opened."""
+    """Bytes of the section with the records, compressed or not, as stored and uncompressed; None if it was not opened."""
 
     @property
     def compression(self) -> str | None:
@@ -265,8 +265,8 @@ class Lost:
 
     def up_to(self, next_base: int | None) -> Lost:
         """Return the lost range with ``before_offset`` lowered to ``next_base``, the first offset
-        of the next segment. Return the range itself if ``next_base`` is None or not above
-        ``after_offset``, or ``before_offset`` is not above it.
+        of the next segment, or set to it if it was None. Return the range itself if ``next_base``
+        is None or not above ``after_offset``, or ``before_offset`` is not above it.
         """
         after, before = self.after_offset, self.before_offset
         if next_base is None or (after is not None and after >= next_base):

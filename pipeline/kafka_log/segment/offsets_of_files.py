@@ -16,7 +16,7 @@ def offsets_of(path: str | os.PathLike[str], next_base: int | None = None) -> ra
     """Return the range of offsets that a segment may hold: from the base offset in its name to the
     first offset of the next segment (excluded), or 2**31 offsets if that is None or farther. It is
     empty if ``next_base`` is not above the base offset. Return None if the file does not have the
-    name of a segment.
+    name of a segment: 20 digits and ``.log``, perhaps with a suffix such as ``.deleted``.
     """
     found = _NAME.match(PurePath(path).name)
     if found is None:

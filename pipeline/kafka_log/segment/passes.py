@@ -152,8 +152,10 @@ class SegmentPass:
 
     def batches(self) -> Iterator[Batch]:
         """Yield all batches in file order, then set ``end``, also after an error. Raise CodecError
-        for the first problem under ``strict``. Under other policies the error that ended the pass
-        is in ``end.error``.
+        for the first problem under ``strict``. Under ``kafka`` yield a batch with a wrong checksum
+        too, with ``is_valid`` False; bytes that cannot be read or are no batch end the pass, with
+        the error in ``end.error``. Under ``salvage`` yield the readable records of damaged batches,
+        go on behind damage, and list what is lost in ``end.lost``.
         """
         try:
             try:
@@ -172,9 +174,10 @@ class SegmentPass:
     def _read_batches(self) -> Generator[Batch, None, str]:
         """Yield batches up to the end of the range, and return how the file ended: ``eof``,
         ``partial`` (bytes are left over) or ``zeros``. Under ``salvage`` skip damage and note what
-        is lost. Under other policies raise CodecError at damage, except at the normal end of an
-        active segment. At an incomplete last entry raise TrailingError under ``strict``, in a
-        rolled segment, and if a valid entry follows it in an active one; otherwise ``kafka`` ends
+        is lost. Raise CodecError under ``strict`` for any problem, and under ``kafka`` for bytes
+        that cannot be read or are no entry, except at the normal end of an active segment; other
+        damage is in the batch. At an incomplete last entry raise TrailingError under ``strict``, in
+        a rolled segment, and if a valid entry follows it in an active one; otherwise ``kafka`` ends
         there.
         """
         options = self.options
@@ -231,8 +234,9 @@ class SegmentPass:
 
     def check_whole(self) -> None:
         """Raise UnreadableError if the file has become shorter since it was listed. Under
-        ``salvage`` add the missing bytes to the lost ranges instead. Do nothing if no size was
-        listed, or the batches still come as far as they have to.
+        ``salvage`` add the missing bytes to the lost ranges, and move behind them, instead. Do
+        nothing if no size was listed, the last batch still reaches the next segment, or the segment
+        is not rolled and ``reaches`` is None.
         """
         missing = self.missing_bytes()
         if not missing:
@@ -260,9 +264,10 @@ class SegmentPass:
         return range(size, size if is_whole else stop)
 
     def plain_batches(self) -> Iterator[Batch]:
-        """Yield the next batches without their records, up to the first that is damaged, unusual or
-        incomplete. Yield nothing if the reader asks for records or for strict checks. The caller
-        moves the pass behind each batch.
+        """Yield the next batches without their records, with verified checksums, up to the first
+        that is damaged, incomplete, or a legacy message. Yield nothing unless ``reads_plain``:
+        neither records nor rules nor strict checks are asked for. The caller must move the pass
+        behind each batch.
         """
         if self.reads_plain:
             from kafka_log.segment.reference import plain_batches
@@ -340,9 +345,9 @@ class SegmentPass:
         )
 
     def resolve_offsets(self, batch: Batch) -> None:
-        """Set the offsets of the messages of a damaged wrapper, which count from its lost end, by
-        the last offset before it. Do nothing if they are known; remove the records if they cannot
-        be set.
+        """Shift the offsets of the messages of a damaged wrapper, which count from its lost end, so
+        that the first one follows the last offset before the wrapper. Do nothing if they are known.
+        Remove all records if no offset before is known, or they would pass the wrapper's last one.
         """
         if any(problem.at == "offsets" for problem in batch.problems):
             from kafka_log.segment import salvage
@@ -351,9 +356,9 @@ class SegmentPass:
 
     def salvage(self, error: CodecError, batch: Batch | None) -> Batch | None:
         """Return a batch with the readable records of the invalid entry at this position, and note
-        the records that are lost. If none is readable, or ``rescue`` is off, add the entry to the
-        lost ranges with the reason ``error``, move behind it, and return None. ``batch`` is the
-        parsed entry, None if it did not parse.
+        the records that are lost; the caller moves behind the batch. If none is readable, or
+        ``rescue`` is off, add the entry to the lost ranges with the reason ``error``, move behind
+        it, and return None. ``batch`` is the parsed entry, None if it did not parse.
 
         The stated size of the entry holds unless a valid entry begins before its end.
         """
@@ -599,7 +604,8 @@ def _next_base(path: Path) -> int | None:
 
 def _comes_as_far_as(offset: int, path: Path) -> bool:
     """Return whether the last batch of a file, found by headers up to its end or the first damage,
-    has the last offset ``offset`` - 1 or more. Return False for a file without batches.
+    has the last offset ``offset`` - 1 or more. Return False for a file without batches, and for one
+    that cannot be read.
     """
     from kafka_log.segment.batch_headers import entries
     from kafka_log.segment.framing import HeaderColumns

@@ -12,8 +12,8 @@ from kafka_log.segment.ranges import MAX_OFFSET
 
 
 def find_outside_segment(first: Any, last: Any, base: int | None, next_base: int | None) -> Any:
-    """Return the mask of batches whose offsets lie before the segment's ``base``, more than 2**31 -
-    1 after it, or at or after ``next_base`` (None: no such limit). It is all False if ``base`` is
+    """Return the mask of batches with an offset before the segment's ``base``, more than 2**31 - 1
+    after it, or at or after ``next_base`` (None: no such limit). It is all False if ``base`` is
     None; batches whose last offset is below their first are not in it.
     """
     found = np.zeros(len(first), np.bool_)
@@ -27,9 +27,9 @@ def find_outside_segment(first: Any, last: Any, base: int | None, next_base: int
 
 
 def find_ascending(first: Any, last: Any, excluded: Any) -> Any:
-    """Return the mask of the batches to keep so that offsets ascend and the fewest are left out.
-    Batches in the mask ``excluded`` and those whose last offset is below their first are never
-    kept.
+    """Return the mask of the batches to keep so that offsets ascend and the fewest are left out. Of
+    two batches in the wrong order it keeps the second, of two copies the first. Batches in the mask
+    ``excluded`` and those whose last offset is below their first are never kept.
     """
     kept = np.flatnonzero(~excluded)
     first, last = first[kept], last[kept]

@@ -50,8 +50,8 @@ def open_segment(path: Path, *, is_listed: bool = False, size: int | None = None
     """Open a segment for reading, unbuffered, and return the file. With ``is_listed``, a file that
     is gone is opened under the name that its broker gives to a file or directory that it deletes.
     With ``size``, a file of another size is replaced by the file with the suffix ``.deleted`` if
-    that has this size. Both are ignored for a URL. Raise UnreadableError, an OSError but no
-    FileNotFoundError, if none can be opened.
+    that has this size, and else kept. Both are ignored for a URL. Raise UnreadableError, an OSError
+    but no FileNotFoundError, if none can be opened.
 
     Args:
         path: The segment.

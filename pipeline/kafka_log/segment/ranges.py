@@ -16,8 +16,8 @@ MAX_OFFSET = (1 << 63) - 1
 
 def checked_range(name: str, bounds: Any) -> Range:
     """Return a pair (first, end) of integers or None as a Range; (None, None) for None. Raise
-    ValueError, whose message names ``name``, if ``bounds`` is no such pair, a number needs more
-    than 64 bits, or the first is above the end.
+    ValueError, whose message names ``name``, if ``bounds`` is no such pair (a bool is no integer),
+    a number needs more than 64 bits, or the first is above the end.
     """
     low, high = _checked_pair(name, bounds)
     if low is not None and high is not None and low > high:
@@ -30,7 +30,7 @@ def checked_range(name: str, bounds: Any) -> Range:
 def _checked_pair(name: str, bounds: Any) -> Range:
     """Return a pair of bounds as integers or None; (None, None) for None. The order is not checked.
     Raise ValueError, whose message names ``name``, if ``bounds`` is no pair of integers (a bool is
-    none) or None, or a number needs more than 64 bits.
+    no integer) or None, or a number needs more than 64 bits.
     """
     if bounds is None:
         return EVERYTHING
@@ -53,11 +53,11 @@ def _integer(bound: Any) -> int:
 
 def checked_offsets(name: str, bounds: Any) -> Range:
     """Return a pair (first, end) of offsets or None as a Range; (None, None) for None. Negative
-    ones count from the end of a log. Raise ValueError, whose message names ``name``, if ``bounds``
-    is no pair of 64-bit integers or None, or if the first is above the end and both or neither are
-    negative.
+    ones, which count from the end of a log, are returned unchanged. Raise ValueError, whose message
+    names ``name``, if ``bounds`` is no pair of 64-bit integers or None, or if the first is above
+    the end and both or neither are negative.
 
-    Negative bounds count from the end of a log, as in Python slices: (-5, None) are the last 5 offsets.
+    As in Python slices, (-5, None) are the last 5 offsets.
     """
     low, high = _checked_pair(name, bounds)
     if (

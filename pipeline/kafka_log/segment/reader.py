@@ -130,8 +130,9 @@ class SegmentReader:
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
         """Read the entry of ``size`` bytes at byte ``position`` and return it, without its records
-        if ``records`` is False. Raise CodecError if its bytes cannot be read or its header cannot
-        be parsed, and for any problem under ``strict``; else problems are in the batch.
+        if ``records`` is False (a legacy message keeps its own). Raise CodecError if its bytes
+        cannot be read or its header cannot be parsed, and for any problem under ``strict``. Else
+        problems are in the batch; a wrong checksum makes ``is_valid`` False.
         """
         from kafka_log.segment.reference import construct_engine  # kernels may need no codecs
 
@@ -159,9 +160,10 @@ class SegmentReader:
     @contextmanager
     def opened(self) -> Iterator[SegmentPass | None]:
         """Open the file for the ``with`` block, and give a new pass over it; set ``end``
-        afterwards. If the file cannot be opened, give None, with ``end`` set; raise UnreadableError
-        under ``strict``, and FileNotFoundError if it does not exist and was not listed. A listed file
-        that its broker removed (``is_removed``) counts as empty under each policy.
+        afterwards, if the pass has ended. If the file cannot be opened, give None, with ``end``
+        set; raise UnreadableError under ``strict``, and FileNotFoundError if it does not exist and
+        was not listed. A listed file that its broker removed (``is_removed``) counts as empty under
+        each policy.
         """
         try:
             file = open_segment(
@@ -226,8 +228,8 @@ class HeaderReader(SegmentReader):
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
         """Read the header of the entry at byte ``position``, and return the entry without records,
-        unverified. One with an unknown magic byte or an incomplete header is parsed in full. Raise
-        CodecError if it cannot be read or parsed.
+        unverified. One with an unknown magic byte or an incomplete header is parsed in full, with
+        its checksum, as by :class:`SegmentReader`. Raise CodecError if it cannot be read or parsed.
         """
         from kafka_log.segment.framing import HEADER_BYTES
         from kafka_log.segment.reference import header_of
@@ -247,8 +249,8 @@ def _size_of(path: Path) -> int:
 
 def last_offset_at(path: Path, position: int, stated: int) -> int:
     """Return the largest offset of the records in the batch at byte ``position``, read under the
-    policy ``kafka``. Return ``stated`` if no record can be read, also if the file cannot be opened.
-    Raise FileNotFoundError if the file does not exist.
+    policy ``kafka``, also if its checksum is wrong. Return ``stated`` if no record can be read,
+    also if the file cannot be opened. Raise FileNotFoundError if the file does not exist.
     """
     batch = next(iter(SegmentReader(path, start=position)), None)
     records = [] if batch is None else batch.records

@@ -48,7 +48,7 @@ def construct_engine(
     theirs. ``check_rules`` adds broken rules for producers to the findings. Raise CodecError for
     the first problem under ``strict``, else only if the header cannot be parsed (``kafka`` accepts
     one that is cut off, as an invalid batch). Other problems are in the batch, with the records
-    before them.
+    before them; a wrong checksum is in its findings, and makes ``is_valid`` False.
 
     Args:
         data: All bytes of the entry.
@@ -140,8 +140,9 @@ def _header(layout: Layout, source: Source, place: Place) -> Batch | None:
 
 def plain_batches(data: memoryview, position: int) -> Generator[Batch, None, int]:
     """Yield undamaged batches, without records but with verified checksums, from ``data``, which
-    begins at byte ``position`` of a file. Return 0 at the first one that is damaged or unusual,
-    else the number of bytes that the next batch needs (of its header, if that is incomplete).
+    begins at byte ``position`` of a file. Return 0 at the first one that is damaged, unusual or a
+    legacy message, else the number of bytes that the next batch needs (of its header, if that is
+    incomplete).
     """
     at, size = 0, len(data)
     while size - at >= HEADER_START:
@@ -178,8 +179,8 @@ def _batch_of_incomplete_header(
     layout: Layout, data: bytes, place: Place, error: CodecError, session: Session
 ) -> Batch:
     """Return an entry that ends within its header as an invalid batch with one problem; fields that
-    are missing are -1. Kafka's reader continues after such an entry. Raise ``error`` if not even
-    that header can be read.
+    are missing are -1, and the record count is None. Kafka's reader continues after such an entry.
+    Raise ``error`` if not even that header can be read.
     """
     whole = max(end for _, end in _header_places(layout) if end <= len(data))
     padded = data[:whole].ljust(_header_size(layout), b"\xff")

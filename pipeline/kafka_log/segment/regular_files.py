@@ -41,7 +41,8 @@ def kind_of(path: Path) -> str | None:
 
 def is_unreachable(path: Path) -> bool:
     """Return whether something lies at a path, but the system cannot tell what: a link that leads
-    nowhere, or a path in a directory without permission. Return False if nothing lies there.
+    nowhere, or a path in a directory without permission. Return False if nothing lies there, and
+    for a URL.
     """
     if is_url(path):
         return False

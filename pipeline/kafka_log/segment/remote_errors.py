@@ -44,10 +44,10 @@ def as_os_error(error: Exception, url: str, options: Mapping[str, Any]) -> OSErr
 
 
 def _secrets(options: Any, name: str = "") -> list[str]:
-    """Return the strings in nested storage options that must not be shown, with the parts of
-    connection strings. Left out are strings of at most 3 characters, and options whose name says
-    that they are no secret, such as ``region``. ``name`` is the name, in lower case, of the option
-    that ``options`` is the value of.
+    """Return the strings in storage options, also in nested mappings, that must not be shown, with
+    the parts of connection strings. Leave out strings of at most 3 characters, and options whose
+    name says that they are no secret, such as ``region``. ``name`` is the name, in lower case, of
+    the option that ``options`` is the value of.
     """
     if isinstance(options, Mapping):
         return [s for key, value in options.items() for s in _secrets(value, str(key).lower())]

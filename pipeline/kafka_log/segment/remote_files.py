@@ -150,7 +150,8 @@ class RemoteFile(io.RawIOBase):
 
     def _finish_ahead(self) -> Block:
         """Return the block that was requested ahead; wait for it if needed. If that request failed,
-        request it once more. Raise OSError if it fails again.
+        request it once more. Raise OSError if it fails again, or the first answer has another
+        length.
         """
         assert self._ahead is not None
         start, end, future = self._ahead

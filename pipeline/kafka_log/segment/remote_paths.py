@@ -187,8 +187,8 @@ class RemotePath(os.PathLike[str]):
         return RemoteError(errno.EPROTONOSUPPORT, reason, self._url)
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """Yield the entries of the directory, by one listing, sorted by name. Iterating raises
-        OSError if the directory does not exist or the store cannot be asked.
+        """Yield the entries of the directory, by one cached listing, sorted by name. Iterating
+        raises OSError if the directory does not exist or the store cannot be asked.
         """
         for name in self._list_entries():
             yield self / name
@@ -209,8 +209,9 @@ class RemotePath(os.PathLike[str]):
 
     def matches(self) -> list[RemotePath]:
         """Return the existing paths that match this path as a pattern (``*``, ``?``, ``[a]``,
-        ``{a,b}``), sorted. Return ``[self]``, existing or not, if it is no pattern. Raise
-        PatternError for an invalid pattern; OSError if the store cannot be asked.
+        ``{a,b}``), sorted and without duplicates; ``[]`` if none does. Return ``[self]``, existing
+        or not, if it is no pattern. Raise PatternError for an invalid pattern; OSError if the store
+        cannot be asked.
         """
         top, _, rest = self._rest.partition("/")
         return (
@@ -220,9 +221,9 @@ class RemotePath(os.PathLike[str]):
         )
 
     def stat(self) -> Info:
-        """Return kind, size in bytes and modification time of the path, from a cached listing if
-        there is one. Raise FileNotFoundError if nothing lies there; OSError if the store cannot be
-        asked.
+        """Return kind, size in bytes and modification time (nanoseconds since 1970, 0 if unknown)
+        of the path, cached after the first request or a listing of its directory. Raise
+        FileNotFoundError if nothing lies there; OSError if the store cannot be asked.
         """
         found = self._lookup()
         if found is None:

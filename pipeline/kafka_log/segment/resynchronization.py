@@ -28,7 +28,7 @@ def find_entry(
 ) -> tuple[int, int] | None:
     """Return (byte position, first offset) of the first valid entry (record batch or legacy
     message) at or after ``start``: its checksum is valid, and its offset above ``after`` (None:
-    any). The offset of a compressed legacy message is its last one. Return None if there is none
+    any). The offset of a compressed legacy message is its last one. Return None if none ends at or
     before ``size``, or after checksums over 16 times the bytes searched.
     """
     offsets = HeaderColumns(("base_offset", "last_offset"), file)

@@ -31,8 +31,8 @@ class Aborted:
         return bool(self.by_producer)
 
     def limit_to_offsets(self, first: int, end: int) -> Aborted:
-        """Return a new Aborted with the transactions that overlap the offsets ``first`` to ``end``
-        (excluded).
+        """Return a new Aborted with the transactions, unshortened, that overlap the offsets
+        ``first`` to ``end`` (excluded).
         """
         return Aborted(
             (producer, begin, last)
@@ -102,8 +102,9 @@ class RowSelection:
 
     def may_have(self, header: Batch) -> bool:
         """Return whether a batch may hold a selected record, by its header alone: its producer,
-        offsets, max timestamp and aborted transactions. Return True if the header does not state a
-        base offset; bounds that it contradicts rule nothing out.
+        offsets, aborted transactions, and whether its max timestamp is before the time range.
+        Return True if the header does not state a base offset; bounds that it contradicts rule
+        nothing out.
         """
         from kafka_log.segment.row_values import bounds_of  # not for other scans
 

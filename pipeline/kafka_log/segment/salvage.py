@@ -17,9 +17,9 @@ Read = Callable[[int, int], bytes]
 
 def read_frame(read: Read, position: int, file: str) -> Frame | None:
     """Return layout, magic byte and size of the entry at ``position``, also if it reaches beyond
-    the end of the file. An unknown magic byte stays, with the layout of the newest version below
-    it. Return None if fewer bytes than a frame takes are left, or the stored length is too small
-    for any entry.
+    the end of the file. An unknown magic byte stays, with the layout of the newest version below it
+    (of version 1 if it is negative). Return None if fewer than 17 bytes (HEADER_START) are left, or
+    the stored length is too small for any entry.
     """
     head = read(position, HEADER_START)
     if len(head) < HEADER_START:
@@ -34,10 +34,10 @@ def parse_incomplete(
     data: bytes, frame: Frame | None, error: CodecError, parse: Callable[[bytes], Batch]
 ) -> Batch | None:
     """Return the batch whose first bytes are ``data``, with its complete records, parsed as if its
-    length were that of ``data``; ``error`` becomes its first problem. Return None if ``frame`` is
-    None, ``data`` has no more than a header's start, the batch does not parse, or it has no record.
-
-    A wrong checksum is no finding, as bytes that it covers are missing.
+    length were that of ``data``; ``error`` becomes its first problem. Its wrong checksum is removed
+    from the findings, as bytes are missing; ``is_valid`` stays False. Return None if ``frame`` is
+    None, ``data`` has at most 17 bytes (HEADER_START), the batch does not parse, or it has no
+    record.
     """
     length = None if frame is None else frame.layout.length
     if length is None or len(data) <= HEADER_START:
@@ -88,9 +88,9 @@ def copy_offsets(cut: Batch, whole: Batch) -> None:
 
 
 def resolve_offsets(batch: Batch, after: int | None) -> None:
-    """Renumber the records of a batch from ``after`` + 1 on if its problems say that their offsets
-    are lost. Remove all records if ``after`` is None, or they would pass the last offset of the
-    batch. Do nothing if the offsets are known.
+    """Shift the offsets of the records of a batch so that the first one is ``after`` + 1, if its
+    problems say that the offsets are lost. Remove all records if ``after`` is None, or they would
+    pass the last offset of the batch. Do nothing if the offsets are known.
     """
     if not batch.records or all(problem.at != "offsets" for problem in batch.problems):
         return

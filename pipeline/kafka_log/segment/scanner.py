@@ -240,10 +240,11 @@ class Scanner:
 
     def items(self) -> Generator[pa.RecordBatch | Unread | Flagged, None, None]:
         """Yield, in file order, record batches of selected rows, a Flagged for each batch with
-        damage or findings, and an Unread for each place without a readable record. Iterating raises
-        CodecError for the first damage, after the rows before it, unless ``on_damage`` is ``keep``
-        or ``drop``; always under ``strict``. It raises FileNotFoundError for a missing file if no
-        ``size`` was listed. Under ``kafka`` end early once the offset range is over.
+        damage or findings, and an Unread for each place without a readable record (with ``drop``
+        not for damaged batches). Iterating raises CodecError for the first damage, such as a wrong
+        checksum, after the rows before it, unless ``on_damage`` is ``keep`` or ``drop``; always
+        under ``strict``. It raises FileNotFoundError for a missing file if no ``size`` was listed.
+        Under ``kafka`` end early once the offset range is over.
         """
         pending: list[tuple[Batch, Record | None]] = []
         size = 0
@@ -558,7 +559,8 @@ def first_batch(
     """Return (position, True) of the first batch from byte ``start`` on, where one begins, that may
     hold selected records, by the headers alone. Return (position, False) if none does before the
     headers end: at ``stop``, the end of the file, or the first damage. No checksum is verified.
-    Raise FileNotFoundError for a missing file if ``size`` is None.
+    Raise FileNotFoundError for a missing file if ``size`` is None (else the headers end at
+    ``start``); ValueError for an unknown engine; ImportError if ``arrow`` cannot be imported.
     """
     masks = RowMasks(selection)
     scanner = header_scanner(

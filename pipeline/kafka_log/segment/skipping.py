@@ -34,17 +34,18 @@ SLACK = 64
 
 
 class SkippingReader(SegmentReader):
-    """Reader that yields batches without selected records, by their headers, without records. ``strict`` reads all records."""
+    """Reader that does not decompress batches whose headers show that no record in them is selected. ``strict`` reads all records."""
 
     selection = RowSelection()
     skipped = 0
     """Number of batches that were returned without records."""
 
     def batch_at(self, run: SegmentPass, position: int, size: int, *, records: bool) -> Batch:
-        """Read the entry at byte ``position``, and return it; without records, and counted in
-        ``skipped``, if its header shows that none is selected and its checksum is valid. Under
-        ``strict`` always read the records. Raise CodecError if it cannot be read or its header
-        cannot be parsed, and for any problem under ``strict``; else problems are in the batch.
+        """Read the entry at byte ``position``, and return it; without records (a legacy message
+        keeps its own), and counted in ``skipped``, if its header shows that none is selected and
+        its checksum is valid. Under ``strict`` always read the records. Raise CodecError if it
+        cannot be read or its header cannot be parsed, and for any problem under ``strict``; else
+        problems are in the batch.
         """
         if records and self.selection.skips and self.options.policy is not Policy.STRICT:
             from kafka_log.segment.framing import HEADER_BYTES

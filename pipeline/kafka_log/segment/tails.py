@@ -54,8 +54,8 @@ def written_end(read: Read, start: int, size: int) -> int:
 
 def is_unwritten(read: Read, position: int, size: int) -> bool:
     """Return whether the invalid entry at ``position`` was never written to its end: the last 8
-    bytes of its stated size, and all bytes after it up to ``size``, are zeros, or ``size`` is before
-    them. An impossible size counts as that of the header's start.
+    bytes of its stated size, and all bytes after it up to ``size``, are zeros, or ``size`` is
+    before them. An impossible or missing size counts as 17 bytes (HEADER_START).
     """
     from kafka_log.segment import framing  # the codecs: files that end well do not need them
 

@@ -33,10 +33,10 @@ class RangeError(ValueError):
 
 
 def milliseconds(text: str, now: int | None = None) -> int:
-    """Return a time that a user typed in milliseconds since 1970: ISO 8601 (in UTC without a zone),
-    ``now``, ``-2h`` (ago), or milliseconds. ``now`` replaces the clock. Raise RangeError if a
-    number may also be a year, a date or seconds; ValueError for other text, or a number that is too
-    large.
+    """Return a time that a user typed in milliseconds since 1970: ISO 8601 (in UTC without a zone,
+    rounded down), ``now``, ``-2h`` (ago), or milliseconds. ``now`` replaces the clock. Raise
+    RangeError if a number may also be a year, a date or seconds; ValueError for other text, or a
+    number that is too large.
     """
     text = text.strip()
     if _MILLISECONDS.match(text):
@@ -59,11 +59,11 @@ def milliseconds(text: str, now: int | None = None) -> int:
 
 
 def parse_time_range(text: str, now: int | None = None) -> Range:
-    """Return a range of times as milliseconds since 1970: ``A:B``, ``A:``, ``:B`` or ``:``, whose
-    missing bounds are None, or one day, hour, minute, second or millisecond, such as ``2026-11-22T10``.
-    Times without a zone are in UTC; relative ones refer to ``now`` (None: the clock). Raise
-    RangeError (a ValueError) if A is after B, or the text can be read in two ways; ValueError for
-    other text.
+    """Return a range of times (first included, end excluded) as milliseconds since 1970: ``A:B``,
+    ``A:``, ``:B`` or ``:``, whose missing bounds are None, or one day, hour, minute, second or
+    millisecond, such as ``2026-11-22T10``. Times without a zone are in UTC; relative ones refer to
+    ``now`` (None: the clock). Raise RangeError (a ValueError) if A is after B, or the text can be
+    read in two ways; ValueError for other text.
 
     Times contain colons too: exactly one colon must leave a time or nothing on each side.
 
@@ -129,10 +129,10 @@ def _parse_pair(low: str, high: str, now: int | None) -> Range:
 
 
 def checked_times(name: str, value: Any) -> Range:
-    """Return a range of timestamps in milliseconds since 1970: from a text as for
-    :func:`parse_time_range`, from a pair of numbers, texts, datetimes or None (no bound), or (None,
-    None) from None. Raise ValueError, whose message names ``name``, for other values, and if the
-    first time is after the end.
+    """Return a range of timestamps (first included, end excluded) in milliseconds since 1970: from
+    a text as for :func:`parse_time_range`, from a pair of numbers, texts, datetimes or None (no
+    bound), or (None, None) from None. Raise ValueError, whose message names ``name``, for other
+    values, and if the first time is after the end.
     """
     if isinstance(value, str):
         try:

@@ -38,8 +38,9 @@ def version_of(magic: int) -> int:
 
 def has_field(version: int, column: str) -> bool:
     """Return whether headers of a version (a magic byte) have a field for a column of the view
-    ``batches``. Return False if the column has the same value in all batches of the version, or its
-    entries are no batches. Raise KeyError for an unknown version or column.
+    ``batches``. Return False if the column is computed from no field: it has the same value in all
+    batches of the version, or it is ``position`` or ``size``. Raise KeyError for an unknown version
+    or column.
     """
     case = _case(version)
     return case is not None and bool(case.columns[column].paths)
@@ -60,8 +61,8 @@ def have_field(magics: Any, column: str) -> Any:
 
 
 def checks_magic(version: int) -> bool:
-    """Return whether a checksum of an entry covers its magic byte. Raise KeyError for an unknown
-    version.
+    """Return whether a checksum of an entry covers its magic byte: True for versions 0 and 1, False
+    for 2. Raise KeyError for an unknown version.
     """
     layout = LOG_ENTRY.cases[version]
     at = layout.fields.index(layout.by_name[LOG_ENTRY.by])

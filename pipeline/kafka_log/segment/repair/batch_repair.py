@@ -79,7 +79,9 @@ class Repair:
     records: int
 
     def describe(self) -> str:
-        """Return the damage, old and new bytes, and the probability of a wrong guess, as one phrase."""
+        """Return the damage, old and new bytes in hex, whether the repair is certain or likely, and
+        the probability of a wrong guess, as one phrase.
+        """
         old, new = (bytes(column).hex(" ") for column in list(zip(*self.edits, strict=True))[1:])
         if self.probability is None:
             odds = "no checksum covers it, but the batches around leave one value"
@@ -150,9 +152,9 @@ Flips = tuple[tuple[int, int], ...]
 
 def repair_checksum(data: bytes, position: int, file: str, around: Neighbors) -> Repair | NoRepair:
     """Return the repair of the batch ``data`` with a wrong checksum, whose length and version are
-    right, from the one error of a few bits that explains the checksum and after which the batch
-    decodes and fits between ``around``. Return NoRepair, with the reason, if there is none or
-    several, the guess is not safe, a sector is all zeros, or the checksum names no bits.
+    right, from the one error of a few bits that explains the checksum and without which the batch
+    decodes under ``strict`` and fits between ``around``. Return NoRepair, with the reason, if there
+    is none or several, the guess is not safe, a sector is all zeros, or the checksum names no bits.
 
     Args:
         data: All bytes of the batch.
@@ -207,9 +209,9 @@ def repair_frame(
     read: Read, position: int, end: int, file: str, around: Neighbors, budget: list[int]
 ) -> Repair | NoRepair | None:
     """Return the repair of a batch at byte ``position`` whose length or version byte is wrong: with
-    another one it ends at or before ``end``, its checksum is valid, and it decodes. Return NoRepair
-    if several others do that, None if none. Bytes read are taken from ``budget[0]``; candidates
-    that exceed it are not tried.
+    another one it ends at or before ``end``, its checksum is valid, it decodes under ``strict``,
+    and it fits between ``around``. Return NoRepair if several others do that, None if none. Bytes
+    read are taken from ``budget[0]``; candidates that exceed it are not tried.
 
     Args:
         read: Returns bytes of the file.

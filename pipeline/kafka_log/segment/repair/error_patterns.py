@@ -63,7 +63,8 @@ def find_windows(crc: Crc, syndrome: int, length: int) -> list[Window]:
 
 def count_pairs(crc: Crc, syndrome: int, length: int) -> int | None:
     """Return the number of pairs of flipped bits, in a message of ``length`` bytes or in its stored
-    checksum, that have a syndrome. Return None, without a search, for a message above 8 KiB.
+    checksum, that have a syndrome, which must not be 0. Return None, without a search, for a
+    message above 8 KiB.
     """
     if 8 * length > MAX_PAIR_BITS:
         return None

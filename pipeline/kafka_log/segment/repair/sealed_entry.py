@@ -88,10 +88,10 @@ class SealedEntry:
 
 
 def find_seal(layout: Layout, size: int) -> SealedEntry:
-    """Return the checksum of an entry of ``layout`` with ``size`` bytes. Raise NoRepairError if the
-    layout has not exactly one checksum, or it is no CRC or is changed before it is stored. Raise it
-    too if its place or what it covers is not known before the entry is decoded, or the entry is too
-    short for it.
+    """Return where the checksum of an entry of ``layout`` with ``size`` bytes lies, and which bytes
+    it covers. Raise NoRepairError if the layout has not exactly one checksum, or it is no CRC or is
+    changed before it is stored. Raise it too if its place or what it covers is not known before the
+    entry is decoded, or the entry is too short for it.
     """
     fields = layout.related.checksums
     if len(fields) != 1:

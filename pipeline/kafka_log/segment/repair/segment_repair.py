@@ -47,8 +47,9 @@ MAX_DOUBTFUL = 1000
 
 def repair_range(read: Read, lost: Lost, size: int, file: str) -> Iterator[Repair | NoRepair]:
     """Yield a Repair or NoRepair for each batch of a lost range, in file order, up to the first one
-    whose end is not known, and at most 100. The offsets of a repaired batch bound those
-    after it. A batch may end after the range, within the ``size`` bytes of the file.
+    whose end is not known, and at most 100. The last 17 bytes (HEADER_START) of the range or fewer
+    are no batch. The offsets of a repaired batch bound those after it. A batch may end after the
+    range, within the ``size`` bytes of the file.
 
     A batch may reach beyond the range: messages inside a damaged one look like the next valid batch.
 
@@ -82,7 +83,8 @@ def repair_range(read: Read, lost: Lost, size: int, file: str) -> Iterator[Repai
 
 def _frame_at(read: Read, position: int, end: int, file: str) -> Frame | None:
     """Return the frame of the batch at byte ``position``. Return None if its version is unknown, or
-    it does not end at ``end`` or at another batch before.
+    it does not end at ``end`` or, before that, where bytes with a known version and a possible
+    length begin.
     """
     with suppress(CodecError):
         frame = frame_of(read(position, HEADER_START), position, file)
@@ -164,8 +166,8 @@ def _choose(
 
 def _repair_version(read: Read, headers: Headers, i: int, file: str) -> Iterator[Repair]:
     """Yield the repair of the version byte of the batch with index ``i``, to the version that it is
-    read as, if one byte changes then and the batch decodes whole under ``strict``. Else yield
-    nothing.
+    read as, if one byte changes then and the batch decodes whole under ``strict``; it is certain.
+    Else yield nothing.
     """
     position, size = int(headers.position[i]), int(headers.size[i])
     data = read(position, size)
@@ -222,7 +224,7 @@ def _build_repair(
 ) -> Iterator[Repair]:
     """Yield the repair that makes ``changed`` of the bytes ``data`` of a batch. Yield nothing if
     more than one byte differs, as after a write to a wrong place, or the batch does not decode
-    whole then. Without a ``probability`` only a single bit is certain.
+    whole then and fit ``around``. Without a ``probability`` only a single bit is certain.
     """
     pairs = enumerate(zip(data, changed, strict=True), position)
     edits = tuple(Edit(byte, a, b) for byte, (a, b) in pairs if a != b)
@@ -468,8 +470,8 @@ def find_repairs(
 
 
 def apply_repairs(data: bytes, position: int, repairs: Iterable[Repair]) -> bytes:
-    """Return the bytes ``data``, which begin at byte ``position`` of a file, with the edits that lie
-    there made.
+    """Return a copy of ``data``, the bytes of a file from ``position`` on, after the edits of
+    ``repairs`` to bytes in it. Ignore edits outside of it; old bytes are not compared.
     """
     edits = [edit for repair in repairs for edit in repair.edits]
     changed = bytearray(data)
