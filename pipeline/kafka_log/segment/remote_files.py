@@ -150,17 +150,15 @@ class RemoteFile(io.RawIOBase):
 
     def _finish_ahead(self) -> Block:
         """Return the block that was requested ahead; wait for it if needed. If that request failed,
-        request it once more. Raise OSError if it fails again, or the first answer has another
-        length.
+        or the answer has another length, request it once more. Raise OSError if it fails again.
         """
         assert self._ahead is not None
         start, end, future = self._ahead
         self._ahead = None
         try:
-            data = future.result()
+            return self._complete_block(start, end, future.result())
         except Exception:
             return self._fetch_block(start, end - start)  # once more: that was some time ago
-        return self._complete_block(start, end, data)
 
     def _fetch_block(self, start: int, length: int) -> Block:
         """Return a block of up to ``length`` bytes from byte ``start`` on; if that fails, only the

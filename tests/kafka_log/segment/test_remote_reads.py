@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -30,7 +31,7 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment import held_files, remote_files
 from kafka_log.segment.held_files import HeldBlocks, HeldPath
 from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.segment.remote_files import BLOCK, FIRST, SECTOR
+from kafka_log.segment.remote_files import BLOCK, FIRST, SECTOR, RemoteFile
 from kafka_log.segment.remote_paths import RemotePath
 from tests.paths import SAMPLES
 from tests.support.growing_logs import Growing
@@ -291,6 +292,28 @@ def test_an_error_names_url_and_byte(store: type[Counted]) -> None:
     assert f"counted://b/big-0/{NAME}.log" in str(caught.value)
     assert "TimeoutError: no answer" in str(caught.value)
     assert 19 << 20 <= (caught.value.where.position or 0) <= 20 << 20
+
+
+def test_what_is_read_ahead_and_cut_off_is_asked_for_again(
+    store: type[Counted], large: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch = RemoteFile._fetch
+    cut: set[int] = set()
+
+    def fetch_less(file: RemoteFile, start: int, end: int) -> bytes:
+        """Lose a byte in the first answer to each request that is made ahead."""
+        data = fetch(file, start, end)
+        if not threading.current_thread().name.startswith("kafka-log-read-ahead") or start in cut:
+            return data
+        cut.add(start)
+        return data[:-1]
+
+    monkeypatch.setattr(RemoteFile, "_fetch", fetch_less)
+    name = f"big-0/{NAME}.log"
+    with RemotePath(f"counted://b/{name}").open(buffering=0) as file:
+        found = b"".join(iter(lambda: file.read(1 << 16), b""))
+    assert found == (large / name).read_bytes()
+    assert cut
 
 
 @pytest.mark.slow
