@@ -101,8 +101,9 @@ def target_of(
 ) -> Target:
     """Return the ParquetTarget, DeltaTarget or IcebergTarget for the format ``kind``. Raise
     ExportError for an unknown format, an object store with ``parquet``, a store other than
-    ``s3://``, or an Iceberg table without a namespace; ModuleNotFoundError if the package that
-    writes the format is missing. An Iceberg catalog is loaded at once, and its errors pass.
+    ``s3://``, a storage option that Delta's writer lacks, or an Iceberg table without a namespace
+    or configured catalog; ModuleNotFoundError if the package that writes the format is missing. An
+    Iceberg catalog is loaded at once, and its other errors pass.
     """
     if kind == "parquet":
         from pyspark_kafka_log.export.parquet import ParquetTarget

@@ -85,7 +85,8 @@ class DeltaTarget:
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
         """Add files and the state ``after`` to the table in one commit. Create the table if
-        ``before`` is None. Raise ExportError if delta-rs reports an error.
+        ``before`` is None. Raise ExportError if delta-rs reports an error, as for another export's
+        commit since :meth:`state`.
         """
         from deltalake.transaction import AddAction, create_table_with_add_actions
 
