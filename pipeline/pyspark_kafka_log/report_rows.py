@@ -63,8 +63,8 @@ Tables = Callable[[ReportRequest, tuple[str, ...]], pa.RecordBatchReader]
 
 def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchReader:
     """Return a stream with one row for each record batch of the request's partitions and offsets,
-    with the given columns. Reading the stream raises CodecError for damage unless the mode accepts
-    it.
+    with the given columns. Reading the stream raises CodecError for damage and unreadable files
+    unless the mode accepts them; then the lost ranges go to ``asked.on_lost``.
     """
     from kafka_log.read.scanning import scan_batches
 
@@ -235,8 +235,9 @@ def read_report(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a report with ``columns`` in that order, in batches of at most ``most``
     rows. Timestamps that do not fit in microseconds become null. In batches, log_transactions and
-    producers raise CodecError for damage and unreadable files unless the mode accepts it. Others
-    describe damage in rows.
+    producers raise CodecError for damage and unreadable files unless the mode accepts it;
+    log_transactions in any mode if a marker's file cannot be read. Others describe damage in rows;
+    segments raises OSError if the system cannot tell a file's time.
     """
     every = report_schema(report)
     schema = pa.schema([every.field(name) for name in columns])
