@@ -48,7 +48,7 @@ def export_by_spark(
     the error printed, for invalid options, other export errors, a missing Java or an interruption.
     Raise CodecError for damage that planning meets; ModuleNotFoundError without the package for the
     format; DirectoryError without logs, while another process writes, or for a table inside of a
-    log that is read.
+    log that is read or of a broker's log directory.
     """
     if counts_from_end(selection.offsets):
         print_message(

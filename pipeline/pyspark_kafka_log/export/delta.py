@@ -46,9 +46,9 @@ class DeltaTarget:
     def state(self) -> State | None:
         """Return the state in the newest commit that an export made; None if no table exists and
         the location is empty or has files of exports only. Raise ExportError if other files are
-        there, no export made the table, its history no longer has that commit, or the look-up
-        fails; OSError if the location cannot be listed; deltalake's DeltaError if the table cannot
-        be opened.
+        there, no export made the table, its history no longer has that commit, the state is
+        invalid, or the look-up fails; OSError if a store cannot be listed; deltalake's DeltaError
+        if the table cannot be opened.
         """
         if not self._is_there():
             if not self._out.is_free():
@@ -131,8 +131,8 @@ class DeltaTarget:
     def clean(self, job_id: str) -> None:
         """Remove the files of a job that are not part of the table. Keep files of a commit that
         seemed to fail and yet has added them. Remove nothing and raise ExportError if looking for
-        the table fails, deltalake's DeltaError if the table cannot be opened. Raise OSError if
-        files cannot be listed or removed.
+        the table fails, deltalake's DeltaError if the table cannot be opened. Raise OSError if a
+        store cannot be listed, or a file cannot be removed.
         """
         kept = set()
         if self._is_there():

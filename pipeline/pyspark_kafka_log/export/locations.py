@@ -163,8 +163,9 @@ _OF_FSSPEC = {
 
 def options_of_delta(table: str, place: Location) -> dict[str, str] | None:
     """Return the storage options of delta-rs for a location's fsspec options; None if it is a
-    directory. Allow plain HTTP if the endpoint uses it, and set the region to us-east-1 if neither
-    options nor environment name one. Raise ExportError for an option that delta-rs does not have.
+    directory. Allow plain HTTP if the endpoint, in the options or in AWS_ENDPOINT_URL, uses it. Set
+    the region to us-east-1 if neither options nor environment name one. Raise ExportError for an
+    option that delta-rs does not have.
 
     The message shows no value.
     """
