@@ -41,8 +41,8 @@ def find_logs(options: Options) -> list[Log]:
     directory: copies of a partition in several directories are several logs. Leave out partitions
     without segments. Warn of selected partitions that cannot be read, if the mode accepts damage.
     Raise OptionError for an invalid path, or one that matches nothing; DirectoryError for a path
-    without logs, unless it is an empty directory or log directory; OSError for a partition that
-    cannot be read, unless the mode accepts damage.
+    without logs, unless it is an empty directory or log directory; OSError for a path that cannot
+    be listed, and for a partition that cannot be read unless the mode accepts damage.
     """
     found = find_survey(options).partitions
     for partition in found:
@@ -58,8 +58,9 @@ def find_survey(options: Options) -> Survey:
     """Return all partitions and log directories below the paths, also partitions without segments.
     Warn of skipped paths, and if all segments are excluded. Raise OptionError if no path is given,
     one is invalid, or a pattern matches nothing; DirectoryError for a path that does not exist, or
-    has no logs, unless it is an empty directory or log directory; OSError for a partition that
-    cannot be read, which has an ``error`` instead if the mode accepts damage.
+    has no logs, unless it is an empty directory or log directory; OSError for a path that cannot be
+    listed, and for a partition that cannot be read, which has an ``error`` instead if the mode
+    accepts damage.
 
     Skipped paths are files that are named like segments but are none, and segments outside of partitions.
     """

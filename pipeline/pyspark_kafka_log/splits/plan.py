@@ -136,11 +136,11 @@ def plan(
     seen: QueryLogs | None = None,
 ) -> Tasks:
     """Return the splits of each task, in the order of topics, partitions and offsets. Use a cached
-    plan if files and parameters are unchanged. Add what is found to ``seen``. Raise OptionError or
-    DirectoryError if the selected logs cannot be found; OptionError if no record has the starting
-    time, or with ``failOnDataLoss`` if a log lacks a named offset; CodecError for damage in
-    transactions, or before the record of a time, unless the mode or ``ignoreCorruptFiles`` accepts
-    it.
+    plan if files and parameters are unchanged. Add what is found to ``seen``. Raise OptionError,
+    DirectoryError or OSError if the selected logs cannot be found or listed; OptionError if no
+    record has the starting time, or with ``failOnDataLoss`` if a log lacks a named offset;
+    CodecError for damage in transactions, or before the record of a time, unless the mode or
+    ``ignoreCorruptFiles`` accepts it.
 
     A file is read up to its present size, so that a task that runs again reads the same rows. Plans are cached as long as sizes and times
     of the files stay the same.
