@@ -182,9 +182,9 @@ def _plan(request: Mapping[str, Any], found: bytes, out: AnswerStream) -> None:
     """Send three things: the logs that the query has found so far, the size of the scan, and the
     splits of each task. ``found`` has the logs that earlier scans of the query sent. A query of
     aggregates gets one empty task if there are no splits. Raise OptionError for an invalid option;
-    OptionError or DirectoryError if the logs cannot be found; OptionError if they lack offsets or
-    times that the options name; CodecError for damage in transactions, or before the record of a
-    time, unless the mode or ``ignoreCorruptFiles`` accepts it.
+    OptionError, DirectoryError or OSError if the logs cannot be found or listed; OptionError if
+    they lack offsets or times that the options name; CodecError for damage in transactions, or
+    before the record of a time, unless the mode or ``ignoreCorruptFiles`` accepts it.
     """
     reader = _reader(request)
     seen = QueryLogs.from_bytes(found)

@@ -359,9 +359,9 @@ class LogStream:
         }
 
     def _log_start(self, log: Log) -> int:
-        """Return the first available offset of a log: the base offset in the name of its first
-        file, 0 if it has none there; the log start offset if that is higher and deleted records are
-        not included.
+        """Return the first available offset of a log: the base offset of its first file if the
+        file's name states it or it is a remote copy, else 0; the log start offset if that is higher
+        and deleted records are not included.
         """
         lowest = log.segments[0]
         first = lowest.base_offset if lowest.has_canonical_name or lowest.state == "remote" else 0
