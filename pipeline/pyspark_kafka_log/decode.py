@@ -38,7 +38,8 @@ def decode_values(
     decoded becomes null, with its bytes and the reason beside it; a row of another topic fails the
     query. Raise ValueError if there is nothing to decode, a column has another type than bytes or
     would appear twice, ``path`` lacks the topic, the schemas are invalid, or an argument is;
-    DirectoryError if ``path`` or ``schemas`` has no logs or schemas.
+    DirectoryError if ``path`` or ``schemas`` does not exist or has no logs or schemas; OSError if
+    one cannot be read; ModuleNotFoundError without the package for a type of schemas.
 
     ``value`` becomes a column of the type of its schemas. The columns ``value_schema_id``, ``value_undecoded`` (bytes that could not be decoded) and
     ``value_problem`` (the reason) follow it. The same holds for ``key`` if its subject has schemas; otherwise it stays bytes. The schemas are read
@@ -56,8 +57,9 @@ def decode_values(
     Raises:
         ValueError: If there is nothing to decode, a column has another type than bytes or would appear twice, ``path`` lacks the topic, the schemas
             are invalid (SchemaError), or an argument is.
-        DirectoryError: If ``path`` or ``schemas`` has no logs or schemas, or two replicas of a partition have different topic ids.
-        OSError: If a registry or a file of schemas cannot be read.
+        DirectoryError: If ``path`` or ``schemas`` does not exist or has no logs or schemas, or two replicas of a partition have different topic ids.
+        OSError: If ``path``, a registry or a file of schemas cannot be read.
+        ModuleNotFoundError: If the package for a type of schemas is not installed.
 
     Example:
         >>> orders = spark.read.format("kafka-log").option("subscribe", "orders").load("/var/lib/kafka/data")
@@ -137,7 +139,11 @@ class _Task:
     schema_version: int | None
 
     def decoder(self) -> TopicDecoder:
-        """Return the decoder of the rows. Raise ValueError if there is nothing to decode, or no such version."""
+        """Return a new decoder of the rows; under ``auto`` without a version it may decode nothing.
+        Otherwise raise ValueError if there is nothing to decode. Raise SchemaError, a ValueError,
+        if a subject has no such version in Avro, or its schemas have too many fields together.
+        Raise ModuleNotFoundError without the package for a type of schemas.
+        """
         from kafka_log.read.schemas.decoding import TopicDecoder
 
         return TopicDecoder(
@@ -146,9 +152,10 @@ class _Task:
 
 
 def _find_partitions(path: Paths) -> list[Partition]:
-    """Return the partitions in directories, those of tiered storage included; ``[]`` if all are in
-    other states than live. A partition whose directory cannot be read is returned too. Raise
-    DirectoryError if a path does not exist or holds no log.
+    """Return the partitions that are live, in tiered storage, or whose directory is itself a path;
+    ``[]`` if all are in other states. A partition whose directory cannot be read is returned with
+    its ``error``. Raise DirectoryError if a path does not exist or holds no log; OSError if a path
+    itself cannot be listed.
     """
     from kafka_log.logs.discovery import survey
 
@@ -169,8 +176,9 @@ def _select_topic(partitions: Sequence[Partition], topic: str) -> list[Partition
 
 
 def _decode_batches(task: _Task, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a task in order, decoded, with Spark's types; a batch may become several.
-    Raise ValueError for a row of another topic, if there is a column ``topic``.
+    """Yield the rows of a task in order, decoded, with Spark's types. A batch may become several,
+    and an empty one becomes none. Raise ValueError for a row of another topic, if there is a column
+    ``topic``, and what :meth:`_Task.decoder` raises.
     """
     decoder = task.decoder()
     for batch in batches:

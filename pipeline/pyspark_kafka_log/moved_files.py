@@ -21,9 +21,10 @@ from pyspark_kafka_log.task_reader import Located
 
 def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> tuple[Split, ...]:
     """Return splits in order with the present paths of their files: unchanged, renamed to
-    ``.deleted``, or the copy in tiered storage if remote segments are included. A file in an object
-    store is looked for under its own URL only. If a file is found nowhere, drop its split with a
-    warning; if ``fails`` is set, keep it unchanged, so that its reader reports it.
+    ``.deleted``, or the copy in tiered storage if remote segments are included. If a file is found
+    nowhere, drop its split with a warning; if ``fails`` is set, keep it unchanged, so that its
+    reader reports it. A file in an object store is looked for under its own URL, and only unless
+    ``fails`` is set. Raise OSError if the store cannot be asked.
     """
     out = []
     for part in splits:
@@ -52,7 +53,8 @@ def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> 
 
 def make_locator(options: Options) -> Located:
     """Return a function that returns a split with the present path of its file. For a missing file
-    it returns None if ``ignoreMissingFiles`` is set, and the unchanged split otherwise.
+    it warns and returns None if ``ignoreMissingFiles`` is set, and returns the unchanged split
+    otherwise.
     """
 
     def locate(part: Split) -> Split | None:

@@ -79,8 +79,8 @@ class KafkaLogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a task, then warn of lost ranges, if any. Yield nothing if Spark passes
         a partition of its own, as it does if there are no splits. Raise CodecError for damage and
-        unreadable files unless the mode accepts damage; WorkerMemoryError if a memory limit is too
-        low.
+        unreadable files unless the mode accepts both, ``ignoreCorruptFiles`` the damage, or
+        ``ignoreMissingFiles`` a missing file. Raise WorkerMemoryError if a memory limit is too low.
         """
         losses = Losses()
         with freeze_loaded_objects():
@@ -90,8 +90,8 @@ class KafkaLogReader(DataSourceReader):
     def read_rows(self, partition: InputPartition, losses: Losses) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a task in the columns of the query, and count lost ranges in
         ``losses``. Yield nothing for a partition that is no Task. Raise CodecError for damage and
-        unreadable files unless the mode accepts damage; WorkerMemoryError if a memory limit is too
-        low.
+        unreadable files unless the mode accepts both, ``ignoreCorruptFiles`` the damage, or
+        ``ignoreMissingFiles`` a missing file. Raise WorkerMemoryError if a memory limit is too low.
         """
         # Spark makes one partition of its own when there is nothing to read.
         splits = partition.splits if isinstance(partition, Task) else ()

@@ -63,8 +63,9 @@ Tables = Callable[[ReportRequest, tuple[str, ...]], pa.RecordBatchReader]
 
 def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchReader:
     """Return a stream with one row for each record batch of the request's partitions and offsets,
-    with the given columns. Reading the stream raises CodecError for damage unless the mode accepts
-    it.
+    with the given columns, from headers alone: no checksum is verified. Reading the stream raises
+    CodecError for damage and unreadable files unless the mode accepts them; then the lost ranges go
+    to ``asked.on_lost``.
     """
     from kafka_log.read.scanning import scan_batches
 
@@ -85,8 +86,9 @@ def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchRe
 
 def _stat(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     """Compute statistics of the request's offsets, one row for each of its partitions and, if its
-    segments have several states, for each state, and return them as a stream of all columns. Damage
-    and unreadable files are described in the rows, and raise no error.
+    segments have several states, for each state, and return them as a stream of all columns. They
+    come from headers and checksums, with ``asked.deep`` from every record. Damage and unreadable
+    files are described in the rows, and raise no error.
     """
     from kafka_log.inspect.statistics.options import Asked as AskedOfStat
     from kafka_log.inspect.statistics.table import stat_table
@@ -133,10 +135,11 @@ def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchRea
 
 
 def _producers(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Compute one row for each partition of the request, producer id and epoch, from the batches in
-    the request's offsets, and return them as a stream of all columns. Producers that only a
-    producer snapshot has are left out if the offsets are limited. Raise CodecError for damage and
-    unreadable files, or warn of them if the mode accepts damage.
+    """Compute one row for each partition of the request, producer id and epoch, and return them as
+    a stream of all columns. They come from the batch headers in the request's offsets, whose
+    checksums are not verified. Producers that only a producer snapshot has are left out if the
+    offsets are limited. Raise CodecError for damage and unreadable files, or warn of them if the
+    mode accepts damage.
     """
     from kafka_log.inspect.producers.table import producer_table
 
@@ -235,8 +238,9 @@ def read_report(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a report with ``columns`` in that order, in batches of at most ``most``
     rows. Timestamps that do not fit in microseconds become null. In batches, log_transactions and
-    producers raise CodecError for damage and unreadable files unless the mode accepts it. Others
-    describe damage in rows.
+    producers raise CodecError for damage and unreadable files unless the mode accepts it;
+    log_transactions in any mode if a marker's file cannot be read. Others describe damage in rows;
+    segments raises OSError if the system cannot tell a file's time.
     """
     every = report_schema(report)
     schema = pa.schema([every.field(name) for name in columns])

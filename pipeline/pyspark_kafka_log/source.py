@@ -50,8 +50,8 @@ class DefaultSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of a batch query for the columns of ``schema``: a ReportReader if the
         option view names a report, else a KafkaLogReader. Warn of limits of micro-batches, and of
-        times without a time zone. Raise OptionError for an invalid option; SchemaError for an
-        unknown column or another type.
+        times without a time zone. Raise OptionError for an invalid option; SchemaError for a schema
+        without columns, or with one that is unknown, repeated, of another type, or NOT NULL.
         """
         options = parse(self.options)
         _warn_of_ignored(
@@ -65,8 +65,8 @@ class DefaultSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return a reader of micro-batches for the columns of ``schema``, and warn of times without
-        a time zone. Raise OptionError for an option that is invalid for streams; SchemaError for an
-        unknown column or another type.
+        a time zone. Raise OptionError for an option that is invalid for streams; SchemaError for a
+        schema without columns, or with one that is unknown, repeated, of another type, or NOT NULL.
         """
         from pyspark_kafka_log.stream.reader import KafkaLogStreamReader
 
@@ -111,7 +111,8 @@ def make_reader(
 ) -> KafkaLogReader | ReportReader:
     """Return a reader of records or a view; a ReportReader if the options name a report. ``query``
     are ranges that filters leave; ``parallelism`` is the number of tasks to aim at, None for one
-    for each processor.
+    for each processor. Raise ValueError for a column that records or the view lack; a ReportReader
+    does not check its columns here.
     """
     if options.report is None:
         return KafkaLogReader(options, columns, query, parallelism)

@@ -132,8 +132,9 @@ class TaskReader:
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split, and report lost ranges and dropped records to the callback.
         Raise CodecError for damage and an unreadable file unless damage is kept or dropped. With
-        ``ends_corrupt_files``, report the rest of a damaged file as lost instead; a missing file
-        still raises. Report bytes read and batches skipped at the end, also after an error.
+        ``ends_corrupt_files``, report the rest of a damaged file as lost instead, also at an I/O
+        error of the disk; a file that is missing or may not be read still raises. Report bytes read
+        and batches skipped at the end, also after an error.
         """
         from kafka_log.read.reader import (
             LostRange,
@@ -158,9 +159,9 @@ class TaskReader:
     def read_located(self, split: Split, located: Located) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split from the path that ``located`` finds for its file; nothing if
         that returns None. If damage is kept or dropped, report what is damaged or gone as lost, and
-        raise nothing. Otherwise raise UnreadableError if the file is gone after MAX_LOOKUPS
-        lookups, or goes after the first rows; CodecError for damage, which ``ends_corrupt_files``
-        reports as lost instead.
+        raise nothing. Otherwise raise UnreadableError if the file cannot be read, is gone after
+        MAX_LOOKUPS lookups, or goes after the first rows. Raise CodecError for damage, which
+        ``ends_corrupt_files`` reports as lost instead.
         """
         for left in reversed(range(MAX_LOOKUPS)):
             begun = False
@@ -218,7 +219,8 @@ def read_splits(
     that returns None. Join small batches, also across splits, until they have ``batch_rows /
     ENOUGH`` rows, within ``batch_rows`` and ``batch_bytes``. Report losses to ``on_lost`` and
     amounts read to ``on_read``. Raise CodecError for damage and unreadable files unless damage is
-    kept or dropped; with ``ends_corrupt_files``, for missing and unreadable files only.
+    kept or dropped; with ``ends_corrupt_files``, only for a file that is missing or may not be
+    read.
 
     Args:
         splits: Read in this order. Their bytes together decide whether kernels read.
@@ -262,7 +264,7 @@ def read_split(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one split as they are read. Report losses to ``on_lost`` and amounts read
     to ``on_read``. Raise CodecError for damage and an unreadable file unless damage is kept or
-    dropped; with ``ends_corrupt_files``, for a missing or unreadable file only.
+    dropped; with ``ends_corrupt_files``, only if the file is missing or may not be read.
     """
     return TaskReader(scan, (split,), on_lost, on_read).read(split)
 

@@ -73,9 +73,11 @@ def totals_of(
     parts: Iterable[Split], scan: Scan, columns: Iterable[str], on_read: OnRead | None = None
 ) -> dict[tuple[str, int], Totals]:
     """Return the number of rows of splits by (topic, partition), with minimum and maximum of
-    ``columns``, any of offset and timestamp. Partitions without rows are left out. Read batch
-    headers only where they suffice. Raise CodecError for damage; errors inside batches with a valid
-    checksum are found only if the batch is read. The caller checks :func:`can_total`.
+    ``columns``, any of offset and timestamp (in microseconds). Partitions without rows are left
+    out. Read batch headers and checksums only where they suffice. Raise CodecError for damage and
+    unreadable files; errors inside batches with a valid checksum are found only if the batch is
+    read, and damage after the selected offsets may stay unseen. The caller checks
+    :func:`can_total`.
 
     Args:
         parts: Splits to count.
@@ -101,7 +103,7 @@ def _by_rows(
     part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
     """Yield the totals of each batch of rows of a split, with extremes only of the columns in
-    ``wanted``; nothing without rows. Raise CodecError for damage.
+    ``wanted``; nothing without rows. Raise CodecError for damage and an unreadable file.
     """
     for batch in read_split(part, scan, on_read=on_read):
         if batch.num_rows:
@@ -123,8 +125,9 @@ def _extremes(values: Any) -> tuple[int, int] | None:
 def _by_headers(
     part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
-    """Yield totals of a split from batch headers; read the rows of batches whose headers do not
-    suffice. Stop at a damaged batch after the selected offsets. Raise CodecError for other damage.
+    """Yield totals of a split from batch headers, after a check of the checksums; read the rows of
+    batches whose headers do not suffice. Stop without an error at a damaged batch after the
+    selected offsets. Raise CodecError for other damage and an unreadable file.
     """
     from kafka_log.segment.block_reader import BlockScanner
     from kafka_log.segment.blocks import COUNTED, Block
@@ -204,7 +207,8 @@ def _has_needed_values(
 ) -> Any:
     """Return a NumPy mask: True for each header whose batch can be counted without its records.
     Such a batch lies wholly in the selected offsets, holds no data that may be aborted, and its
-    header states the extremes of the columns in ``wanted``.
+    header states the extremes of the columns in ``wanted``. False for an unknown codec, an
+    impossible record count, and, if the timestamp is read, times that microseconds cannot hold.
     """
     count = numbers_of(headers.column("record_count").fill_null(-1))
     first = numbers_of(headers.column("base_offset").fill_null(-1))

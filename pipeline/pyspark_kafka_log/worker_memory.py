@@ -37,8 +37,8 @@ class WorkerMemoryError(MemoryError):
 def apply_memory_limit(environment: Mapping[str, str] = os.environ) -> None:
     """Limit the address space of this process to the MiB that ``environment`` sets for Spark's
     Python workers, and keep allocators and threads from reserving addresses. Never raise an
-    existing lower limit. Raise :class:`WorkerMemoryError` if the setting is below 352 MiB. Do
-    nothing without a positive setting; on Windows only check it.
+    existing lower limit. Raise :class:`WorkerMemoryError` if the setting is below 352 MiB,
+    ValueError if it is no integer. Do nothing without a positive setting; on Windows only check it.
     """
     told = memory_limit_mib(environment)
     if told is None:

@@ -36,11 +36,11 @@ BATCH_ID = "streaming.sql.batchId"
 def make_job(
     options: Mapping[str, str], schema: StructType, overwrite: bool, query: str | None = None
 ) -> WriteJob:
-    """Return the job that writes rows of ``schema``, and warn of options without effect.
-    ``overwrite`` replaces all partitions of the written topics, else rows are appended. ``query``
-    becomes the id of the job; None: a new id. Raise OptionError for an invalid option; SinkError
-    for a column that is missing, unknown or of another type; DirectoryError for an unusable log
-    directory.
+    """Return the job that writes rows of ``schema``, and warn of options without effect; nothing is
+    written yet. ``overwrite`` replaces all partitions of the written topics, else rows are
+    appended. ``query`` becomes the id of the job; None: a new id. Raise OptionError for an invalid
+    option; SinkError for a column that is missing, unknown, repeated or of another type;
+    DirectoryError if the path is a file or holds segments itself.
 
     Args:
         options: The options of the write.
@@ -133,7 +133,9 @@ class KafkaLogStreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         """Write the rows of a task of the current micro-batch into staged files, and return the
         TaskResult that the driver needs to commit them. Raise SinkError for a row that cannot be
-        written; OSError if writing fails; WorkerMemoryError if a memory limit is too low.
+        written; OSError if writing fails; CodecError if the files do not read as these rows;
+        WorkerMemoryError if a memory limit is too low. After an error no files of the task are
+        left.
         """
         context = _task_context()
         query = context.getLocalProperty(QUERY_ID)

@@ -69,9 +69,9 @@ def _add_for_application(jvm: Any, path: Path) -> None:
 
 
 def jar_path() -> str:
-    """Return the path of the connector's jar for the conf ``spark.jars``; start a JVM for it, and
-    compile the jar if it is not cached. Raise ConnectorError if compilation fails or no directory
-    is writable, PySparkException if Java does not start.
+    """Return the path of the connector's jar for the conf ``spark.jars``. Start a JVM for the call,
+    and compile the jar if the cache has no valid one. Raise ConnectorError if compilation fails or
+    no directory is writable, PySparkException if Java does not start.
     """
     from pyspark.java_gateway import launch_gateway
 

@@ -51,8 +51,8 @@ def java_sources() -> dict[str, str]:
 
 def cache_directory() -> Path:
     """Return the directory of cached jars, which may not exist: ``spark`` in the directory
-    KAFKA_CODECS_CACHE if it is set; otherwise ``kafka-codecs/spark`` in the user's cache directory
-    of Windows, macOS, or XDG_CACHE_HOME (default ``~/.cache``).
+    KAFKA_CODECS_CACHE if that is set and not empty; otherwise ``kafka-codecs/spark`` in the user's
+    cache directory of Windows, macOS, or XDG_CACHE_HOME (default ``~/.cache``).
     """
     given = os.environ.get("KAFKA_CODECS_CACHE")
     if given:
@@ -67,9 +67,10 @@ def cache_directory() -> Path:
 
 
 def find_or_compile_jar(jvm: Any) -> Path:
-    """Return the path of the connector's jar for this PySpark version and these Java sources. Look
-    in the cache directory, then in a new temporary one; compile the jar if it is missing or no
-    valid zip. Raise :class:`ConnectorError` if no compiler succeeds, or no directory is writable.
+    """Return the path of the connector's jar for this PySpark version and these Java sources.
+    Compile it into the cache directory unless a zip with valid checksums is there; into a new
+    temporary directory if the cache directory cannot be written. Raise :class:`ConnectorError` if
+    no compiler succeeds, or neither directory is writable.
     """
     texts = java_sources()
     made_of = "\n".join([pyspark.__version__, *texts, *texts.values()])

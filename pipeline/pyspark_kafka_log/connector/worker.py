@@ -66,9 +66,9 @@ class AnswerStream:
         return self.given.read(size)
 
     def write(self, data: Any) -> int:
-        """Send bytes to the JVM in chunks of at most MAX_CHUNK_BYTES, each with its length as 4
-        bytes before it. Return the number of bytes of ``data``. End the process at any OSError: the
-        JVM has closed the connection.
+        """Send bytes to the JVM, without flushing, in chunks of at most MAX_CHUNK_BYTES, each with
+        its length as 4 bytes before it; nothing for no bytes. Return the number of bytes of
+        ``data``. End the process at any OSError: the JVM has closed the connection.
         """
         view = memoryview(data).cast("B")
         for at in range(0, len(view), MAX_CHUNK_BYTES):
@@ -181,9 +181,10 @@ def _schema(request: Mapping[str, Any], _: bytes, out: AnswerStream) -> None:
 def _plan(request: Mapping[str, Any], found: bytes, out: AnswerStream) -> None:
     """Send three things: the logs that the query has found so far, the size of the scan, and the
     splits of each task. ``found`` has the logs that earlier scans of the query sent. A query of
-    aggregates gets one empty task if there are no splits. Raise OptionError or DirectoryError if
-    the logs cannot be found, OptionError if they lack offsets or times that the options name;
-    CodecError for damage in transactions unless the mode accepts it.
+    aggregates gets one empty task if there are no splits. Raise OptionError for an invalid option;
+    OptionError, DirectoryError or OSError if the logs cannot be found or listed; OptionError if
+    they lack offsets or times that the options name; CodecError for damage in transactions, or
+    before the record of a time, unless the mode or ``ignoreCorruptFiles`` accepts it.
     """
     reader = _reader(request)
     seen = QueryLogs.from_bytes(found)
@@ -239,7 +240,7 @@ def _read(request: Mapping[str, Any], task: bytes, out: AnswerStream) -> None:
     """Send the rows of a task (its pickled splits), or its partial aggregates, as an Arrow stream;
     then its metrics. If no columns are requested, send only the number of rows of each batch. Stop
     after the request's limit of rows, if any. Raise OptionError for an invalid option; CodecError
-    for damage unless the mode accepts it.
+    for damage and unreadable files unless the options accept them.
     """
     reader = _reader(request)
     losses = Losses()
@@ -452,7 +453,9 @@ class Aggregates:
         self, parts: Iterable[Split], scan: Scan, on_read: OnRead | None = None
     ) -> pa.RecordBatch:
         """Return the partial aggregates of a task, one row for each group that has rows. Without
-        ``groups``, return exactly one row, also if there are no rows. Raise CodecError for damage.
+        ``groups``, return exactly one row, also if there are no rows. Raise CodecError for damage
+        and unreadable files; damage inside of a batch with a valid checksum may stay unseen. The
+        caller checks :meth:`can_compute`.
 
         ``on_read`` is called with the bytes and skipped batches of each file.
         """
@@ -472,7 +475,7 @@ class Aggregates:
 
 
 def _aggregate(of: Totals, name: str, column: str) -> int | None:
-    """Return one aggregate from ``totals``: the number of rows if ``name`` is ``count``, the
+    """Return one aggregate of the totals ``of``: the number of rows if ``name`` is ``count``, the
     extreme of ``column`` (offset, or timestamp in microseconds since 1970) if it is ``min`` or
     ``max``. Return None for an extreme of no rows, or of a column for which totals were not
     requested.
@@ -519,8 +522,9 @@ def with_metadata(
     reader: KafkaLogReader, splits: Sequence[Split], losses: Losses, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of splits with a struct column ``_metadata`` appended that has the fields
-    ``names``, as in Spark's file sources. A batch never spans two splits. Raise CodecError for
-    damage unless the mode accepts it.
+    ``names``, as in Spark's file sources. It describes the file as the plan lists it, even if the
+    file has moved. A batch never spans two splits. Raise CodecError for damage and unreadable files
+    unless the options accept them.
     """
     column = metadata_field(names)
     for split in splits:
@@ -536,9 +540,9 @@ def with_metadata(
 
 
 def _metadata_of(split: Split, names: Sequence[str]) -> dict[str, Any]:
-    """Return all values of ``_metadata`` for the rows of a split: URI, name and size of its file,
-    start and length of the split in bytes. The modification time, in microseconds, is None unless
-    it is in ``names`` and the file exists.
+    """Return all values of ``_metadata`` for the rows of a split: URI, name and size of its listed
+    file, start and length of the split in bytes. The modification time, in microseconds since 1970,
+    is None unless it is in ``names`` and the system can tell it.
     """
     path = split.segment.path
     written: int | None = None

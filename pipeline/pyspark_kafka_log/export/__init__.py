@@ -46,11 +46,12 @@ def export(
     progress: Progress = lambda done, tasks: None,
 ) -> Exported:
     """Add to a table the records that logs have gained since the last export, or all records at the
-    first one. Raise ExportError if the export is not possible; its subclass DataLossError for
-    records that are gone, TaskError for a failed task; OptionError for an invalid option;
-    DirectoryError if there is no log, or as its subclass OutputError if ``to`` lies in a log, or
-    OutputLockedError while another process writes into a directory of Parquet files; CodecError for
-    damage that planning meets; ModuleNotFoundError without the package for the format.
+    first one; commit nothing if there are none. Raise ExportError if the export is not possible;
+    its subclass DataLossError for records that are gone, TaskError for a failed task; OptionError
+    for an invalid option; DirectoryError if there is no log, or as its subclass OutputError if
+    ``to`` lies in a log, or OutputLockedError while another process writes into a directory of
+    Parquet files; CodecError for damage that planning meets; ModuleNotFoundError without the
+    package for the format.
 
     The export is added as a whole or not at all. The table keeps the next offset of each partition, and the next export continues there. It must ask for the same
     columns, filters and partition columns. Tasks write with pyarrow and need no Spark package for Delta or Iceberg; this process needs the package
@@ -101,8 +102,9 @@ def target_of(
 ) -> Target:
     """Return the ParquetTarget, DeltaTarget or IcebergTarget for the format ``kind``. Raise
     ExportError for an unknown format, an object store with ``parquet``, a store other than
-    ``s3://``, or an Iceberg table without a namespace; ModuleNotFoundError if the package that
-    writes the format is missing. An Iceberg catalog is loaded at once, and its errors pass.
+    ``s3://``, a storage option that Delta's writer lacks, or an Iceberg table without a namespace
+    or configured catalog; ModuleNotFoundError if the package that writes the format is missing. An
+    Iceberg catalog is loaded at once, and its other errors pass.
     """
     if kind == "parquet":
         from pyspark_kafka_log.export.parquet import ParquetTarget

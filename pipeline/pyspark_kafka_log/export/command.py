@@ -46,8 +46,9 @@ def export_by_spark(
     """Export the partitions ``found`` to the table of the command line, and print the result.
     Return GOOD; PROBLEMS for lost, damaged or missed records, or a failed task; COULD_NOT_RUN, with
     the error printed, for invalid options, other export errors, a missing Java or an interruption.
-    Raise CodecError for damage that planning meets; DirectoryError without logs, while another
-    process writes, or for a table inside of a log that is read.
+    Raise CodecError for damage that planning meets; ModuleNotFoundError without the package for the
+    format; DirectoryError without logs, while another process writes, or for a table inside of a
+    log that is read or of a broker's log directory.
     """
     if counts_from_end(selection.offsets):
         print_message(
@@ -162,9 +163,10 @@ def _is_not_from_py4j(record: logging.LogRecord) -> bool:
 
 
 def _session(master: str | None, scratch: Path) -> SparkSession:
-    """Return a Spark session for ``master``. If that is None, use Spark's own configuration if
-    SPARK_CONF_DIR or SPARK_REMOTE is set, or else a quiet local session on all cores that listens
-    on loopback only. Raise JavaNotFound if the local session finds no suitable Java.
+    """Return a Spark session for ``master``, one that already exists in this process if there is
+    one. If ``master`` is None, use Spark's own configuration if SPARK_CONF_DIR or SPARK_REMOTE is
+    set. Else use a quiet local session on all cores that listens on loopback only, and set
+    JAVA_HOME for it; raise JavaNotFound without a suitable Java.
     """
     builder = SparkSession.builder.appName("kafka-log export")
     builder = builder.config("spark.ui.showConsoleProgress", "false")

@@ -46,9 +46,9 @@ class DeltaTarget:
     def state(self) -> State | None:
         """Return the state in the newest commit that an export made; None if no table exists and
         the location is empty or has files of exports only. Raise ExportError if other files are
-        there, no export made the table, its history no longer has that commit, or the look-up
-        fails; OSError if the location cannot be listed; deltalake's DeltaError if the table cannot
-        be opened.
+        there, no export made the table, its history no longer has that commit, the state is
+        invalid, or the look-up fails; OSError if a store cannot be listed; deltalake's DeltaError
+        if the table cannot be opened.
         """
         if not self._is_there():
             if not self._out.is_free():
@@ -85,7 +85,8 @@ class DeltaTarget:
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
         """Add files and the state ``after`` to the table in one commit. Create the table if
-        ``before`` is None. Raise ExportError if delta-rs reports an error.
+        ``before`` is None. Raise ExportError if delta-rs reports an error, as for another export's
+        commit since :meth:`state`.
         """
         from deltalake.transaction import AddAction, create_table_with_add_actions
 
@@ -130,8 +131,8 @@ class DeltaTarget:
     def clean(self, job_id: str) -> None:
         """Remove the files of a job that are not part of the table. Keep files of a commit that
         seemed to fail and yet has added them. Remove nothing and raise ExportError if looking for
-        the table fails, deltalake's DeltaError if the table cannot be opened. Raise OSError if
-        files cannot be listed or removed.
+        the table fails, deltalake's DeltaError if the table cannot be opened. Raise OSError if a
+        store cannot be listed, or a file cannot be removed.
         """
         kept = set()
         if self._is_there():

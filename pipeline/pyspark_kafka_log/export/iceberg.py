@@ -120,7 +120,9 @@ class IcebergTarget:
 
     def clean(self, job_id: str) -> None:
         """Remove the files of a job that are not part of the table's current snapshot; a commit
-        that seemed to fail may still have added them. Do nothing if there is no table.
+        that seemed to fail may still have added them. Do nothing if there is no table. Raise
+        OSError if a store cannot be listed, or a file cannot be removed. Errors of the catalog
+        pass.
         """
         if self._table is None:
             return

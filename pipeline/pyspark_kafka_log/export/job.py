@@ -105,11 +105,12 @@ def run_export(
     compression: Compression = "zstd",
 ) -> Exported:
     """Read new records by tasks of ``runner``, commit their files to ``target``, and return the
-    totals. Commit nothing if no files were written. Raise ExportError for unsuitable options, or if
-    earlier exports had other columns, filters or partition columns; DataLossError if records are
-    gone and ``fail_on_data_loss`` is set; OutputError for a table inside of a log that is read, with
-    which no broker would start. Errors of planning (such as CodecError for damage), tasks
-    and ``target`` pass.
+    totals. Commit nothing if no files were written; remove files that are not committed. Raise
+    ExportError for unsuitable options, or if earlier exports had other columns, filters or
+    partition columns; DataLossError if records are gone and ``fail_on_data_loss`` is set;
+    OutputError for a table inside of a log that is read, or of a broker's log directory, with which
+    no broker would start. Errors of planning (such as CodecError for damage), tasks and ``target``
+    pass.
     """
     columns = default_columns(options)
     _check_options(target, options, columns, partition_by)
@@ -208,7 +209,7 @@ def _start_offsets(
 
 
 def _log_end(ends: LogEnds, log: Log) -> Position | None:
-    """Return the end of a log as a Position; None if it has none, or a listed file is gone, which
+    """Return the end of a log as a Position; None if its directory or a listed file is gone, which
     the task of that file reports. Raise CodecError for damage unless the mode accepts it,
     UnreadableError if a file exists but cannot be read.
     """

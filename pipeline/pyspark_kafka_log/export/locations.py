@@ -34,9 +34,9 @@ class Location:
 
     def create(self, path: str) -> BinaryIO:
         """Return a new file opened for writing, at a path relative to the location; make missing
-        directories. In a bucket the file stays invisible until :meth:`finish`. The caller must
-        finish or discard it. Raise FileExistsError if it exists in a directory; OSError if it
-        cannot be made.
+        directories. In a bucket the file stays invisible until :meth:`finish`, and then replaces
+        one of that name. The caller must finish or discard it. Raise FileExistsError if it exists
+        in a directory; OSError if it cannot be made.
         """
         if self.is_store:
             store, top = self._store()
@@ -90,8 +90,9 @@ class Location:
 
     def is_free(self) -> bool:
         """Return whether the location is missing or empty, or every file in it is named as export
-        tasks name theirs, so that it comes from exports that were interrupted or still run. Raise
-        OSError if it cannot be listed.
+        tasks name theirs, so that it comes from exports that were interrupted or still run. Local
+        directories that this user may not list are skipped. Raise OSError if a store cannot be
+        listed.
         """
         if self.is_store:
             names = iter(self._names())
@@ -162,8 +163,9 @@ _OF_FSSPEC = {
 
 def options_of_delta(table: str, place: Location) -> dict[str, str] | None:
     """Return the storage options of delta-rs for a location's fsspec options; None if it is a
-    directory. Allow plain HTTP if the endpoint uses it, and set the region to us-east-1 if neither
-    options nor environment name one. Raise ExportError for an option that delta-rs does not have.
+    directory. Allow plain HTTP if the endpoint, in the options or in AWS_ENDPOINT_URL, uses it. Set
+    the region to us-east-1 if neither options nor environment name one. Raise ExportError for an
+    option that delta-rs does not have.
 
     The message shows no value.
     """

@@ -87,7 +87,7 @@ class ParquetTarget:
 
     def _read(self) -> State | None:
         """Return the state of earlier exports; None if the state file does not exist. Raise
-        ExportError if it is invalid.
+        ExportError if it is invalid, OSError if it cannot be read.
         """
         try:
             return State.from_json(self.name, self._state.read_bytes())

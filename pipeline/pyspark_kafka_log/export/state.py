@@ -81,7 +81,8 @@ class State:
     @classmethod
     def from_json(cls, target: str, text: str | bytes) -> State:
         """Return the state of JSON, text or UTF-8. Raise :class:`ExportError`, which names
-        ``target``, if it is no JSON, lacks a member, or is of another version.
+        ``target``, if it is no JSON, lacks a member, has one of another form, or is of another
+        version.
         """
         try:
             whole = json.loads(text)

@@ -129,8 +129,10 @@ class TaskResult:
 
 def write_task(number: int, splits: tuple[Split, ...], job: Job) -> TaskResult:
     """Write the rows of splits into new files of the job, warn of lost ranges, and return files,
-    next offsets and losses. If that fails, remove the files, and raise the error: CodecError for
-    damage unless the mode accepts it; OSError if a file cannot be written.
+    next offsets (of partitions with rows) and losses. Rows that stand for lost records are written
+    only with the column ``problem``. If that fails, remove the files, and raise the error:
+    CodecError for damage and unreadable files unless the mode accepts it; OSError if a file cannot
+    be written.
     """
     losses = Losses()
     # The same task may run twice at once, or again after it was lost.
@@ -179,8 +181,8 @@ def _log_key(split: Split) -> tuple[str, int]:
 
 def split_by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
     """Yield an ISO date and the rows of that day in UTC, days ascending, rows in their order. The
-    date is None for null timestamps and for days that Python's date does not have. Yield nothing
-    for an empty batch.
+    date is None for null timestamps and for days that Python's date does not have, each of which
+    comes by itself. Yield nothing for an empty batch.
     """
     if not batch.num_rows:
         return

@@ -360,8 +360,9 @@ def _check_bound(name: str, verb: str, given: Bound | None, never: int) -> None:
 
 def default_columns(options: Options) -> tuple[str, ...]:
     """Return the columns that are read if the query gives no schema: those of the option
-    ``columns``, or of the report or view, or of Spark's Kafka source. Add headers (records only)
-    and metadata columns (records and views) if their options are set.
+    ``columns``, which are not checked here, or of the report or view, or of Spark's Kafka source.
+    Without that option add headers (records only) and metadata columns (records and views) if their
+    options are set.
     """
     if options.columns is not None:
         return options.columns

@@ -115,7 +115,8 @@ def name_pattern(name: str, value: str) -> str:
 
 def states(name: str, value: str) -> tuple[State, ...]:
     """Return the segment states in a comma-separated list, each once, in the order of STATES and
-    without ``live``; ``all`` stands for all of them. Raise OptionError for an unknown state.
+    without ``live``; ``all`` stands for all of them. Case and spaces around names do not matter.
+    Raise OptionError for an unknown or empty name.
     """
     try:
         return parse_include(value)

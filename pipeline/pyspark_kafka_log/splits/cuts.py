@@ -27,8 +27,9 @@ def split_segment(
 ) -> list[Split]:
     """Return a segment as splits that begin at batches, in file order, of about equal size up to
     ``split_bytes``; with ``records`` also up to about that many offsets. ``by_index`` finds batches
-    by the offset index. Drop splits outside of the half-open range ``offsets``. An invalid header
-    or an unreadable file is no error: one split has the rest of the file.
+    by the offset index. Drop splits outside of the half-open range ``offsets``. An empty file is
+    one split of 0 bytes. An invalid header or an unreadable file is no error: one split has the
+    rest of the file.
 
     Args:
         segment: The segment.
@@ -61,8 +62,8 @@ def find_selected_runs(
 ) -> list[tuple[int, int]] | None:
     """Return the byte ranges (start, end) of consecutive batches that may hold selected offsets, in
     file order, from all batch headers of a segment; with the last batch, what follows it is
-    included. Return None if there are no headers, one is invalid or the file cannot be read; ``[]``
-    if no batch may hold any.
+    included. No checksum is verified. Return None if there are no headers, one is invalid or the
+    file cannot be read; ``[]`` if no batch may hold any.
 
     Args:
         segment: The segment.
@@ -127,7 +128,7 @@ def _cut_by_records(segment: Segment, split_bytes: int, records: int) -> list[Cu
     """Return cuts at batch starts, in file order and without the start of the file, between which
     at most about ``records`` offsets and ``split_bytes`` bytes lie, unless a single batch has more.
     The last batch before the end, an invalid header or unreadable bytes begins a split of its own,
-    however small the file is. Return ``[]`` for a single batch.
+    however small the file is. Return ``[]`` for a single batch or none.
     """
     begin = Cut(0, segment.base_offset if segment.has_canonical_name else 0)
     last = begin
@@ -156,9 +157,10 @@ class Cut:
 
 def find_boundaries(segment: Segment, split_bytes: int, *, by_index: bool = False) -> list[Cut]:
     """Return the start positions of batches, each at least ``split_bytes`` bytes after the one
-    before, in file order, with the offset in their header. The start of the file is not included.
-    Stop without an error at an invalid header and unreadable bytes. ``by_index`` uses the offset
-    index, as far as it reaches, to skip ahead.
+    before, in file order, with the offset in their header. The start of the file is not included;
+    ``[]`` if the file has at most ``split_bytes`` bytes. Stop without an error at an invalid header
+    and unreadable bytes; no checksum is verified. ``by_index`` uses the offset index, as far as it
+    reaches, to skip ahead.
 
     Args:
         segment: The segment.

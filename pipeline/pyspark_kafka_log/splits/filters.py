@@ -47,8 +47,9 @@ EVERY_ROW = RowRanges()
 
 def parse_filters(filters: Iterable[Filter]) -> RowRanges:
     """Return the ranges of topic, partition, offset and timestamp that remain if all filters hold.
-    Ignore filters on other columns, with other operators, or with values of another type. Negative
-    offset bounds and timestamps between milliseconds are adjusted without losing rows.
+    Ignore filters on other columns, with other operators, or with values of another type. An empty
+    ``in`` leaves no topic or partition; on other columns it is ignored. Negative offset bounds and
+    timestamps between milliseconds are adjusted without losing rows.
     """
     out = RowRanges()
     for column, operator, value in filters:

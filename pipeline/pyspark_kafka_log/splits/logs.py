@@ -37,11 +37,12 @@ Log = Partition
 
 
 def find_logs(options: Options) -> list[Log]:
-    """Return all logs below the paths, selected or not, one for each topic and partition; none for
-    partitions without segments. Warn of selected partitions that cannot be read, if the mode
-    accepts damage. Raise OptionError for an invalid path, or one that matches nothing;
-    DirectoryError for a path without logs, unless it is an empty directory or log directory;
-    OSError for a partition that cannot be read, unless the mode accepts damage.
+    """Return all logs below the paths, selected or not, one for each topic and partition in a
+    directory: copies of a partition in several directories are several logs. Leave out partitions
+    without segments. Warn of selected partitions that cannot be read, if the mode accepts damage.
+    Raise OptionError for an invalid path, or one that matches nothing; DirectoryError for a path
+    without logs, unless it is an empty directory or log directory; OSError for a path that cannot
+    be listed, and for a partition that cannot be read unless the mode accepts damage.
     """
     found = find_survey(options).partitions
     for partition in found:
@@ -57,8 +58,9 @@ def find_survey(options: Options) -> Survey:
     """Return all partitions and log directories below the paths, also partitions without segments.
     Warn of skipped paths, and if all segments are excluded. Raise OptionError if no path is given,
     one is invalid, or a pattern matches nothing; DirectoryError for a path that does not exist, or
-    has no logs, unless it is an empty directory or log directory; OSError for a partition that
-    cannot be read, which has an ``error`` instead if the mode accepts damage.
+    has no logs, unless it is an empty directory or log directory; OSError for a path that cannot be
+    listed, and for a partition that cannot be read, which has an ``error`` instead if the mode
+    accepts damage.
 
     Skipped paths are files that are named like segments but are none, and segments outside of partitions.
     """
@@ -77,10 +79,11 @@ def find_survey(options: Options) -> Survey:
 
 
 def find_paths(options: Options) -> list[Path]:
-    """Return the absolute paths that the path options expand to; whether a path without a pattern
-    exists is not checked. With ``recursiveFileLookup`` return the directories below them that
-    contain segments instead, or the path if there are none. Raise :class:`OptionError` if no path
-    is given, one is invalid, or a pattern matches nothing; OSError if a directory cannot be listed.
+    """Return the absolute paths that the path options expand to, in their order; one that two
+    options match occurs twice. Whether a path without a pattern exists is not checked. With
+    ``recursiveFileLookup`` return the directories below them that contain segments instead, or the
+    path if there are none. Raise :class:`OptionError` if no path is given, one is invalid, or a
+    pattern matches nothing; OSError if a directory cannot be listed.
     """
     if not options.paths:
         raise OptionError(
@@ -96,7 +99,7 @@ def find_paths(options: Options) -> list[Path]:
 def _find_segment_directories(place: Path) -> list[Path]:
     """Return the directories, ``place`` or below it, that directly contain ``.log`` files, sorted;
     ``[place]`` if there are none or it is no directory. Skip symbolic links and hidden directories,
-    where unfinished output lies.
+    where unfinished output lies. Raise OSError if a directory cannot be listed.
     """
     if not place.is_dir():
         return [place]
@@ -113,9 +116,11 @@ def _find_segment_directories(place: Path) -> list[Path]:
 
 
 def expand_path(path: str, storage: Mapping[str, str] | None = None) -> list[Path]:
-    """Return the absolute paths that a path, URL or glob pattern matches. An existing path is never
-    taken as a pattern; a missing path without pattern characters is returned. Raise OptionError if
-    a pattern is invalid or matches nothing, or a URL is invalid.
+    """Return the absolute paths that a path, URL or glob pattern matches, sorted for a pattern. An
+    existing path is never taken as a pattern; a missing path without pattern characters is
+    returned. Raise OptionError if a pattern is invalid or matches nothing, or a URL is invalid;
+    OSError if a path cannot be examined or a store cannot be listed; ModuleNotFoundError for a
+    store without fsspec.
     """
     try:
         found = _match_paths(path, storage or {})
@@ -127,10 +132,11 @@ def expand_path(path: str, storage: Mapping[str, str] | None = None) -> list[Pat
 
 
 def _match_paths(path: str, storage: Mapping[str, str]) -> list[Path]:
-    """Return the absolute paths that a path, URL or glob pattern matches; ``[]`` for a pattern
-    without matches; a path that exists, or has no pattern characters, itself. Raise OptionError for
-    a URL without ``//``; PatternError for an invalid pattern; FileUrlError for an invalid ``file:``
-    URL; OSError if a store cannot be listed.
+    """Return the absolute paths that a path, URL or glob pattern matches, sorted; ``[]`` for a
+    pattern without matches; a path that exists, or has no pattern characters, itself. Raise
+    OptionError for an invalid URL, or one without ``//``; PatternError for an invalid pattern;
+    FileUrlError for an invalid ``file:`` URL; OSError if a path cannot be examined or a store
+    cannot be listed; ModuleNotFoundError for a store without fsspec.
     """
     if is_url(path):
         return place_of(path, storage_options(path, storage)).matches()  # type: ignore[attr-defined,no-any-return]
@@ -221,8 +227,8 @@ def select_logs(logs: Sequence[Log], options: Options) -> list[Log]:
 
 def is_selected(options: Options, key: tuple[str, int]) -> bool:
     """Return whether subscribe, subscribePattern or assign selects a topic partition, whether it
-    exists or not. Without these options all are selected. A pattern selects internal topics only if
-    a view is read.
+    exists or not. Without these options all are selected. The pattern may match any part of the
+    topic's name. It selects internal topics only if a view is read.
     """
     topic, _ = key
     if options.subscribe is not None:
@@ -239,10 +245,8 @@ def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None)
     and without logs that have none left. Named partitions may be missing. ``ends`` caches end
     offsets of remote segments between calls. Raise OptionError if two directories hold the same
     partition and ``replicas`` is ``error``; DirectoryError if copies state different topic ids and
-    it is ``newest``; UnreadableError if tiered storage has copies of several
-    topics with the same name, and it is unknown which of them exists.
-
-    ``ends`` caches the ends of remote segments.
+    it is ``newest``; UnreadableError if tiered storage has copies of several topics with the same
+    name, and it is unknown which of them exists.
     """
     found = [log for log in logs if is_selected(options, log.key)]
     for error in find_mixed_topics(found).values():
@@ -269,7 +273,8 @@ def _filter_segments(log: Log, files: Files) -> Log | None:
 def _is_selected_file(segment: Segment, files: Files) -> bool:
     """Return whether a segment's file name matches the pattern, and its modification time lies
     between ``after`` and ``before`` (both exclusive). Return True for a missing file with a
-    matching name: its reader reports it.
+    matching name: its reader reports it. Raise OSError if the system cannot tell the time of
+    another file.
     """
     if files.pattern is not None and not matches(segment.path.name, files.pattern):
         return False

@@ -27,10 +27,11 @@ from pyspark_kafka_log.splits.logs import Log, find_logs, select_logs
 
 def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
     """Return the half-open offset range that the options select in a log; None at an end without a
-    limit. If no record has the starting time, raise OptionError, or start at MAX_OFFSET if the
-    strategy is ``latest``. With ``failOnDataLoss`` raise OptionError if the log does not have a named
-    offset, or the first comes after the end. Raise CodecError for damage before a time's record
-    unless the mode accepts it.
+    limit, as for an ending time that no record has. If no record has the starting time, raise
+    OptionError, or start at MAX_OFFSET if the strategy is ``latest``. With ``failOnDataLoss`` raise
+    OptionError if the log does not have a named offset, or the first comes after the end. Raise
+    CodecError for damage before a time's record unless the mode or ``ignoreCorruptFiles`` accepts
+    it.
     """
     first = _given_offset(options.starting_offsets, log, EARLIEST)
     end = _given_offset(options.ending_offsets, log, LATEST)
@@ -83,7 +84,7 @@ def _offset_at_time(
     """Return the first offset whose timestamp is at or after the time that ``times`` gives for a
     log; None if there is none. Ignore deleted records unless they are included. Call ``on_lost``
     for lost ranges of the segments before the record. Raise CodecError for damage before the record
-    unless the mode accepts it.
+    unless the mode or ``ignoreCorruptFiles`` accepts it.
     """
     from kafka_log.read.offsets_by_time import offset_at
 
@@ -126,9 +127,10 @@ _HINT = "set failOnDataLoss to false to read what is there"
 
 
 def _readable_end(log: Log, options: Options) -> int | None:
-    """Return the offset after the last readable record, with read_committed that of the oldest open
-    transaction. Return None if damage or a missing file hides it: the task that reads there reports
-    that.
+    """Return the offset after the last whole batch, with read_committed the first offset of the
+    oldest open transaction, if one is open. Return None if damage or a missing file hides it, which
+    the task that reads there reports, or the directory is gone. Unless the mode accepts damage,
+    headers decide, and no checksum is verified.
     """
     ends = LogEnds(options.selection, options.engine)
     try:
@@ -146,8 +148,9 @@ def _describe_partition(log: Log) -> str:
 def ending_offsets(path: Paths, options: Mapping[str, str] | None = None) -> str:
     """Return the present ends of the selected logs as JSON for the option ``endingOffsets``:
     ``{"orders":{"0":950}}``. Leave out partitions whose directory is gone. Raise OptionError for
-    invalid options, and for options that already say where queries end; DirectoryError for a path
-    without logs; CodecError for damage unless the mode accepts it.
+    options that are invalid, do not fit the logs, or already say where queries end; DirectoryError
+    for a path without logs; CodecError for damage unless the mode accepts it. Checksums are
+    verified only if it does.
 
     Queries with this option read what is there now, and no later records. A partition ends after its last complete batch; with ``isolationLevel``
     ``read_committed`` at its oldest open transaction. This process reads the files. A query with these offsets fails if a partition is new since.

@@ -136,10 +136,11 @@ def plan(
     seen: QueryLogs | None = None,
 ) -> Tasks:
     """Return the splits of each task, in the order of topics, partitions and offsets. Use a cached
-    plan if files and parameters are unchanged. Add what is found to ``seen``. Raise OptionError or
-    DirectoryError if the selected logs cannot be found; OptionError if no record has the starting
-    time, or with ``failOnDataLoss`` if a log lacks a named offset; CodecError for damage in
-    transactions, or before the record of a time, unless the mode accepts it.
+    plan if files and parameters are unchanged. Add what is found to ``seen``. Raise OptionError,
+    DirectoryError or OSError if the selected logs cannot be found or listed; OptionError if no
+    record has the starting time, or with ``failOnDataLoss`` if a log lacks a named offset;
+    CodecError for damage in transactions, or before the record of a time, unless the mode or
+    ``ignoreCorruptFiles`` accepts it.
 
     A file is read up to its present size, so that a task that runs again reads the same rows. Plans are cached as long as sizes and times
     of the files stay the same.
@@ -174,7 +175,8 @@ def _make_plan(
     with maxRecordsPerPartition each split is a task. The plan has the transactions of ``seen`` and
     those that were found; ``seen`` keeps its own. Raise OptionError if no record has the starting
     time, or with ``failOnDataLoss`` if a log lacks a named offset; CodecError for damage in
-    transactions, or before the record of a time, unless the mode accepts it.
+    transactions, or before the record of a time, unless the mode or ``ignoreCorruptFiles`` accepts
+    it.
     """
     total = sum(segment.size for log in logs for segment in log.segments)
     enough = target_task_bytes(total, options, parallelism)
@@ -230,8 +232,8 @@ def _log_splits(
     """Yield the splits of one log that may contain rows of options and query, in order, with the
     row selection of each. With ignoreCorruptFiles each segment is one split. Raise OptionError if
     no record has the starting time, or with ``failOnDataLoss`` if the log lacks a named offset;
-    CodecError for damage in transactions, or before the record of a time, unless the mode accepts
-    it.
+    CodecError for damage in transactions, or before the record of a time, unless the mode or
+    ``ignoreCorruptFiles`` accepts it.
     """
     first, end = resolve_offsets(log, options, starts)
     of_options = intersect_ranges((first, end), EVERYTHING)

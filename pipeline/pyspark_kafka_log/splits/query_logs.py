@@ -41,8 +41,8 @@ class QueryLogs:
         """Return the logs below the paths of ``options``; again the first result if paths, storage
         options and selection of files are the same. Other calls list anew, but known segments keep
         their size, and directories listed as a whole get no newer ones. Raise OptionError for an
-        invalid path, or one that matches nothing; DirectoryError without logs; OSError for an
-        unreadable partition unless damage is accepted.
+        invalid path, or one that matches nothing; DirectoryError without logs; OSError for a path
+        that cannot be listed, and for an unreadable partition unless damage is accepted.
         """
         selection = options.selection
         asked = (

@@ -29,8 +29,8 @@ def storage_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
     """Return the options of fsspec's class for a URL, from options of Hadoop's connectors and
     options ``storage.NAME``, which override them. Of the latter, ``true`` and ``false`` become
     bools, and JSON objects and lists are parsed. Names in ``given`` are in lower case. Raise
-    OptionError if a value begins like JSON and is invalid, or Google's key file cannot be read or
-    is not JSON.
+    OptionError if the URL is invalid, a value begins like JSON and is invalid, or Google's key file
+    cannot be read or is not JSON.
 
     The message shows no secret.
     """
@@ -90,8 +90,9 @@ def _split_url(name: str, url: str) -> SplitResult:
 
 def _s3_options(given: Mapping[str, str], bucket: str) -> dict[str, Any]:
     """Return s3fs's options for a bucket from Hadoop's ``fs.s3a`` settings: keys, endpoint, region,
-    path style, anonymous access. A setting of the bucket overrides the general one. Leave out what
-    is not set.
+    path style, anonymous access. A setting of the bucket overrides the general one. An endpoint
+    without a scheme gets ``https``, or ``http`` if ``connection.ssl.enabled`` is false. Leave out
+    what is not set, and the default endpoint of AWS.
     """
     setting = _setting_reader(
         given, lambda name: (f"fs.s3a.bucket.{bucket}.{name}", f"fs.s3a.{name}")
@@ -117,8 +118,9 @@ def _azure_options(
 ) -> dict[str, Any]:
     """Return adlfs's options for a container of a storage account from Hadoop's ``fs.azure``
     settings: account key, SAS token or OAuth client, as the authentication type says, or any of
-    them if none is set. Add the account's name and host outside of Azure's own domain. An endpoint
-    with a port is taken as an emulator.
+    them if none is set. Another type gives no credentials. Add the account's name and host outside
+    of Azure's own domain. An endpoint with a port is taken as an emulator. Raise OptionError if the
+    URL of the OAuth endpoint is invalid.
     """
     blobs = host.replace(".dfs.", ".blob.", 1)
     ends = [f".{container}.{host}", f".{host}", f".{container}.{blobs}", f".{blobs}", ""]
@@ -161,7 +163,8 @@ def _azure_emulator_options(url: str, account: str, found: Mapping[str, Any]) ->
 def _google_options(given: Mapping[str, str]) -> dict[str, Any]:
     """Return gcsfs's options from Hadoop's ``fs.gs`` settings: project, endpoint, and as token
     ``anon``, a default kind of credentials, or the content of a service account's key file. Leave
-    out what is not set. Raise OptionError if the key file cannot be read or is not JSON.
+    out what is not set, and the token for another type of authentication. Raise OptionError if the
+    key file cannot be read or is not JSON.
     """
     setting = _setting_reader(given, lambda name: (name,))
     found = _read_settings(setting, project="fs.gs.project.id")

@@ -23,8 +23,9 @@ class Limits:
 
 def share_offsets(most: int, start: Mapping[Key, int], end: Mapping[Key, int]) -> dict[Key, int]:
     """Return the end offset of each partition for a micro-batch of about ``most`` offsets. Each
-    partition gets a share in proportion to the offsets between its ``start`` and ``end``, at least
-    one offset if it has any, and never goes beyond ``end``.
+    partition gets a share in proportion to the offsets between its ``start`` and ``end``, rounded
+    down, but at least one offset if it has any. The end is never beyond ``end``; a partition
+    without new offsets keeps its ``end``.
 
     ``start`` has all partitions of ``end``.
     """
@@ -49,9 +50,9 @@ class Pace:
 
     def should_wait(self, now: int, start: Mapping[Key, int], end: Mapping[Key, int]) -> bool:
         """Return True if fewer offsets than the minimum are new and the delay since the last
-        micro-batch is not over at ``now`` (monotonic milliseconds). Return False otherwise, always
-        for the first micro-batch or without a minimum, and note ``now`` as the time of the
-        micro-batch.
+        micro-batch is not over at ``now`` (monotonic milliseconds). Partitions that ``start`` lacks
+        count from offset 0. Return False otherwise, always for the first micro-batch or without a
+        minimum, and note ``now`` as the time of the micro-batch.
         """
         least = self._limits.least
         if least is None:

@@ -57,8 +57,8 @@ def drop_options(given: Mapping[str, str], names: Iterable[str]) -> dict[str, st
 def parse_stream(given: Mapping[str, str], session: Session = Session()) -> StreamOptions:  # noqa: B008
     """Return the checked options of a stream. Raise :class:`OptionError` for the first invalid or
     unknown one, and for what streams cannot have: an end, ignoreCorruptFiles, a report, segment
-    states other than live and remote, several replicas. A view is read with read_committed by
-    default.
+    states other than live and remote, ``replicas`` other than ``error``. A view is read with
+    read_committed by default.
 
     Only the time zone of ``session`` is used: ``failOnDataLoss`` decides about missing files.
     """

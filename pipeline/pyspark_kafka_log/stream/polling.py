@@ -83,9 +83,11 @@ class LogStream:
         self._passed = PassedSegments()
 
     def initial(self) -> dict[str, Any]:
-        """Return the offsets at which a query without a checkpoint begins. Raise
-        :class:`OptionError` if options do not fit the partitions; DirectoryError for a path without
-        logs; CodecError for damage unless the mode accepts it.
+        """Return the offsets at which a query without a checkpoint begins, as a JSON object: by
+        starting time, else starting offsets, else the end of the logs. Raise :class:`OptionError`
+        if options do not fit the partitions, a path matches nothing, or no record has the starting
+        time and the strategy is ``error``. Raise DirectoryError for a path without logs; CodecError
+        for damage unless the mode accepts it.
         """
         return self._retry_listing(self._initial)
 
@@ -256,7 +258,8 @@ class LogStream:
 
     def _retry_listing(self, asked: Callable[[], T]) -> T:
         """Return the answer of ``asked``; call it again with a new listing if a listed file is
-        gone, at most TRIES times in all. Raise what the last call raises.
+        gone, at most TRIES times in all. Raise what the last call raises, and any other error at
+        once.
 
         If a segment is in two places after that, only the copy that stays is read.
         """
@@ -303,7 +306,8 @@ class LogStream:
         """Return the positions up to which partitions, new ones too, can be read now, and messages
         for records lost or added late since ``start``. A missing partition stays at its position,
         since it may come back; a truncated one goes back to where it was cut. If the query's end is
-        fixed, none advances beyond it. Raise CodecError for damage unless the mode accepts it.
+        fixed, none advances beyond it. Raise CodecError for damage unless the mode accepts it;
+        FileNotFoundError or UnreadableError if a listed file is gone.
         """
         now: dict[Key, Position] = {}
         losses: list[str] = []
@@ -355,9 +359,9 @@ class LogStream:
         }
 
     def _log_start(self, log: Log) -> int:
-        """Return the first available offset of a log: the base offset in the name of its first
-        file, 0 if it has none there; the log start offset if that is higher and deleted records are
-        not included.
+        """Return the first available offset of a log: the base offset of its first file if the
+        file's name states it or it is a remote copy, else 0; the log start offset if that is higher
+        and deleted records are not included.
         """
         lowest = log.segments[0]
         first = lowest.base_offset if lowest.has_canonical_name or lowest.state == "remote" else 0
@@ -377,9 +381,10 @@ class LogStream:
         )
 
     def _offset_at_time(self, log: Log, timestamp: int) -> int:
-        """Return the first offset whose timestamp is at or after ``timestamp``, in milliseconds. If
-        there is none, return LATEST if the strategy is ``latest``, and raise OptionError otherwise.
-        Raise CodecError for damage before the record unless the mode accepts it.
+        """Return the first offset whose timestamp is at or after ``timestamp``, in milliseconds
+        since 1970. If there is none, return LATEST if the strategy is ``latest``, and raise
+        OptionError otherwise. Raise CodecError for damage before the record unless the mode accepts
+        it; then warn of lost ranges in the segments before.
         """
         first = self._log_start(log)
         reading = self._reading

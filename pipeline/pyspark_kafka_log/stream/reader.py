@@ -113,10 +113,10 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         return self._stream.report()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the tasks of the micro-batch from ``start`` to ``end``. Raise the OptionError that
-        :meth:`initialOffset` kept, unless ``end`` contains the start of the query; DataLossError if
-        records of the micro-batch are gone and ``failOnDataLoss`` is set; CodecError for damage
-        unless the mode accepts it.
+        """Return the tasks of the micro-batch from ``start`` to ``end`` (excluded), and note
+        ``end`` as the start of the next one. Raise the OptionError that :meth:`initialOffset` kept,
+        unless ``end`` contains the start of the query; DataLossError if records of the micro-batch
+        are gone and ``failOnDataLoss`` is set; CodecError for damage unless the mode accepts it.
         """
         self._start = end
         if self._refusal is not None and initial_offsets(end) is None:
