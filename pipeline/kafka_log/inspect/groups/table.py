@@ -131,7 +131,8 @@ def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
 
 def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     """Return one row per selected committed offset in force, in the columns of :data:`COMMITS`, by
-    group, topic and partition. ``lag`` is null if the partition is not there or the offset is
+    group, topic and partition. ``lag`` counts to the end of the log today, also with ``wanted.at``;
+    it is negative if the commit is beyond, and null if that end is unknown or the committed offset
     negative. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; DirectoryError
     if replicas of one state different topic ids; CodecError if it is damaged or a file of it cannot
     be read, unless ``wanted.salvage``.
@@ -174,10 +175,10 @@ def last_rows(
     keys: Sequence[str],
     wanted: Groups,
 ) -> pa.Table:
-    """Return the last selected row of each key (``keys``) of a view, with ``record_offset`` and
-    ``record_partition``, in scan order. Rows after the time ``wanted.at`` do not count. Return an
-    empty table if no partition has segments. Memory: one row per key. Raise CodecError for damage,
-    unless ``wanted.salvage``.
+    """Return the last selected row of each key (``keys``) of a view, also if it is a deletion, with
+    ``record_offset`` and ``record_partition``, in scan order. Rows after the time ``wanted.at``, of
+    transactions that ended later, and of aborted or open transactions do not count. Return an empty
+    table if no partition has segments. Raise CodecError for damage, unless ``wanted.salvage``.
     """
     names = [*columns, "record_offset", "record_partition"]
     parts: list[pa.Table] = []
