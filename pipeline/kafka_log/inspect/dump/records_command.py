@@ -261,8 +261,9 @@ class _RecordPrinter:
         return [name for each in self._filters for name in each.columns]
 
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of a scan of one partition that all filters select. Raise ConditionError
-        (a ValueError) if DuckDB cannot compute the condition of ``--where`` for a row.
+        """Return the rows of a scan of one partition that all filters select; ``batch`` itself
+        without filters. Raise ConditionError (a ValueError) if DuckDB cannot compute the condition
+        of ``--where`` for a row, and the errors of :meth:`RecordSearch.filter` for ``--grep``.
         """
         for each in self._filters:
             batch = each.filter(batch)
@@ -285,7 +286,10 @@ class _RecordPrinter:
             )
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Print rows of a scan of the partition of :meth:`begin`, until ``-n`` rows are printed."""
+        """Print rows of a scan of the partition of :meth:`begin`, until ``-n`` rows are printed in
+        all. Raise the errors of :meth:`KeyValueDecoder.decode_columns` if ``--decode`` needs
+        schemas that cannot be read.
+        """
         assert self._rows is not None and self._output is not None
         limit = self._options.rows
         left = batch if limit is None else batch.slice(0, limit - self.count)
@@ -453,9 +457,10 @@ def _read_last(
     reporter: DamageReporter,
 ) -> pa.RecordBatchReader:
     """Return a reader of the ``count`` rows of a partition with the highest offsets that
-    ``selection`` has, or of all if it has fewer. Read the last ``count`` offsets, and 8 times as
-    many until there are enough rows. ``read`` returns rows with the column ``offset``.
-    Only damage in the offsets of the last reading is reported, before this function returns.
+    ``selection`` has, in log order, or of all if it has fewer. Read the last ``count`` offsets, and
+    8 times as many until there are enough rows. ``read`` returns rows with the column ``offset``;
+    its errors are raised. Damage in the offsets of the last reading, and no other, is reported to
+    ``reporter`` before this function returns.
     """
     span = count
     while True:
