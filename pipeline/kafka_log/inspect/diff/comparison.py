@@ -168,8 +168,9 @@ class _Comparer:
     def _compare(self, a: Any, b: Any, low: int, high: int | None, equal: Any) -> None:
         """Compare the records of unequal batches with offsets from ``low`` (included) to ``high``
         (excluded; None: no end), and add equal, different and lacking records to the counts.
-        ``equal`` are the positions in A of batches that B has byte for byte. Raise UnreadableError
-        if retention deletes a segment while transactions are read.
+        Batches that cannot be decoded are skipped and added to the damage of their side. ``equal``
+        are the positions in A of batches that B has byte for byte. Raise UnreadableError if
+        retention deletes a segment while transactions are read.
         """
         a = self._drop_outside(a, low, self.b, self.found.b) if not len(b) else a
         b = self._drop_outside(b, low, self.a, self.found.a) if not len(a) else b

@@ -56,9 +56,10 @@ def read_records(
     raise_if_changed: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of ``batches`` with offsets from ``low`` (included) to ``high`` (excluded;
-    None: no end), by ascending offset. A batch that cannot be read or decoded is added to
-    ``side.damage`` and skipped, also if its segment is gone. With ``raise_if_changed`` raise CodecError
-    instead for a batch whose bytes are gone, cannot be read, or differ from those of the header pass.
+    None: no end), by ascending offset; of several in a file with one offset the first. A batch that
+    cannot be read or decoded, or whose checksum is wrong, is added to ``side.damage`` and skipped,
+    also if its segment is gone. With ``raise_if_changed`` raise CodecError instead for a batch whose
+    bytes are gone, cannot be read, or have another checksum than when its header was read.
     """
     for piece in adjacent_batches(batches):
         while len(piece):

@@ -350,7 +350,7 @@ def _ascending_mask(rows: Any, start: int | None, bound: int | None) -> Any:
 
 def adjacent_batches(rows: Any) -> Iterator[Any]:
     """Yield slices of ``rows`` whose batches follow each other without a gap in one file; none is
-    empty.
+    empty, so that there are none without rows.
     """
     ends = rows["position"] + rows["size"]
     cuts = np.flatnonzero(
