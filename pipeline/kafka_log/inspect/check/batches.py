@@ -263,8 +263,8 @@ def _damaged_offsets(
 
 
 def _range_is_zero(scanned: ScannedSegment, start: int, end: int) -> bool:
-    """Return whether the bytes of the segment from ``start`` to before ``end`` are all 0. Raise
-    OSError if the file cannot be read.
+    """Return whether the bytes of the segment from ``start`` to before ``end`` are all 0; bytes
+    after the end of the file count as 0. Raise OSError if the file cannot be read.
     """
     with open_regular(scanned.segment.path, -1) as file:
         return is_zeros(file, start, end)

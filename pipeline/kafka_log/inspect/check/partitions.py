@@ -131,7 +131,8 @@ def check_exchanged(
     partitions: Iterable[Partition], clusters: Clusters, engine: Engine
 ) -> Iterator[Finding]:
     """Yield a ``partitions_exchanged`` warning for each partition whose sampled keys all belong to
-    one other partition here, whose keys belong elsewhere too. Only live partitions are compared,
+    one other partition here, whose keys belong elsewhere too. The number of partitions is that of
+    the cluster metadata, else the highest number here plus 1. Only live partitions are compared,
     without internal topics (``__``), topics with one partition here, and partitions with fewer than
     MIN_KEYS different readable keys. Unreadable files are skipped.
 
