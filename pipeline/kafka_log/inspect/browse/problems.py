@@ -66,9 +66,10 @@ def find_problems(
     with_directories: bool,
 ) -> Problems:
     """Return the problems of ``partitions`` from index ``begin`` on, as many as one page may look
-    at (at least one). Those of at most MAX_BYTES are checked whole, with their open transactions;
-    of larger ones only both ends are read. What cannot be read is in ``findings`` or ``lines``.
-    Raise UnreadableError only if a transaction marker cannot be read.
+    at (at least one, if there are any). Those of at most MAX_BYTES are checked whole, with their
+    open transactions; of larger ones only both ends are read. What cannot be read is in
+    ``findings`` or ``lines``. Raise OSError only if a transaction marker cannot be read
+    (UnreadableError), or a log directory may not be searched.
 
     Args:
         partitions: The partitions.
