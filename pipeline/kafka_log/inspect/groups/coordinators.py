@@ -67,10 +67,11 @@ def coordinator_table(
 ) -> pa.Table:
     """Return one row per name and internal topic (two topics; three for the name of a share
     partition) with the partition of the name, in the columns of :data:`COORDINATORS`. ``count`` is
-    the topic's number of partitions; None: that of the cluster metadata in ``found``, else 50.
-    ``known`` is null if no directory of the partition is in ``found`` and readable; damage in it is
-    skipped. Raise NotFoundError (a ValueError) if a name is not valid UTF-8, ``count`` is below 1
-    or above 2^31-1, or a partition in ``found`` has a number that is not below the count.
+    the topic's number of partitions; None: that of the cluster metadata in ``found``, else, also if
+    that is damaged, 50. ``known`` is null if no directory of the partition is in ``found`` and
+    readable; damage in it is skipped. Raise NotFoundError (a ValueError) if a name is not valid
+    UTF-8, ``count`` is below 1 or above 2^31-1, or a partition in ``found`` has a number that is
+    not below the count.
 
     Args:
         names: Groups, transactional ids or share partitions.
@@ -136,8 +137,8 @@ def _live_names(partition: Partition) -> Iterator[str]:
 
 def _partition_counts(found: Sequence[Partition]) -> Mapping[str, tuple[int, str]]:
     """Return the number of partitions and the word ``metadata``, its source, by topic, from the
-    metadata log; topics without partitions are left out. Return {} if the metadata log is missing
-    or unreadable.
+    metadata log; topics without partitions are left out. Return {} if the metadata log is missing,
+    damaged or cannot be read.
     """
     logs = [p for p in found if p.topic == CLUSTER_METADATA and p.error is None]
     if not logs:
