@@ -100,7 +100,7 @@ def _int64_column(name: str) -> Callable[[pa.RecordBatch], Any]:
 
 def _label_column(name: str, word: Callable[[int], str]) -> Callable[[pa.RecordBatch], Any]:
     """Return a function that returns the column ``name`` of a record batch as a dictionary array,
-    with each number replaced by the text ``word(number)``.
+    with each number replaced by the text ``word(number)``; null stays null.
     """
 
     def build_labels(rows: pa.RecordBatch) -> Any:

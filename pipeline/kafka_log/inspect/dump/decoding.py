@@ -195,9 +195,9 @@ class KeyValueDecoder:
         its layouts decode both; other bytes are only rendered with ``auto`` or ``none``. Control
         records are decoded as such, unless the format of keys is ``none``. Bytes that cannot be
         decoded are rendered (or redacted, if they may be secrets) and counted in ``failures``.
-        Formats that use a schema registry need ``headers`` of the rows, and raise what
-        ``read_schemas`` raises at the first call, ModuleNotFoundError if the package of the format
-        is not installed, and SchemaError if the schemas of a subject have too many fields.
+        Formats that use a schema registry need ``headers`` of the rows. They raise what
+        ``read_schemas`` raises at the first call; ModuleNotFoundError if their package is not
+        installed; SchemaError if the schemas of a subject have too many fields.
 
         Args:
             topic: Topic of all rows.

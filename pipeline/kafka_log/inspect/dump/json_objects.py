@@ -136,8 +136,9 @@ def size_and_digest(path: Path, listed_size: int | None) -> tuple[int | None, st
 
 def batch_object(batch: Batch, file_digest: Any) -> dict[str, Any]:
     """Return a batch as a JSON object without its records, but with their SHA-256, and add the
-    canonical bytes of the records to ``file_digest``. ``errors`` is there only if the batch has
-    problems, ``baseTimestamp`` only if it has one.
+    canonical bytes of the records to ``file_digest``. ``ensureValid`` is null unless the checksum
+    is wrong; ``errors`` is there only if the batch has problems, ``baseTimestamp`` only if it has
+    one.
     """
     digest = hashlib.sha256()
     for start in range(0, len(batch.records), DIGEST_RECORDS):
@@ -250,8 +251,9 @@ def control_object(control: Control) -> dict[str, Any]:
 
 
 def error_object(error: CodecError) -> dict[str, Any]:
-    """Return the class and reason of an error, and where it occurred: path of the field, position,
-    stream position and schema, each left out if unknown.
+    """Return the class and reason of an error as a JSON object, and where it occurred: path of the
+    field, position, stream position and schema, each left out if unknown. File and line are always
+    left out.
     """
     where = error.where
     out: dict[str, Any] = {"error": type(error).__name__, "message": error.reason}

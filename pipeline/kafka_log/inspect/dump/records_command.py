@@ -363,8 +363,8 @@ def _follow(
     that are appended and all of new partitions. End after ``-n`` records or a signal; one during a
     wait raises Interrupted, which ``stop`` catches. Damage, and partitions that cannot be read, go
     to ``reporter``, the latter once. Raise DirectoryError or NotFoundError if all partitions are
-    gone, DirectoryError if one comes to lie in two directories, ConditionError if ``--where``
-    cannot be computed for a row.
+    gone, DirectoryError if one comes to lie in two directories, and the errors of
+    :meth:`_RecordPrinter.filter` and :meth:`_RecordPrinter.write`.
     """
     followers: dict[Path | tuple[str, int], PartitionFollower] = {}
     unreadable: set[Path] = set()
@@ -413,7 +413,7 @@ def _select_last(
     """Return the selection from the ``count``-th last record of a partition on that it and the
     filters select. It begins at the first such record if there are fewer, and at the end of the log
     if ``count`` is 0; if there is none, return ``selection`` itself. Damage is not reported. Raise
-    ConditionError if ``--where`` cannot be computed for a row.
+    the errors of :meth:`_RecordPrinter.filter`.
     """
     if count == 0:
         end = read_end_offset(partition.segments)

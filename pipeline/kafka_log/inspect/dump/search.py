@@ -63,7 +63,8 @@ class RecordSearch:
         """Return the rows of a batch of one topic whose key or value the pattern matches anywhere,
         with all columns. Bytes are searched; if the topic's keys or values are decoded, or a row is
         a control record, the decoded texts too: a match in either counts. What cannot be decoded is
-        searched as bytes only. Formats that need schemas raise the errors of
+        searched as bytes only; null never matches, and record headers are not searched. Formats
+        that need schemas raise the errors of
         :meth:`~kafka_log.inspect.dump.decoding.KeyValueDecoder.decode_columns`.
         """
         if not batch.num_rows:
