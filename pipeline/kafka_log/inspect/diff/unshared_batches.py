@@ -106,7 +106,8 @@ def _plan_pair(one: Replica, other: Replica) -> tuple[MergePlan, list[ReportRow]
 def _count_alone(own: Candidates, one: Replica, other: Replica) -> tuple[Any, Any]:
     """Return two arrays for the batches ``own`` of a replica, which the other one does not have
     byte for byte: the number of records that the other one lacks or has with other values, and of
-    those with other values. Batches that cannot be decoded count as without records. Raise
+    those with other values. A batch whose offsets the other one lacks is not decoded: the record
+    count of its header counts. Batches that cannot be decoded count as without records. Raise
     CodecError for one that can no longer be read or has changed.
     """
     alone, differ = own.records.copy(), np.zeros(len(own), np.int64)
