@@ -165,10 +165,10 @@ def _offset_range(broker: BrokerFiles, key: tuple[str, int]) -> tuple[int, int]:
 
 def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding]:
     """Yield the findings about the checkpoint files of ``broker``. These are ``checkpoint_damaged``
-    for each file that cannot be read or parsed, ``checkpoint_unknown_partition`` for each entry without a
-    directory here, and ``partition_missing`` for each partition with records that should have one,
-    by a clean shutdown or the metadata of ``cluster``. Entries of missing partitions are not
-    reported as unknown. Raise OSError if the log directory cannot be listed.
+    for each file that cannot be read or parsed, ``checkpoint_unknown_partition`` for each entry
+    without a directory here, and ``partition_missing`` for each partition with records that should
+    have one, by a clean shutdown or the metadata of ``cluster``. Entries of missing partitions are
+    not reported as unknown. Raise OSError if the log directory cannot be listed.
     """
     for name, error in broker.errors.items():
         reason = error.reason if isinstance(error, CodecError) else error

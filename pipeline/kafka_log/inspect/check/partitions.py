@@ -56,8 +56,9 @@ def check_duplicates_and_ids(
 
 
 def _find_duplicates(partitions: list[Partition]) -> Iterator[Finding]:
-    """Yield a ``partition_twice`` error for each directory of a partition, such as codecs-01 beside
-    codecs-1, except the one with the shortest name (of equally long names, the first in order).
+    """Yield a ``partition_twice`` error for each directory of a partition in one log directory, such
+    as codecs-01 beside codecs-1, except the one with the shortest name (of equally long names, the
+    first in order).
     """
     same: dict[tuple[str, int], list[Path]] = {}
     for partition in partitions:
