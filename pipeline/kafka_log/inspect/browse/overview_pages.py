@@ -72,9 +72,9 @@ def name_partition(partition: Partition) -> str:
 
 def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
     """Return the first page: problems, log directories, and topics with their sizes, MAX_ROWS a
-    page (``page``), in whose name ``name`` occurs. Up to MAX_SEGMENTS partitions are checked as by
-    :func:`find_problems`, whose errors are raised; if there are more, only both ends of the largest
-    are read. Raise ParameterError for an impossible number.
+    page (``page``), in whose name ``name`` occurs in any case. Up to MAX_SEGMENTS partitions are
+    checked as by :func:`find_problems`, whose errors are raised; if there are more, only both ends
+    of the largest are read. Raise ParameterError for an impossible number.
     """
     partitions = list(listing.partitions.values())
     problems = glance_at(partitions)
@@ -251,7 +251,7 @@ def _slice_rows(
 ) -> tuple[Sequence[Any], Element | None]:
     """Return the rows of the page ``page`` (0 is the first; the last one if it is too large), and
     links to the pages before and after it; None in their place if there is one page. Raise
-    ParameterError if ``page`` is no number.
+    ParameterError if ``page`` is no number, or negative.
     """
     page = min(query.count("page"), max(len(rows) - 1, 0) // MAX_ROWS)
     last = max(len(rows) - 1, 0) // MAX_ROWS
@@ -265,15 +265,15 @@ def _slice_rows(
 
 
 def _count_by(problems: Problems, column: str) -> Counter[str]:
-    """Return the numbers of findings above a note, and of hanging transactions, by a column."""
+    """Return the numbers of errors, warnings and hanging transactions together, by a column."""
     counts = Counter(row[column] for row in problems.findings if row["severity"] != "note")
     counts.update(row[column] for row in problems.transactions if row["hanging"])
     return counts
 
 
 def _count_problems(problems: Problems, partition: Partition) -> Child:
-    """Return the mark with the number of findings above a note, and of hanging transactions, in the directory of a partition;
-    "?" if it was not looked at.
+    """Return the mark with the number of errors, warnings and hanging transactions in the directory
+    of a partition; "?" if it was not looked at.
     """
     if partition not in (*problems.checked, *problems.glanced):
         return "?"
