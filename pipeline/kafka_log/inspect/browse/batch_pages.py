@@ -217,8 +217,9 @@ def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordVi
     """Return the page of the batch at ``byte``: its header with the documentation of the schema,
     and at most MAX_ENTRIES records from the number ``record`` on. For damaged bytes say what is
     lost. Raise UnknownIdError if there is no such partition or segment, or no batch is found at the
-    byte; FileNotFoundError if the file is gone; ParameterError for an impossible number; and what
-    :meth:`RecordView.decode_rows` raises.
+    byte; FileNotFoundError if the file is gone; ParameterError for an impossible number. If the
+    format of ``view`` needs schemas that cannot be used, raise a ValueError, DirectoryError,
+    OSError or ModuleNotFoundError.
     """
     place = Place(listing, partition_id, query)
     entry = place.find_entry(query.count("byte"))

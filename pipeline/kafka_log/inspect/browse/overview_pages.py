@@ -73,8 +73,9 @@ def name_partition(partition: Partition) -> str:
 def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
     """Return the first page: problems, log directories, and topics with their sizes, MAX_ROWS a
     page (``page``), in whose name ``name`` occurs in any case. Up to MAX_SEGMENTS partitions are
-    checked as by :func:`find_problems`, whose errors are raised; if there are more, only both ends
-    of the largest are read. Raise ParameterError for an impossible number.
+    checked as by :func:`find_problems`; if there are more, only both ends of the largest are read.
+    Raise ParameterError for an impossible number; OSError if a transaction marker cannot be read,
+    or a log directory may not be searched.
     """
     partitions = list(listing.partitions.values())
     problems = glance_at(partitions)
@@ -122,8 +123,8 @@ def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
 
 def show_problems(listing: Listing, query: Query, now: int | None) -> Page:
     """Return the page of problems of partitions from the index ``from`` on, as many as one page may
-    look at; of none if it is not below their number. Raise ParameterError for an impossible number,
-    and the errors of :func:`find_problems`.
+    look at; of none if it is not below their number. Raise ParameterError for an impossible number;
+    OSError if a transaction marker cannot be read, or a log directory may not be searched.
     """
     partitions = list(listing.partitions.values())
     begin = min(query.count("from"), len(partitions))
@@ -135,7 +136,8 @@ def show_problems(listing: Listing, query: Query, now: int | None) -> Page:
 def show_topic(listing: Listing, query: Query, topic_id: str, now: int | None) -> Page:
     """Return the page of a topic: its partitions with problems and sizes, also copies in several
     directories, MAX_ROWS a page (``page``). Raise UnknownIdError if there is no such topic,
-    ParameterError for an impossible number, and the errors of :func:`find_problems`.
+    ParameterError for an impossible number, OSError if a transaction marker cannot be read, or a
+    log directory may not be searched.
     """
     of_topic = listing.get_topic(topic_id)
     shown, pager = _slice_rows(of_topic, query, ("topics", topic_id))
@@ -170,7 +172,7 @@ def show_partition(listing: Listing, query: Query, partition_id: str, now: int |
     """Return the page of a partition: its offsets, problems and segments (MAX_ROWS a page), and
     forms that lead into it. The next offset is left out if it is unknown, or to find it would take
     long. Raise UnknownIdError if there is no such partition, ParameterError for an impossible
-    number, and the errors of :func:`find_problems`.
+    number, OSError if a transaction marker cannot be read, or a log directory may not be searched.
     """
     partition = listing.get_partition(partition_id)
     problems = find_problems([partition], listing.found, now=now, with_directories=False)

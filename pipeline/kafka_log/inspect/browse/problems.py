@@ -75,7 +75,7 @@ def find_problems(
         partitions: The partitions.
         found: All partitions, among them those with the states of transactions.
         begin: Index of the first partition to look at.
-        now: Time at which the log was in this state (milliseconds since 1970), for hanging transactions; None is the present.
+        now: Time at which the log was in this state (milliseconds since 1970), for hanging transactions. None is the present; only a given time lets the age of a transaction alone make it hanging.
         with_directories: Add findings about files of log directories.
     """
     checked: list[Partition] = []

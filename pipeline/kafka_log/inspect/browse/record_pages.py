@@ -88,8 +88,8 @@ def show_record(listing: Listing, query: Query, partition_id: str, view: RecordV
     """Return the page of a record in the batch at ``byte``: the one with the number ``record`` (0
     is the first), else the first one with ``offset``. Bytes are left out if the topic may hold
     secrets. Raise UnknownIdError if there is no such partition, segment or record, also if the file
-    is gone; ParameterError for an impossible number; and what :meth:`RecordView.decode_rows`
-    raises.
+    is gone; ParameterError for an impossible number. If the format of ``view`` needs schemas that
+    cannot be used, raise a ValueError, DirectoryError, OSError or ModuleNotFoundError.
     """
     place = Place(listing, partition_id, query)
     byte, number, offset = query.count("byte"), query.number("record"), query.number("offset")
@@ -216,8 +216,9 @@ def show_search(listing: Listing, query: Query, partition_id: str, view: RecordV
     """Return the page of records in which ``text`` occurs: as many as a request finds in bounded
     work, at most MAX_ENTRIES, and a link to go on. The search begins at ``offset``, else at
     ``byte`` of the segment, after the offset ``after``. Raise UnknownIdError if there is no such
-    partition or segment; ParameterError if ``text`` is missing or a number is impossible; and what
-    :meth:`RecordView.decode_rows` raises.
+    partition or segment; ParameterError if ``text`` is missing or a number is impossible. If the
+    format of ``view`` needs schemas that cannot be used, raise a ValueError, DirectoryError,
+    OSError or ModuleNotFoundError.
     """
     place = Place(listing, partition_id, query)
     text = query.text("text")
