@@ -263,7 +263,8 @@ class _RecordPrinter:
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a scan of one partition that all filters select; ``batch`` itself
         without filters. Raise ConditionError (a ValueError) if DuckDB cannot compute the condition
-        of ``--where`` for a row, and the errors of :meth:`RecordSearch.filter` for ``--grep``.
+        of ``--where`` for a row. If ``--grep`` needs schemas that cannot be used, raise a
+        ValueError, DirectoryError, OSError or ModuleNotFoundError.
         """
         for each in self._filters:
             batch = each.filter(batch)
@@ -287,8 +288,8 @@ class _RecordPrinter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Print rows of a scan of the partition of :meth:`begin`, until ``-n`` rows are printed in
-        all. Raise the errors of :meth:`KeyValueDecoder.decode_columns` if ``--decode`` needs
-        schemas that cannot be read.
+        all. If ``--decode`` needs schemas that cannot be used, raise a ValueError, DirectoryError,
+        OSError or ModuleNotFoundError.
         """
         assert self._rows is not None and self._output is not None
         limit = self._options.rows
@@ -363,8 +364,9 @@ def _follow(
     that are appended and all of new partitions. End after ``-n`` records or a signal; one during a
     wait raises Interrupted, which ``stop`` catches. Damage, and partitions that cannot be read, go
     to ``reporter``, the latter once. Raise DirectoryError or NotFoundError if all partitions are
-    gone, DirectoryError if one comes to lie in two directories, and the errors of
-    :meth:`_RecordPrinter.filter` and :meth:`_RecordPrinter.write`.
+    gone, DirectoryError if one comes to lie in two directories, ConditionError if ``--where``
+    cannot be computed for a row; a ValueError, DirectoryError, OSError or ModuleNotFoundError if
+    ``--decode`` needs schemas that cannot be used.
     """
     followers: dict[Path | tuple[str, int], PartitionFollower] = {}
     unreadable: set[Path] = set()
@@ -413,7 +415,8 @@ def _select_last(
     """Return the selection from the ``count``-th last record of a partition on that it and the
     filters select. It begins at the first such record if there are fewer, and at the end of the log
     if ``count`` is 0; if there is none, return ``selection`` itself. Damage is not reported. Raise
-    the errors of :meth:`_RecordPrinter.filter`.
+    ConditionError if ``--where`` cannot be computed for a row; a ValueError, DirectoryError,
+    OSError or ModuleNotFoundError if ``--grep`` needs schemas that cannot be used.
     """
     if count == 0:
         end = read_end_offset(partition.segments)

@@ -64,8 +64,8 @@ class RecordSearch:
         with all columns. Bytes are searched; if the topic's keys or values are decoded, or a row is
         a control record, the decoded texts too: a match in either counts. What cannot be decoded is
         searched as bytes only; null never matches, and record headers are not searched. Formats
-        that need schemas raise the errors of
-        :meth:`~kafka_log.inspect.dump.decoding.KeyValueDecoder.decode_columns`.
+        that need schemas raise a ValueError, DirectoryError, OSError or ModuleNotFoundError if
+        these cannot be used.
         """
         if not batch.num_rows:
             return batch
