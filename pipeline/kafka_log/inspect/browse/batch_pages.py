@@ -130,7 +130,7 @@ def _describe_window(window: BatchWindow) -> str:
 
 
 def _say_resume(place: Place, target: Target, resume: int) -> Child:
-    """Return the paragraph that says how far was read before the time was over, with a link to go on."""
+    """Return the paragraph that says up to which byte was read before the budget was spent, with a link to go on."""
     value = None if target.kind == "end" else target.value
     name = "end" if target.kind == "end" else target.kind
     href = place.make_url("batches", **{name: 1 if value is None else value, "resume": resume})
@@ -217,7 +217,9 @@ def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordVi
     """Return the page of the batch at ``byte``: its header with the documentation of the schema,
     and at most MAX_ENTRIES records from the number ``record`` on. For damaged bytes say what is
     lost. Raise UnknownIdError if there is no such partition or segment, or no batch is found at the
-    byte; ParameterError for an impossible number.
+    byte; FileNotFoundError if the file is gone; ParameterError for an impossible number. If the
+    format of ``view`` needs schemas that cannot be used, raise a ValueError, DirectoryError,
+    OSError or ModuleNotFoundError.
     """
     place = Place(listing, partition_id, query)
     entry = place.find_entry(query.count("byte"))

@@ -243,9 +243,9 @@ def _is_wanted(entry: Entry, target: Target) -> bool:
 
 def choose_segment(segments: Sequence[Segment], target: Target) -> int:
     """Return the index of the segment where a search for a target begins. By offset it is the last
-    one whose base offset is not above it, else 0. By time it is the first one without a time index,
-    or whose time index ends at or after it, else the last one. By byte it is 0. ``segments`` must
-    not be empty.
+    one whose base offset is not above it, else 0. By time it is the first one without a usable time
+    index, or whose time index ends at or after it, else the last one. For other targets it is 0.
+    ``segments`` must not be empty.
     """
     if target.kind == "offset":
         begun = (i for i, s in enumerate(segments) if s.base_offset <= target.value)

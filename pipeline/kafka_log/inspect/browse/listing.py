@@ -110,7 +110,8 @@ class Lister:
         """Return what lies below the paths; the last listing again for three times as long as it
         took. Raise DirectoryError if a path holds no log, or several directories hold a partition
         and ``replicas`` is ``error``; NotFoundError if a selected topic or partition does not
-        exist; OSError if a directory cannot be listed.
+        exist; PatternError (a ValueError) for an invalid topic pattern; OSError if a directory
+        cannot be listed.
         """
         begun = time.monotonic()
         if self._listing is None or begun >= self._fresh_until:

@@ -72,9 +72,10 @@ def name_partition(partition: Partition) -> str:
 
 def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
     """Return the first page: problems, log directories, and topics with their sizes, MAX_ROWS a
-    page (``page``), in whose name ``name`` occurs. Up to MAX_SEGMENTS partitions are checked as by
-    :func:`find_problems`; if there are more, only both ends of the largest are read. Raise
-    ParameterError for an impossible number.
+    page (``page``), in whose name ``name`` occurs in any case. Up to MAX_SEGMENTS partitions are
+    checked as by :func:`find_problems`; if there are more, only both ends of the largest are read.
+    Raise ParameterError for an impossible number; OSError if a transaction marker cannot be read,
+    or a log directory may not be searched.
     """
     partitions = list(listing.partitions.values())
     problems = glance_at(partitions)
@@ -122,7 +123,8 @@ def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
 
 def show_problems(listing: Listing, query: Query, now: int | None) -> Page:
     """Return the page of problems of partitions from the index ``from`` on, as many as one page may
-    look at; of none if it is not below their number. Raise ParameterError for an impossible number.
+    look at; of none if it is not below their number. Raise ParameterError for an impossible number;
+    OSError if a transaction marker cannot be read, or a log directory may not be searched.
     """
     partitions = list(listing.partitions.values())
     begin = min(query.count("from"), len(partitions))
@@ -134,7 +136,8 @@ def show_problems(listing: Listing, query: Query, now: int | None) -> Page:
 def show_topic(listing: Listing, query: Query, topic_id: str, now: int | None) -> Page:
     """Return the page of a topic: its partitions with problems and sizes, also copies in several
     directories, MAX_ROWS a page (``page``). Raise UnknownIdError if there is no such topic,
-    ParameterError for an impossible number.
+    ParameterError for an impossible number, OSError if a transaction marker cannot be read, or a
+    log directory may not be searched.
     """
     of_topic = listing.get_topic(topic_id)
     shown, pager = _slice_rows(of_topic, query, ("topics", topic_id))
@@ -169,7 +172,7 @@ def show_partition(listing: Listing, query: Query, partition_id: str, now: int |
     """Return the page of a partition: its offsets, problems and segments (MAX_ROWS a page), and
     forms that lead into it. The next offset is left out if it is unknown, or to find it would take
     long. Raise UnknownIdError if there is no such partition, ParameterError for an impossible
-    number.
+    number, OSError if a transaction marker cannot be read, or a log directory may not be searched.
     """
     partition = listing.get_partition(partition_id)
     problems = find_problems([partition], listing.found, now=now, with_directories=False)
@@ -250,7 +253,7 @@ def _slice_rows(
 ) -> tuple[Sequence[Any], Element | None]:
     """Return the rows of the page ``page`` (0 is the first; the last one if it is too large), and
     links to the pages before and after it; None in their place if there is one page. Raise
-    ParameterError if ``page`` is no number.
+    ParameterError if ``page`` is no number, or negative.
     """
     page = min(query.count("page"), max(len(rows) - 1, 0) // MAX_ROWS)
     last = max(len(rows) - 1, 0) // MAX_ROWS
@@ -264,15 +267,15 @@ def _slice_rows(
 
 
 def _count_by(problems: Problems, column: str) -> Counter[str]:
-    """Return the numbers of findings above a note, and of hanging transactions, by a column."""
+    """Return the numbers of errors, warnings and hanging transactions together, by a column."""
     counts = Counter(row[column] for row in problems.findings if row["severity"] != "note")
     counts.update(row[column] for row in problems.transactions if row["hanging"])
     return counts
 
 
 def _count_problems(problems: Problems, partition: Partition) -> Child:
-    """Return the mark with the number of findings above a note, and of hanging transactions, in the directory of a partition;
-    "?" if it was not looked at.
+    """Return the mark with the number of errors, warnings and hanging transactions in the directory
+    of a partition; "?" if it was not looked at.
     """
     if partition not in (*problems.checked, *problems.glanced):
         return "?"

@@ -66,15 +66,16 @@ def find_problems(
     with_directories: bool,
 ) -> Problems:
     """Return the problems of ``partitions`` from index ``begin`` on, as many as one page may look
-    at (at least one). Those of at most MAX_BYTES are checked whole, with their open transactions;
-    of larger ones only both ends are read. What cannot be read is in ``findings`` or ``lines``.
-    Raise UnreadableError only if a transaction marker cannot be read.
+    at (at least one, if there are any). Those of at most MAX_BYTES are checked whole, with their
+    open transactions; of larger ones only both ends are read. What cannot be read is in
+    ``findings`` or ``lines``. Raise OSError only if a transaction marker cannot be read
+    (UnreadableError), or a log directory may not be searched.
 
     Args:
         partitions: The partitions.
         found: All partitions, among them those with the states of transactions.
         begin: Index of the first partition to look at.
-        now: Time at which the log was in this state, for hanging transactions; None if it was not given.
+        now: Time at which the log was in this state (milliseconds since 1970), for hanging transactions. None is the present; only a given time lets the age of a transaction alone make it hanging.
         with_directories: Add findings about files of log directories.
     """
     checked: list[Partition] = []

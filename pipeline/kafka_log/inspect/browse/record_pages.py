@@ -87,8 +87,9 @@ def _shorten_value(text: str | None) -> str:
 def show_record(listing: Listing, query: Query, partition_id: str, view: RecordView) -> Page:
     """Return the page of a record in the batch at ``byte``: the one with the number ``record`` (0
     is the first), else the first one with ``offset``. Bytes are left out if the topic may hold
-    secrets. Raise UnknownIdError if there is no such partition, segment or record; ParameterError
-    for an impossible number.
+    secrets. Raise UnknownIdError if there is no such partition, segment or record, also if the file
+    is gone; ParameterError for an impossible number. If the format of ``view`` needs schemas that
+    cannot be used, raise a ValueError, DirectoryError, OSError or ModuleNotFoundError.
     """
     place = Place(listing, partition_id, query)
     byte, number, offset = query.count("byte"), query.number("record"), query.number("offset")
@@ -213,8 +214,11 @@ def _indent_json(text: str) -> str:
 
 def show_search(listing: Listing, query: Query, partition_id: str, view: RecordView) -> Page:
     """Return the page of records in which ``text`` occurs: as many as a request finds in bounded
-    work, and a link to go on. Raise UnknownIdError if there is no such partition or segment;
-    ParameterError if ``text`` is missing or a number is impossible.
+    work, at most MAX_ENTRIES, and a link to go on. The search begins at ``offset``, else at
+    ``byte`` of the segment, after the offset ``after``. Raise UnknownIdError if there is no such
+    partition or segment; ParameterError if ``text`` is missing or a number is impossible. If the
+    format of ``view`` needs schemas that cannot be used, raise a ValueError, DirectoryError,
+    OSError or ModuleNotFoundError.
     """
     place = Place(listing, partition_id, query)
     text = query.text("text")

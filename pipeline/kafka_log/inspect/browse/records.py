@@ -81,7 +81,10 @@ class RecordView:
 
     def decode_rows(self, rows: pa.RecordBatch) -> DecodedRows:
         """Return rows of one topic and segment with decoded keys and values. What cannot be decoded
-        is shown as it is, and named in ``failures``. Raise ValueError if ``decode`` is no format.
+        is shown as bytes (hidden if they may be secrets), and counted in ``failures``. Raise
+        ValueError if ``decode`` is no format; if it needs schemas, also what ``read_schemas``
+        raises, and ModuleNotFoundError if its package is not installed. Without rows nothing is
+        decoded or raised.
         """
         if not rows.num_rows:
             return DecodedRows(rows, (), (), ())
@@ -106,7 +109,8 @@ class RecordView:
 
 def read_batch_rows(partition: Partition, segment: Segment, position: int) -> pa.RecordBatch:
     """Return the records of the batch at byte ``position`` as rows of :data:`COLUMNS`, also damaged
-    ones as far as they can be read. There are none if no batch can be read there.
+    ones as far as they can be read. There are none if no batch can be read there, or the file is
+    gone; neither is raised.
     """
     reader = _open_reader(partition, Policy.KAFKA)
     split = Split(segment, position, position + 1, RowSelection())
@@ -152,8 +156,10 @@ class Found:
         return sum(rows.num_rows for _, rows in self.hits)
 
     def add_rows(self, index: int, rows: pa.RecordBatch, hits: pa.RecordBatch) -> None:
-        """Add the ``hits`` among ``rows`` of a segment, up to ``max_hits`` in all. Once there are
-        that many, set ``resume`` to the batch of the last hit, where the search goes on.
+        """Add the ``hits`` among ``rows`` of a segment, up to ``max_hits`` in all, and set
+        ``last_offset`` to the highest offset of ``rows``. Once there are that many, set it to that
+        of the last hit, and ``resume`` to its batch, where the search goes on. Do not call it when
+        ``resume`` is set.
         """
         kept = hits.slice(0, self.max_hits - self.count)
         if kept.num_rows:
@@ -177,7 +183,8 @@ def search_records(
 ) -> Found:
     """Return records in whose key or value, as text or as decoded, ``text`` occurs, in log order,
     until there are ``max_hits`` or the budget is spent (``resume``). Control records are not
-    searched. Damage is skipped and listed in ``lost``.
+    searched. Damage and unreadable files are skipped and listed in ``lost``. Raise ValueError if
+    the format of ``view`` is none; if it needs schemas, also what reading these raises.
 
     Args:
         partition: The partition.

@@ -149,8 +149,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Send the page of a URL. With a valid token in the URL, send a redirect that stores it in
-        a cookie. Send an error page if the host is another one (421), the URL cannot be read (400),
-        or there is no valid token or cookie (403).
+        a cookie. Send an error page if the host is another one (421), the URL cannot be read or has
+        more than MAX_PARAMETERS parameters (400), or there is no valid token or cookie (403). Pages
+        are made one at a time.
         """
         if not self._is_own_host():
             self._send_error(
@@ -187,8 +188,9 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _is_own_host(self) -> bool:
-        """Return whether the request names this server as its host, and nothing else: another name
-        may be that of a page elsewhere that was made to lead here.
+        """Return whether the request has exactly one Host header, with the address and port of this
+        server, and a path from ``/`` on. Another name may be that of a page elsewhere that was made
+        to lead here.
         """
         hosts = self.headers.get_all("Host", [])
         return hosts == [self.server.origin] and self.path.startswith("/")

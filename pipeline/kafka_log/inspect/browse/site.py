@@ -37,8 +37,10 @@ class Site:
         self._now = now
 
     def answer(self, path: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
-        """Return status and page for the path of a URL and its parameters. Nothing is raised: an
-        error is a page.
+        """Return HTTP status and page (UTF-8 bytes) for the path of a URL and its parameters. No
+        error is raised, each is a page: 404 if the page, a topic, partition, record, file or log
+        does not exist; 400 for an impossible parameter, invalid schemas or a missing package; 500
+        for unreadable files and for faults.
         """
         try:
             page = self._find_page(path, Query(parameters))
@@ -54,7 +56,9 @@ class Site:
         return page.status, write_document(page)
 
     def _find_page(self, path: str, query: Query) -> Page:
-        """Return the page for a path. Raise UnknownIdError if there is none, and what the page raises."""
+        """Return the page for a path. Raise UnknownIdError if there is none, and what the page and
+        :meth:`Lister.list_paths` raise.
+        """
         listing = self._lister.list_paths()
         match path.strip("/").split("/"):
             case [""]:

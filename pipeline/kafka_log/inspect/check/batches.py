@@ -204,8 +204,8 @@ class BatchCheck(Check):
 def find_framed_batches(scanned: ScannedSegment, run: Lost) -> Iterator[tuple[Entry, Any, Any]]:
     """Yield each batch of a lost range that its length field delimits, with its first offset (None
     if the header has none) and its last offset. Checksums are not verified. Stop after MAX_BATCHES,
-    at an invalid header, and at a batch after which neither another batch nor the end of the range
-    follows. Raise OSError if the file cannot be opened or read.
+    at an invalid header, and before a batch after which neither another batch nor the end of the
+    range follows. Raise OSError if the file cannot be opened or read.
     """
     name = str(scanned.segment.path)
     columns = HeaderColumns(("base_offset", "last_offset"), name)
@@ -263,8 +263,8 @@ def _damaged_offsets(
 
 
 def _range_is_zero(scanned: ScannedSegment, start: int, end: int) -> bool:
-    """Return whether the bytes of the segment from ``start`` to before ``end`` are all 0. Raise
-    OSError if the file cannot be read.
+    """Return whether the bytes of the segment from ``start`` to before ``end`` are all 0; bytes
+    after the end of the file count as 0. Raise OSError if the file cannot be read.
     """
     with open_regular(scanned.segment.path, -1) as file:
         return is_zeros(file, start, end)

@@ -165,10 +165,10 @@ def _offset_range(broker: BrokerFiles, key: tuple[str, int]) -> tuple[int, int]:
 
 def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding]:
     """Yield the findings about the checkpoint files of ``broker``. These are ``checkpoint_damaged``
-    for each file that cannot be read, ``checkpoint_unknown_partition`` for each entry without a
-    directory here, and ``partition_missing`` for each partition with records that should have one,
-    by a clean shutdown or the metadata of ``cluster``. Entries of missing partitions are not
-    reported as unknown. Raise OSError if the log directory cannot be listed.
+    for each file that cannot be read or parsed, ``checkpoint_unknown_partition`` for each entry
+    without a directory here, and ``partition_missing`` for each partition with records that should
+    have one, by a clean shutdown or the metadata of ``cluster``. Entries of missing partitions are
+    not reported as unknown. Raise OSError if the log directory cannot be listed.
     """
     for name, error in broker.errors.items():
         reason = error.reason if isinstance(error, CodecError) else error
@@ -237,7 +237,7 @@ def check_recovery(
     """Yield one ``not_stopped`` note that counts the segments and bytes that a killed broker reads
     again when it starts. It was killed if the marker of a clean shutdown is missing. Only
     partitions directly in ``directory`` count. Yield nothing if they have no such segments, the
-    directory has no meta.properties, or a process on this machine holds its lock.
+    directory has no meta.properties, or a process on this machine is known to hold its lock.
     """
     if (
         broker.was_clean_shutdown

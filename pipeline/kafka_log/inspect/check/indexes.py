@@ -480,9 +480,9 @@ class IndexFile:
 
 def read_index(path: Path, kind: Any, max_entries: int) -> IndexFile | None:
     """Return at most ``max_entries`` entries of an index file, without the zeros after the last
-    nonzero one. ``kind`` is the NumPy type of an entry. ``is_long`` of the result says that nonzero
-    bytes follow these entries. Return None if the file does not exist. Raise OSError if it cannot
-    be read, or is no regular file.
+    nonzero one; their values are not checked. ``kind`` is the NumPy type of an entry. ``is_long``
+    of the result says that nonzero bytes follow these entries. Return None if the file does not
+    exist. Raise OSError if it cannot be read, or is no regular file.
     """
     try:
         with open_regular(path, -1) as file:

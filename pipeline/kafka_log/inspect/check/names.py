@@ -260,7 +260,8 @@ def check_broker_directory(directory: Path, included: frozenset[State]) -> Itera
 
 def find_text_problem(path: Path, codec: EntryPoint) -> tuple[str, int | None] | None:
     """Return why ``codec`` cannot parse a text file, or why it cannot be read, with the byte of the
-    error (None if unknown). Return None if it can be parsed or does not exist.
+    error (None if unknown). Return None if it does not exist or can be parsed. The parser is
+    lenient: what the codec tolerates is no problem.
     """
     data = b""
     try:

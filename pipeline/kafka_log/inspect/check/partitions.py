@@ -56,8 +56,9 @@ def check_duplicates_and_ids(
 
 
 def _find_duplicates(partitions: list[Partition]) -> Iterator[Finding]:
-    """Yield a ``partition_twice`` error for each directory of a partition, such as codecs-01 beside
-    codecs-1, except the one with the shortest name (of equally long names, the first in order).
+    """Yield a ``partition_twice`` error for each directory of a partition in one log directory, such
+    as codecs-01 beside codecs-1, except the one with the shortest name (of equally long names, the
+    first in order).
     """
     same: dict[tuple[str, int], list[Path]] = {}
     for partition in partitions:
@@ -131,7 +132,8 @@ def check_exchanged(
     partitions: Iterable[Partition], clusters: Clusters, engine: Engine
 ) -> Iterator[Finding]:
     """Yield a ``partitions_exchanged`` warning for each partition whose sampled keys all belong to
-    one other partition here, whose keys belong elsewhere too. Only live partitions are compared,
+    one other partition here, whose keys belong elsewhere too. The number of partitions is that of
+    the cluster metadata, else the highest number here plus 1. Only live partitions are compared,
     without internal topics (``__``), topics with one partition here, and partitions with fewer than
     MIN_KEYS different readable keys. Unreadable files are skipped.
 

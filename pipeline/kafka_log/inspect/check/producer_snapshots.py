@@ -36,9 +36,9 @@ class SnapshotCheck(EndCheck):
 
     def _check_file(self, path: Path, offset: int) -> Iterator[Finding]:
         """Yield at most one warning about a producer snapshot. It is ``snapshot_damaged`` if the
-        file is too large or cannot be parsed, ``snapshot_offset`` for the first producer with an
-        offset not below ``offset``, that in the file name. Yield nothing if the file no longer
-        exists. Raise OSError if it cannot be read.
+        file is too large, cannot be parsed or has a wrong checksum, ``snapshot_offset`` for the
+        first producer with an offset not below ``offset``, that in the file name. Yield nothing if
+        the file no longer exists. Raise OSError if it cannot be read.
         """
         try:
             entries = PRODUCER_SNAPSHOT.parse(read_small_file(path), file=os.fspath(path)).entries

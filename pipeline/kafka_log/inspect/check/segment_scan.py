@@ -156,8 +156,9 @@ def scan_segment(
 ) -> ScannedSegment:
     """Return the ScannedSegment that the next of ``pieces`` describe, up to the last piece of the
     segment, and report their bytes to ``reading.advance``. ``next_base`` is the base offset of the
-    next segment, None if there is none. Raise the OSError that ended the reading, such as
-    FileNotFoundError, also if the file is gone before its end is judged.
+    next segment, None if there is none. Damage is in the result and not raised. Raise the OSError
+    that ended the reading, such as FileNotFoundError, also if the file is gone before its end is
+    judged.
     """
     parts: list[Arrays] = []
     refused: list[RefusedBatch] = []

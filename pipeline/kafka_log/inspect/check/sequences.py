@@ -92,7 +92,8 @@ class SequenceCheck(Check):
         compared with the one before. A batch has ``sequences_twice`` if it begins at or before the
         last sequence number, and ``sequences_missing`` if it skips numbers and ``missing`` is equal
         for both. ``missing`` has, for each batch of the segment, how many offsets from 0 on are
-        missing before it in total. Each batch becomes the last one of its producer in ``last``.
+        missing before it in total. Each batch becomes the last one of its producer in ``last``; if
+        it ends below the one before, with the sequence number of that one.
         """
         for row in rows:
             first, last = (

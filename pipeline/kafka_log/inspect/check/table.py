@@ -104,7 +104,8 @@ def check_table(
     """Check partitions and log directories and return the findings that ``wanted`` selects as a
     table, errors first. ``deep`` decodes every record, not only headers and checksums. ``judged``
     is called with numbers of checked batches that ``wanted`` selects. A file that cannot be read
-    becomes an ``io_error`` or ``file_gone`` finding.
+    becomes an ``io_error`` or ``file_gone`` finding. Raise OSError only if a log directory may not
+    be searched.
 
     Args:
         partitions: Partitions whose segments and other files are checked.
@@ -145,7 +146,8 @@ def check_partitions(
     """Yield the findings that ``wanted`` selects; the arguments are those of :func:`check_table`.
     Findings about log directories come first, then those about duplicate directories and topic ids,
     then partition by partition, and about exchanged directories last. A file that cannot be read
-    becomes a finding, and does not raise.
+    becomes a finding, and does not raise. Raise OSError only if a log directory may not be
+    searched.
     """
     clusters: Clusters = cache(Cluster)  # reads the metadata of a directory once
     included = frozenset(segment.state for p in partitions for segment in p.segments)
@@ -385,8 +387,8 @@ def is_selected(finding: Finding, wanted: Selection) -> bool:
 def is_selected_in_segment(finding: Finding, wanted: Selection, scanned: ScannedSegment) -> bool:
     """Return whether a finding about a segment is selected. Its offsets and producer must be, and a
     batch with its offsets may have a record of the selected timestamps and producers. Return True
-    for these if its first offset is unknown, or no batch with its offsets was read. A contradictory
-    batch header excludes nothing.
+    for these if its first offset is unknown or below all that were read, or no batch with its
+    offsets was read. A contradictory batch header excludes nothing.
     """
     headers = scanned.headers
     concerned = np.zeros(len(headers), np.bool_)

@@ -49,11 +49,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Compare the logs A and B and print the differences. Return 1 if a verdict is ``parted``,
-    ``missing`` or ``damaged``, or if a partition cannot be read (its error is printed); 2 if only one of
-    ``--only`` and ``--out`` is given; else 0. With both, write what only one side has.
-    Raise DirectoryError if a path holds no log, or several directories of a side hold one
-    partition; NotFoundError if a selected topic or partition does not exist; UnreadableError if
-    retention deletes a segment meanwhile.
+    ``missing`` or ``damaged``, or if a partition cannot be read (its error is printed); 2 if only
+    one of ``--only`` and ``--out`` is given; else 0. With both, write what only one side has
+    instead: return 1 if that side is damaged, 2 if writing failed; raise OutputError if ``--out``
+    must not be written to. Raise DirectoryError if a path holds no log, or several directories of a
+    side hold one partition; NotFoundError if a selected topic or partition does not exist;
+    UnreadableError if retention deletes a segment meanwhile.
     """
     if (options.only is None) != (options.out is None):
         print_message("--only A or B and --out belong together: what to write, and where")

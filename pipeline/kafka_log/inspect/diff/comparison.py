@@ -135,8 +135,8 @@ class _Comparer:
         """Yield the unequal batches with offsets from ``low`` to ``high`` (excluded; None: open),
         one item for each range of offsets between runs of equal ones. An item has batches of A and
         of B, first and end offset, and positions of equal batches among those of A. The records of
-        the runs are counted as equal. A run of at most SHORT bytes is yielded too, unless it begins
-        or ends both sides.
+        the runs are counted as equal. A run of at most SHORT bytes (64 KiB) is yielded too, unless
+        it begins or ends both sides. Nothing is yielded if all batches are equal.
         """
         a, b = self.a.headers, self.b.headers
         if high is not None:
@@ -168,8 +168,9 @@ class _Comparer:
     def _compare(self, a: Any, b: Any, low: int, high: int | None, equal: Any) -> None:
         """Compare the records of unequal batches with offsets from ``low`` (included) to ``high``
         (excluded; None: no end), and add equal, different and lacking records to the counts.
-        ``equal`` are the positions in A of batches that B has byte for byte. Raise UnreadableError
-        if retention deletes a segment while transactions are read.
+        Batches that cannot be decoded are skipped and added to the damage of their side. ``equal``
+        are the positions in A of batches that B has byte for byte. Raise UnreadableError if
+        retention deletes a segment while transactions are read.
         """
         a = self._drop_outside(a, low, self.b, self.found.b) if not len(b) else a
         b = self._drop_outside(b, low, self.a, self.found.a) if not len(a) else b
@@ -240,9 +241,10 @@ def _or_lowest(offset: int | None) -> int:
 
 
 def _find_equal(a: Any, b: Any, low: int, high: int | None) -> tuple[Any, Any]:
-    """Return the indexes in A and in B of the batches that have the same first offset and agree in
-    all fields of :data:`SAME`, with all offsets from ``low`` (included) to ``high`` (excluded;
-    None: no end).
+    """Return the indexes in A and in B of the batches that are equal: both have the same first and
+    last offset, size, checksum, leader epoch and magic byte, with all offsets from ``low``
+    (included) to ``high`` (excluded; None: no end). The arrays are as long as each other, in offset
+    order.
     """
     _, at_a, at_b = np.intersect1d(a["first"], b["first"], assume_unique=True, return_indices=True)
     same = a["first"][at_a] >= low
@@ -270,9 +272,9 @@ def _find_runs(at_a: Any, at_b: Any) -> Iterator[Run]:
 
 
 def _drop_short_runs(runs: Iterable[Run], a: Any, b: Any) -> list[Run]:
-    """Return the runs of equal batches that have more than SHORT bytes, and those at the start of
-    both sides or at the end of both. The batches of the other runs are decoded with their
-    neighbors. ``a`` and ``b`` are the batch headers of the sides.
+    """Return the runs of equal batches that have more than SHORT bytes (64 KiB) in A, and those at
+    the start of both sides or at the end of both, in their order. The batches of the other runs are
+    decoded with their neighbors. ``a`` and ``b`` are the batch headers of the sides.
     """
     return [
         run

@@ -56,9 +56,10 @@ def read_records(
     raise_if_changed: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of ``batches`` with offsets from ``low`` (included) to ``high`` (excluded;
-    None: no end), by ascending offset. A batch that cannot be read or decoded is added to
-    ``side.damage`` and skipped, also if its segment is gone. With ``raise_if_changed`` raise CodecError
-    instead for a batch whose bytes are gone, cannot be read, or differ from those of the header pass.
+    None: no end), by ascending offset; of several in a file with one offset the first. A batch that
+    cannot be read or decoded, or whose checksum is wrong, is added to ``side.damage`` and skipped,
+    also if its segment is gone. With ``raise_if_changed`` raise CodecError instead for a batch that
+    can no longer be read, or whose checksum is wrong now.
     """
     for piece in adjacent_batches(batches):
         while len(piece):
@@ -114,8 +115,9 @@ Pair = tuple[pa.RecordBatch, pa.RecordBatch]
 
 
 def align_records(a: Iterator[pa.RecordBatch], b: Iterator[pa.RecordBatch]) -> Iterator[Pair]:
-    """Yield pairs of record batches of A and B over the same offset range, in offset order. If a
-    side has no records there, its batch is empty. Memory: a record batch of each.
+    """Yield pairs of record batches of A and B over the same offset range, in offset order, until
+    both inputs end. If a side has no records there, its batch is empty; the batches of ``a`` and
+    ``b`` must not be. Memory: a record batch of each.
     """
     of_a, of_b = next(a, None), next(b, None)
     while of_a is not None or of_b is not None:

@@ -96,7 +96,8 @@ class Side:
     @property
     def start(self) -> int | None:
         """Return the first offset of the log: the base offset in the name of the first segment,
-        else the first offset that was read. None if there is neither.
+        unless batches do not lie where the names say, else the first offset that was read. None if
+        there is neither.
         """
         named = (
             self.segments[0].base_offset
@@ -110,7 +111,8 @@ class Side:
     @property
     def end(self) -> int | None:
         """Return the end offset (excluded) of what was read so far; when all is read, at least the
-        base offset in the name of the last segment. None if nothing is known.
+        base offset in the name of the last segment, unless batches do not lie where the names say.
+        None if nothing is known.
         """
         last = self.segments[-1] if self.segments and self._has_right_names else None
         named = (
@@ -350,7 +352,7 @@ def _ascending_mask(rows: Any, start: int | None, bound: int | None) -> Any:
 
 def adjacent_batches(rows: Any) -> Iterator[Any]:
     """Yield slices of ``rows`` whose batches follow each other without a gap in one file; none is
-    empty.
+    empty, so that there are none without rows.
     """
     ends = rows["position"] + rows["size"]
     cuts = np.flatnonzero(

@@ -163,7 +163,8 @@ def row_of_one_side(a: Partition | None, b: Partition | None) -> dict[str, Any]:
 def compare_row(a: Partition, b: Partition, comparison: Comparison) -> dict[str, Any]:
     """Return the row of a partition that both sides have, in the columns of :data:`DIFFERENCES`.
     Its verdict is the worst finding, or ``same`` without findings. Columns about a batch at the
-    first difference are null for a side that has none there.
+    first difference are null for a side that has none there. If there are findings and the topic
+    ids differ, meaning and remedy are about the ids only.
     """
     findings = _findings(comparison)
     verdict = next(v for v in VERDICTS if v in {_strip_side(f) for f in findings} or v == "same")
@@ -241,7 +242,8 @@ def _bounds(side: Side, other: Side) -> set[int]:
 def _first_offset(comparison: Comparison, verdict: str) -> int | None:
     """Return the offset that the verdict is about, None for verdicts without one. It is the first
     different record for ``parted``, the first missing one for ``missing``, the first that damage
-    may have lost for ``damaged``, and the lowest end of a side that is behind for ``behind``.
+    may have lost for ``damaged`` (0 if unknown), and the lowest end of a side that is behind for
+    ``behind``.
     """
     sides = ((comparison.side_a, comparison.a), (comparison.side_b, comparison.b))
     if verdict == "parted":
@@ -334,8 +336,9 @@ def pair_partitions(
     a: Sequence[Partition], b: Sequence[Partition], *, whatever_their_names: bool
 ) -> list[Pair]:
     """Return pairs of partitions with the same topic and number, sorted by them; None stands for a
-    side that lacks the partition. If ``whatever_their_names`` and each side has exactly one
-    partition, return these two as the only pair.
+    side that lacks the partition. Of several on one side the last counts. If
+    ``whatever_their_names`` and each side has exactly one partition, return these two as the only
+    pair.
 
     Args:
         a: Partitions of the first directory.

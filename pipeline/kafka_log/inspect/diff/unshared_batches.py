@@ -38,7 +38,7 @@ def write_unshared(
     report. Nothing is created if there are none. Damage of the first one is a row ``lost``, a
     missing second one a row ``left out``; a pair without a first one is skipped. Raise OutputError
     or OutputLockedError if ``out`` must not be written to, as inside ``inputs``; OSError if writing
-    fails, or a segment disappears.
+    fails, or a segment disappears; CodecError if a batch changes while batches are compared.
 
     Args:
         pairs: Partitions with the same topic and number; None for a side that lacks it.
@@ -83,7 +83,8 @@ def write_unshared(
 def _plan_pair(one: Replica, other: Replica) -> tuple[MergePlan, list[ReportRow]]:
     """Return the batches of ``one`` with a record that ``other`` lacks or has with other values,
     and the report rows: ``kept`` for each reason and file, ``lost`` for each damaged range of
-    ``one``. Nothing is written.
+    ``one``. Nothing is written. Raise CodecError for a batch that can no longer be read or has
+    changed.
     """
     every = list_candidates([one, other])
     own = every.take(every.replica == one.number)
@@ -105,8 +106,9 @@ def _plan_pair(one: Replica, other: Replica) -> tuple[MergePlan, list[ReportRow]
 def _count_alone(own: Candidates, one: Replica, other: Replica) -> tuple[Any, Any]:
     """Return two arrays for the batches ``own`` of a replica, which the other one does not have
     byte for byte: the number of records that the other one lacks or has with other values, and of
-    those with other values. Batches that cannot be decoded count as without records. Raise
-    CodecError for one that can no longer be read.
+    those with other values. A batch whose offsets the other one lacks is not decoded: the record
+    count of its header counts. Batches that cannot be decoded count as without records. Raise
+    CodecError for one that can no longer be read or has changed.
     """
     alone, differ = own.records.copy(), np.zeros(len(own), np.int64)
     low = np.searchsorted(other.headers.last, own.first)

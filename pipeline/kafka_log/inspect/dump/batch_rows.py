@@ -58,8 +58,8 @@ _PARTITION_COLUMNS = {
 
 
 class BatchTable:
-    """Selection of output columns: topic, partition and the columns of :data:`SCHEMA`. ``sparse`` drops the damage columns
-    from rows without damage.
+    """Selection of output columns: ``names``, of topic, partition and the columns of :data:`SCHEMA`; None selects all. ``sparse``
+    drops the damage columns from record batches without damage; it has no effect with ``names``.
 
     Raises ValueError for an unknown column.
     """
@@ -73,8 +73,8 @@ class BatchTable:
 
     def select_columns(self, rows: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:
         """Return rows of :data:`SCHEMA` in the output columns, with topic and number of the
-        partition. If ``sparse`` and no row is damaged, the columns ``crc_ok`` and ``damage`` are
-        left out.
+        partition. If ``sparse`` and no row is damaged or has an unverified checksum, the columns
+        ``crc_ok`` and ``damage`` are left out.
         """
         places = {"topic": utf8(partition.topic), "partition": partition.partition}
         is_short = self.sparse and not has_damage(rows)
@@ -100,7 +100,7 @@ def _int64_column(name: str) -> Callable[[pa.RecordBatch], Any]:
 
 def _label_column(name: str, word: Callable[[int], str]) -> Callable[[pa.RecordBatch], Any]:
     """Return a function that returns the column ``name`` of a record batch as a dictionary array,
-    with each number replaced by the text ``word(number)``.
+    with each number replaced by the text ``word(number)``; null stays null.
     """
 
     def build_labels(rows: pa.RecordBatch) -> Any:
@@ -147,7 +147,8 @@ _COMMON_CELLS = (
 
 def batch_lines(rows: pa.RecordBatch) -> Iterator[bytes | memoryview]:
     """Yield rows of :data:`SCHEMA`, in order, as encoded lines like those of
-    :func:`kafka_log.inspect.dump.batch_text.batch_line`, many lines at a time.
+    :func:`kafka_log.inspect.dump.batch_text.batch_line`, many lines at a time; nothing without
+    rows.
     """
     # Kafka prints v2 batches, which count their records, with other words than legacy messages.
     counted = np.asarray(rows.column("record_count").is_valid())

@@ -8,7 +8,8 @@ from kafka_log.segment.model import Batch, timestamp_type_label
 def batch_line(batch: Batch) -> str:
     """Return the line of one batch in the words of Kafka's dump tool, without an end of line.
     Legacy messages have no record count: their line has ``offset`` (the last one) instead of the
-    fields of record batches.
+    fields of record batches. ``isvalid`` says whether the checksum is right; an unknown codec is
+    ``unknown``.
     """
     timestamp = f"{timestamp_type(batch.timestamp_type)}: {batch.max_timestamp}"
     tail = (

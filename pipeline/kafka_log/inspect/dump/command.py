@@ -188,6 +188,7 @@ def _reject_record_options(options: argparse.Namespace, mode: str) -> None:
 
 def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
     """Print the objects of the reference vectors, one JSON object per line, for each segment.
+    ``--decode`` counts only if it is ``auto`` or an internal topic; any other text is ignored.
     Return 1 if a partition cannot be read, a batch has a problem or a wrong checksum, or a file
     does not end normally; else 0. Raise EngineError if ``--engine arrow`` is not installed.
     """

@@ -72,8 +72,8 @@ def _decode_int(data: bytes) -> Any:
 
 def _decode_confluent(data: bytes) -> Any:
     """Return the schema id or GUID of a value in Confluent's wire format, and its undecoded
-    payload, as a JSON object. Raise CodecError if the value does not begin with a known magic byte
-    and an id.
+    payload (a text, or Base64 if it is none), as a JSON object. Raise CodecError if the value does
+    not begin with a known magic byte and an id. No schema is looked up.
     """
     from kafka_codecs import CONFLUENT_VALUE
 
@@ -195,8 +195,9 @@ class KeyValueDecoder:
         its layouts decode both; other bytes are only rendered with ``auto`` or ``none``. Control
         records are decoded as such, unless the format of keys is ``none``. Bytes that cannot be
         decoded are rendered (or redacted, if they may be secrets) and counted in ``failures``.
-        Formats that use a schema registry need ``headers`` of the rows; the first call for one
-        raises what ``read_schemas`` raises.
+        Formats that use a schema registry need ``headers`` of the rows. They raise what
+        ``read_schemas`` raises at the first call; ModuleNotFoundError if their package is not
+        installed; SchemaError if the schemas of a subject have too many fields.
 
         Args:
             topic: Topic of all rows.
@@ -235,8 +236,10 @@ class KeyValueDecoder:
         self, topic: str, name: str, data: Any, headers: Any, controls: Any
     ) -> list[str | None]:
         """Return keys or values (``name``) as JSON texts, decoded with the schemas that they name;
-        None for null. What cannot be decoded is rendered as bytes and counted as a failure, except
-        that of control records. Raise what ``read_schemas`` raises, at the first call.
+        None for null. What cannot be decoded is rendered as bytes and counted as a failure; that of
+        control records is None, and not counted. Raise what ``read_schemas`` raises, at the first
+        call; ModuleNotFoundError if the package of the format is not installed; SchemaError if the
+        schemas of the subject have too many fields.
         """
         from kafka_log.read.schemas.decoding import PartDecoder, parse_decoding, split_by_parts
         from kafka_log.read.schemas.framing import split_frames

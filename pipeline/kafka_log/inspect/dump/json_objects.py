@@ -108,7 +108,8 @@ def json_lines(
 ) -> Iterator[str]:
     """Yield the objects of :func:`segment_objects` as JSON texts of one line each, without its end:
     file, batches with their records (unless ``records`` is False), end. ``decode`` adds decoded
-    records of an internal topic (None: not).
+    records of an internal topic (None: not). A CodecError of the reader is in the end object, not
+    raised. Raise FileNotFoundError if the file does not exist and the reader has no listed size.
     """
     for item in _segment_items(reader, records):
         yield record_line(item, decode) if isinstance(item, Record) else _encode(item)
@@ -135,8 +136,9 @@ def size_and_digest(path: Path, listed_size: int | None) -> tuple[int | None, st
 
 def batch_object(batch: Batch, file_digest: Any) -> dict[str, Any]:
     """Return a batch as a JSON object without its records, but with their SHA-256, and add the
-    canonical bytes of the records to ``file_digest``. ``errors`` is there only if the batch has
-    problems, ``baseTimestamp`` only if it has one.
+    canonical bytes of the records to ``file_digest``. ``ensureValid`` is null unless the checksum
+    is wrong; ``errors`` is there only if the batch has problems, ``baseTimestamp`` only if it has
+    one.
     """
     digest = hashlib.sha256()
     for start in range(0, len(batch.records), DIGEST_RECORDS):
@@ -182,9 +184,9 @@ def batch_object(batch: Batch, file_digest: Any) -> dict[str, Any]:
 
 def record_object(record: Record, decode: InternalTopic | None = None) -> dict[str, Any]:
     """Return a record as a JSON object, with bytes as standard Base64, and ``control`` for a
-    control record. ``decode`` adds the decoded record of an internal topic, with secrets redacted;
-    the Base64 fields still contain them. ``crcError`` is there if the record's own checksum is
-    wrong.
+    control record. ``decode`` adds the decoded record of an internal topic to other records, with
+    secrets redacted; the Base64 fields still contain them. If it cannot be decoded, its error is
+    there and nothing is raised. ``crcError`` is there if the record's own checksum is wrong.
     """
     out: dict[str, Any] = {
         "type": "record",
@@ -249,8 +251,9 @@ def control_object(control: Control) -> dict[str, Any]:
 
 
 def error_object(error: CodecError) -> dict[str, Any]:
-    """Return the class and reason of an error, and where it occurred: path of the field, position,
-    stream position and schema, each left out if unknown.
+    """Return the class and reason of an error as a JSON object, and where it occurred: path of the
+    field, position, stream position and schema, each left out if unknown. File and line are always
+    left out.
     """
     where = error.where
     out: dict[str, Any] = {"error": type(error).__name__, "message": error.reason}
@@ -272,9 +275,9 @@ def encode_base64(data: bytes | None) -> str | None:
 
 
 def canonical_bytes(record: Record) -> bytes:
-    """Return the bytes of a record for digests, big-endian: offset, timestamp, sequence, key,
-    value, number of headers, and name and value of each. A length precedes all keys, names and
-    values; it is -1 for None.
+    """Return the bytes of a record for digests, big-endian: offset and timestamp (8 bytes each),
+    sequence (4 bytes), key, value, number of headers, and name and value of each. A length of 4
+    bytes precedes all keys, names and values; it is -1 for None.
     """
     offset, timestamp, sequence, key, value, headers, *_ = record
     parts = [_NUMBERS(offset, timestamp, sequence)]

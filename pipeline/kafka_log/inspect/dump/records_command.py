@@ -261,8 +261,10 @@ class _RecordPrinter:
         return [name for each in self._filters for name in each.columns]
 
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of a scan of one partition that all filters select. Raise ConditionError
-        (a ValueError) if DuckDB cannot compute the condition of ``--where`` for a row.
+        """Return the rows of a scan of one partition that all filters select; ``batch`` itself
+        without filters. Raise ConditionError (a ValueError) if DuckDB cannot compute the condition
+        of ``--where`` for a row. If ``--grep`` needs schemas that cannot be used, raise a
+        ValueError, DirectoryError, OSError or ModuleNotFoundError.
         """
         for each in self._filters:
             batch = each.filter(batch)
@@ -285,7 +287,10 @@ class _RecordPrinter:
             )
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Print rows of a scan of the partition of :meth:`begin`, until ``-n`` rows are printed."""
+        """Print rows of a scan of the partition of :meth:`begin`, until ``-n`` rows are printed in
+        all. If ``--decode`` needs schemas that cannot be used, raise a ValueError, DirectoryError,
+        OSError or ModuleNotFoundError.
+        """
         assert self._rows is not None and self._output is not None
         limit = self._options.rows
         left = batch if limit is None else batch.slice(0, limit - self.count)
@@ -360,7 +365,8 @@ def _follow(
     wait raises Interrupted, which ``stop`` catches. Damage, and partitions that cannot be read, go
     to ``reporter``, the latter once. Raise DirectoryError or NotFoundError if all partitions are
     gone, DirectoryError if one comes to lie in two directories, ConditionError if ``--where``
-    cannot be computed for a row.
+    cannot be computed for a row; a ValueError, DirectoryError, OSError or ModuleNotFoundError if
+    ``--decode`` needs schemas that cannot be used.
     """
     followers: dict[Path | tuple[str, int], PartitionFollower] = {}
     unreadable: set[Path] = set()
@@ -409,7 +415,8 @@ def _select_last(
     """Return the selection from the ``count``-th last record of a partition on that it and the
     filters select. It begins at the first such record if there are fewer, and at the end of the log
     if ``count`` is 0; if there is none, return ``selection`` itself. Damage is not reported. Raise
-    ConditionError if ``--where`` cannot be computed for a row.
+    ConditionError if ``--where`` cannot be computed for a row; a ValueError, DirectoryError,
+    OSError or ModuleNotFoundError if ``--grep`` needs schemas that cannot be used.
     """
     if count == 0:
         end = read_end_offset(partition.segments)
@@ -453,9 +460,10 @@ def _read_last(
     reporter: DamageReporter,
 ) -> pa.RecordBatchReader:
     """Return a reader of the ``count`` rows of a partition with the highest offsets that
-    ``selection`` has, or of all if it has fewer. Read the last ``count`` offsets, and 8 times as
-    many until there are enough rows. ``read`` returns rows with the column ``offset``.
-    Only damage in the offsets of the last reading is reported, before this function returns.
+    ``selection`` has, in log order, or of all if it has fewer. Read the last ``count`` offsets, and
+    8 times as many until there are enough rows. ``read`` returns rows with the column ``offset``;
+    its errors are raised. Damage in the offsets of the last reading, and no other, is reported to
+    ``reporter`` before this function returns.
     """
     span = count
     while True:

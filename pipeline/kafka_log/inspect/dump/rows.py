@@ -80,7 +80,10 @@ class DumpRows:
     def build_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the output rows of a batch of a scan. Keys and values of all its rows are decoded
         into text if their format says so or, unless ``text_columns`` is given, if any of its rows
-        is a control record. If ``sparse`` and no row is damaged, the damage columns are left out.
+        is a control record. If ``sparse`` and no row is damaged or has an unverified checksum, the
+        damage columns are left out. Formats that need schemas raise a ValueError, DirectoryError,
+        OSError or ModuleNotFoundError if these cannot be used; other undecodable bytes are shown as
+        bytes.
         """
         read = self.read
         controls = [False] * batch.num_rows

@@ -62,8 +62,10 @@ class RecordSearch:
     def filter(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a batch of one topic whose key or value the pattern matches anywhere,
         with all columns. Bytes are searched; if the topic's keys or values are decoded, or a row is
-        a control record, the decoded texts too: a match in either counts. Formats that need schemas
-        raise what ``read_schemas`` raises, at the first call.
+        a control record, the decoded texts too: a match in either counts. What cannot be decoded is
+        searched as bytes only; null never matches, and record headers are not searched. Formats
+        that need schemas raise a ValueError, DirectoryError, OSError or ModuleNotFoundError if
+        these cannot be used.
         """
         if not batch.num_rows:
             return batch

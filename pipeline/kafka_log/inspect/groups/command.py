@@ -114,7 +114,8 @@ def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool)
     """Raise NotFoundError for a group of ``--group`` or a topic of ``--topic`` that does not exist.
     A group exists if it is in ``found``, or is there at the end of the log; a topic if it is in
     ``found``, has commits then or has a partition directory. ``salvage`` skips damage in this
-    second reading, which raises CodecError otherwise.
+    second reading, which raises CodecError otherwise. It raises UnreadableError if a directory
+    cannot be read, also with ``salvage``.
     """
     from kafka_log.log_directory import LogDirectory
 

@@ -29,9 +29,9 @@ def warn_of_removed_commits(partitions: Sequence[Partition], at: int, stacklevel
 
 
 def _has_removed_records(partition: Partition, at: int) -> bool:
-    """Return whether offsets before the first batch with a later timestamp than ``at`` have no
-    record. Return False if no batch is later, because all replaced commits were replaced by then,
-    and if damage comes before a later batch.
+    """Return whether any offset from 0 to the first batch with a later maximum timestamp than
+    ``at`` has no record, by the batch headers. Return False if no batch is later, because all
+    replaced commits were replaced by then, and if damage or an unreadable file comes before it.
     """
     expected = 0
     has_gap = False

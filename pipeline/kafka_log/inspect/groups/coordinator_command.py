@@ -52,10 +52,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Print the partition that coordinates each name. Return 1 if the metadata log cannot be read
-    (its error is printed), else 0. Raise NotFoundError if a name is not valid text, or a directory
-    exists whose partition number is not below the number of partitions; DirectoryError if a path
-    holds no log.
+    """Print the partition that coordinates each name. Return 1 if ``--partitions`` is not given and
+    the directory of the metadata log cannot be read (its error is printed), else 0. Damaged
+    metadata is ignored: the topics then count as having 50 partitions. Raise NotFoundError if a
+    name is not valid UTF-8, or a directory exists whose partition number is not below the number of
+    partitions; DirectoryError if a path holds no log.
     """
     damage: list[str] = []
 

@@ -65,11 +65,13 @@ _SHARE_PARTITION = re.compile(r".+:[A-Za-z0-9_-]{22}:[0-9]+", re.DOTALL)
 def coordinator_table(
     names: Iterable[str], found: Sequence[Partition], count: int | None = None
 ) -> pa.Table:
-    """Return one row per name and internal topic with the partition of the name, in the columns of
-    :data:`COORDINATORS`. ``count`` is the topic's number of partitions; None: that of the cluster
-    metadata in ``found``, else 50. ``known`` is null if no directory of the partition is in
-    ``found`` and readable. Raise NotFoundError (a ValueError) if a name is not text, ``count`` is
-    impossible, or a partition in ``found`` has a number that is not below the count.
+    """Return one row per name and internal topic (two topics; three for the name of a share
+    partition) with the partition of the name, in the columns of :data:`COORDINATORS`. ``count`` is
+    the topic's number of partitions; None: that of the cluster metadata in ``found``, else, also if
+    that is damaged, 50. ``known`` is null if no directory of the partition is in ``found`` and
+    readable; damage in it is skipped. Raise NotFoundError (a ValueError) if a name is not valid
+    UTF-8, ``count`` is below 1 or above 2^31-1, or a partition in ``found`` has a number that is
+    not below the count.
 
     Args:
         names: Groups, transactional ids or share partitions.
@@ -116,7 +118,7 @@ def _internal_topics(name: str) -> list[str]:
 def _live_names(partition: Partition) -> Iterator[str]:
     """Yield the names (groups, transactional ids or share partitions) in the keys of a partition of
     an internal topic, of each key whose last record is not a tombstone. A name may come several
-    times. Damage and unreadable files are skipped.
+    times. Damage, unreadable files and keys that do not parse are skipped.
     """
     topic = internal_topic(partition.topic)
     assert topic is not None
@@ -135,8 +137,8 @@ def _live_names(partition: Partition) -> Iterator[str]:
 
 def _partition_counts(found: Sequence[Partition]) -> Mapping[str, tuple[int, str]]:
     """Return the number of partitions and the word ``metadata``, its source, by topic, from the
-    metadata log; topics without partitions are left out. Return {} if the metadata log is missing
-    or unreadable.
+    metadata log; topics without partitions are left out. Return {} if the metadata log is missing,
+    damaged or cannot be read.
     """
     logs = [p for p in found if p.topic == CLUSTER_METADATA and p.error is None]
     if not logs:

@@ -131,10 +131,11 @@ def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
 
 def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     """Return one row per selected committed offset in force, in the columns of :data:`COMMITS`, by
-    group, topic and partition. ``lag`` is null if the partition is not there or the offset is
-    negative. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; DirectoryError
-    if replicas of one state different topic ids; CodecError if it is damaged or a file of it cannot
-    be read, unless ``wanted.salvage``.
+    group, topic and partition. ``lag`` counts to the end of the log on disk, also with
+    ``wanted.at``. It is negative if the commit is beyond, and null if that end is unknown or the
+    committed offset negative. Raise NotFoundError if no partition of ``__consumer_offsets`` is
+    there; DirectoryError if replicas of one state different topic ids; CodecError if it is damaged
+    or a file of it cannot be read, unless ``wanted.salvage``.
     """
     rows = to_rows(newest_commits(offsets_partitions(partitions), wanted))
     ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows})
@@ -149,9 +150,10 @@ def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
 
 
 def newest_commits(found: Sequence[Partition], wanted: Groups) -> pa.Table:
-    """Return the rows of the view ``offsets`` that are in force: the last one of each group, topic
-    and partition, unless it is a deletion. Rows whose committed offset or commit time is outside of
-    the selected ranges (end excluded) are left out. Raise CodecError for damage, unless
+    """Return the selected rows of the view ``offsets`` that are in force at ``wanted.at`` (None: at
+    the end): the last one of each group, topic and partition, unless it is a deletion. Of these,
+    rows whose committed offset or commit time is outside of the selected ranges (end excluded) are
+    left out; no earlier commit takes their place. Raise CodecError for damage, unless
     ``wanted.salvage``.
     """
     columns = ("group", "topic", "partition", *_READ)
@@ -174,10 +176,10 @@ def last_rows(
     keys: Sequence[str],
     wanted: Groups,
 ) -> pa.Table:
-    """Return the last selected row of each key (``keys``) of a view, with ``record_offset`` and
-    ``record_partition``, in scan order. Rows after the time ``wanted.at`` do not count. Return an
-    empty table if no partition has segments. Memory: one row per key. Raise CodecError for damage,
-    unless ``wanted.salvage``.
+    """Return the last selected row of each key (``keys``) of a view, also if it is a deletion, with
+    ``record_offset`` and ``record_partition``, in scan order. Rows after the time ``wanted.at``, of
+    transactions that ended later, and of aborted or open transactions do not count. Return an empty
+    table if no partition has segments. Raise CodecError for damage, unless ``wanted.salvage``.
     """
     names = [*columns, "record_offset", "record_partition"]
     parts: list[pa.Table] = []
@@ -259,10 +261,11 @@ def _keep_last_rows(parts: Sequence[pa.Table], keys: Sequence[str]) -> pa.Table:
 
 
 def _find_uncommitted_ranges(partition: Partition, at: int, salvage: bool) -> Any:
-    """Return the sorted offset ranges (first and last, both included) of batches whose transaction
-    ended after ``at`` (milliseconds since 1970), by the time of its marker; also of transactions
-    that began after ``at``. Transactions without a marker are left out. Raise CodecError for damage
-    or an unreadable file; with ``salvage`` skip the rest of that segment.
+    """Return the sorted offset ranges (first and last, both included; an array with two columns) of
+    batches whose transaction ended after ``at`` (milliseconds since 1970), by the time of its
+    commit or abort marker; also of transactions that began after ``at``. Transactions without a
+    marker are left out. Raise CodecError for damage in headers (checksums are not verified) or an
+    unreadable file; with ``salvage`` skip the rest of that segment.
     """
     columns = ("last_offset", "base_offset", "producer_id", "is_control", "is_transactional", "max_timestamp")  # fmt: skip
     open_ranges: dict[int, list[tuple[int, int]]] = {}

@@ -59,8 +59,9 @@ def read_streams(
 ) -> tuple[list[Stream], CodecError | None]:
     """Return the streams of one layout, and the CodecError that ended the reading (not raised; None
     if all was read). The first stream has the bytes; a stream of the decompressed bytes of each
-    compressed array follows. Bytes that were not read are pieces without a field. Of an array
-    ``max_elements`` from ``first_element`` on are shown; ``note`` adds words to values.
+    compressed array follows, if it could be decompressed. Checksums are not verified. Bytes that
+    were not read are pieces without a field. Of an array ``max_elements`` from ``first_element`` on
+    are shown, and one that cannot be read; ``note`` adds words to values.
 
     Args:
         layout: Layout of the bytes. Each array with compression has a length, or reaches to the end.
@@ -69,7 +70,7 @@ def read_streams(
         limits: Limits of decompression and of elements.
         max_elements: Number of array elements with fields of their own; the others become one omitted piece.
         note: Adds words to the value of a field.
-        first_element: Number of the first array element that is shown. An element that cannot be read is always shown.
+        first_element: Number of the first array element that is shown, from 0.
     """
     reader = _LayoutReader(layout, data, origin, limits, max_elements, note, first_element)
     error = reader.read()
@@ -236,9 +237,9 @@ class _LayoutReader:
         self.source = around
 
     def _window(self, f: Field) -> Source:
-        """Return the source of an array. It ends with the range of the array alone that an earlier
-        field measures, if there is one and its bytes are there; else it is the source of the
-        layout.
+        """Return the source to read an array from. If an earlier field states the size in bytes of
+        this array alone, and so many bytes are left, it is a new Source that ends there. Else it is
+        the source of the layout; a size that is negative or too large is ignored.
         """
         source = self.source
         for measure in self.layout.fields:
@@ -261,8 +262,8 @@ class _LayoutReader:
     def _decompress(self, f: Field, codec: Array, start: int) -> _Section | None:
         """Return the decompressed bytes of an array that begins at ``start``, and append them to
         ``sections``. The compressed bytes become one piece of ``outer``. Return None if there are
-        no bytes or the codec is none. Raise CodecError if the bytes cannot be decompressed; their
-        piece is appended before.
+        no bytes or the codec is none. Raise CodecError if the codec is unknown, or, after the piece
+        was appended, if the bytes cannot be decompressed or exceed the limit.
         """
         compressed = codec.compressed
         assert compressed is not None
@@ -411,9 +412,9 @@ TIME_BYTES = 8
 
 
 def format_field(field: Field, value: Any) -> str:
-    """Return the value of a scalar field as text: checksums in hexadecimal, set bits by name, times
-    in milliseconds also as dates, and ``(none)`` after the number that means "no value". All others
-    are as :func:`format_value` returns them.
+    """Return the value of a scalar field as text: checksums in hexadecimal, set bits by name,
+    8-byte fields in milliseconds also as dates, and ``(none)`` after the number that means "no
+    value". All others are as :func:`format_value` returns them.
     """
     if field.checksum is not None and isinstance(value, int):
         return f"0x{value:08x}"
@@ -439,8 +440,8 @@ def type_name(codec: Any) -> str:
 
 def format_value(value: Any) -> str:
     """Return a value as text. None is ``null``; strings and printable UTF-8 bytes are in quotes,
-    cut at MAX_TEXT characters; other bytes are ``N bytes``; enums have number and label; all else
-    is converted by ``str``.
+    cut to MAX_TEXT (60) characters with ``...`` at the end; other bytes are ``N bytes``; enums have
+    number and label; all else is converted by ``str``.
     """
     if value is None:
         return "null"

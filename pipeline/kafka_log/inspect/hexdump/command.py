@@ -71,10 +71,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Print the bytes of a file with their fields. Return 1 if a printed part is damaged, else 0.
-    Raise NoSuchPlace (a NotFoundError) if the file does not exist, is of an unknown kind, or has no
-    such byte or offset; DirectoryError for a directory without logs; OSError if the file cannot be
-    read.
+    """Print the bytes of a file with their fields. Return 1 if a printed part is damaged (its
+    checksum is wrong, or bytes cannot be parsed), else 0. Raise NoSuchPlace (a NotFoundError) if
+    the file does not exist, is of an unknown kind, has no such byte or offset, or does not take
+    ``--byte`` or ``--offset``; also for a directory without ``--offset`` or of several partitions.
+    Raise DirectoryError for a directory without logs; OSError if the file cannot be read.
     """
     if options.format != "text":
         return _print_table(options)
@@ -92,9 +93,8 @@ def run_command(options: argparse.Namespace) -> int:
 
 def _print_table(options: argparse.Namespace) -> int:
     """Write the pieces as a table in ``--format`` to stdout, then notes and damage to stderr.
-    Return 1 if a part is damaged, else 0. Raise NoSuchPlace (a NotFoundError) if the file does not
-    exist, is of an unknown kind, or has no such byte or offset; DirectoryError for a directory
-    without logs; OSError if the file cannot be read.
+    Return 1 if a part is damaged, else 0. Raise NoSuchPlace, DirectoryError or OSError in the cases
+    of :func:`run_command`, before anything is written.
     """
     from kafka_log.inspect.hexdump.table import hexdump_table
     from kafka_log.text.output import write_table

@@ -65,7 +65,7 @@ def hexdump_file(path: Path, kind: str, at: int | None, max_entries: int, limits
 
     Args:
         path: The file.
-        kind: Result of :func:`file_kind`.
+        kind: Result of :func:`file_kind`, but not that of a segment.
         at: Only for indexes: the byte whose entry is shown first. None is the first byte.
         max_entries: Number of index or snapshot entries that are shown.
         limits: Limits of the parser.

@@ -72,9 +72,11 @@ def hexdump_batches(
 ) -> Iterator[Part]:
     """Yield ``count`` batches of a segment with their fields, fewer at its end. The first is the
     one that contains byte ``at`` (the size of the file means its last byte) or else ``offset``, or
-    the first of the file (both None). A range of bytes that is no batch counts as one. At most
-    ``records`` records of each are shown, of the first batch from ``offset`` on. Raise NoSuchPlace
-    if the segment has no such byte or offset; OSError if the file cannot be read.
+    the first of the file (both None). A range of bytes that is no batch counts as one; damage is in
+    the parts and does not raise. At most ``records`` records of each are shown, of the first batch
+    from ``offset`` on. Raise NoSuchPlace if the segment has no byte ``at``, or no batch whose
+    offset range contains ``offset`` (the record itself may be missing); OSError if the file cannot
+    be read.
 
     Args:
         path: The segment.
@@ -109,7 +111,8 @@ def hexdump_batches(
 
 
 def holds_offset(path: Path, offset: int) -> bool:
-    """Return whether a batch of a segment spans ``offset`` by its header. Raise OSError if the file
+    """Return whether the header of a batch of a segment states a range that contains ``offset``.
+    Checksums and records are not checked; damaged ranges are skipped. Raise OSError if the file
     cannot be read.
     """
     try:
@@ -120,8 +123,8 @@ def holds_offset(path: Path, offset: int) -> bool:
 
 def _find_entries(read: Any, start: int, size: int, file: str) -> Iterator[EntryRange]:
     """Yield the byte range of each entry of a file from byte ``start`` on, where one begins, found
-    by its length; checksums are not verified. Damage is yielded as a range with its error, up to the next complete entry or the end
-    of the file.
+    by its length; its checksum is not verified. Damage does not raise: it is yielded as a range
+    with its error, up to the next entry with a valid checksum or the end of the file.
     """
     position, last = start, None
     columns = HeaderColumns(("last_offset",), file)
@@ -167,8 +170,9 @@ def _skip_to_byte(places: Iterator[EntryRange], at: int) -> Iterator[EntryRange]
 def _skip_to_offset(
     read: Any, places: Iterator[EntryRange], offset: int, file: str
 ) -> Iterator[EntryRange]:
-    """Yield the entries from the batch that spans ``offset`` on; damaged ranges before it are
-    skipped. Raise NoSuchPlace if no batch of the file spans it.
+    """Yield the entries from the first batch whose header's offset range contains ``offset`` on;
+    damaged ranges before it are skipped, later ones are yielded. Raise NoSuchPlace if there is no
+    such batch.
     """
     columns = HeaderColumns(("base_offset", "last_offset"), file)
     around = later = ""

@@ -99,11 +99,8 @@ Note = Callable[[str], None]
 
 
 def hashes_of(keys: Any) -> tuple[Any, Any]:
-    """Return two arrays for an Arrow array of keys without nulls: for each key the index of its
-    hash in the second array, and the 128-bit hashes of the distinct keys.
-
-    Returns:
-        For each key the index of its hash, and the 128-bit hash of each distinct key (NumPy ``V16``).
+    """Return two NumPy arrays for an Arrow array of keys without nulls: for each key the index of
+    its hash in the second array, and the 128-bit BLAKE2b hashes (``V16``) of the distinct keys.
     """
     encoded = keys.dictionary_encode()
     digests = b"".join(
@@ -162,8 +159,8 @@ class _Sizes:
 
     @staticmethod
     def newest(parts: Sequence[_Sizes]) -> _Sizes:
-        """Return ``parts`` as one, sorted by hash, with one size for each key: that of the last
-        part, and in it the last one.
+        """Return ``parts`` (at least one) as one, sorted by hash, with one size for each key: that
+        of the last part that has the key, and in it the last one.
         """
         high = np.concatenate([part.high for part in parts])
         low = np.concatenate([part.low for part in parts])
@@ -182,7 +179,8 @@ def key_table(
 ) -> pa.Table:
     """Return one row of key counts per partition, in the columns of :data:`KEYS`, for the selected
     records. Records in damaged bytes and unreadable files are not counted; ``problem`` describes
-    the first damage, or why a file or the directory cannot be read, else it is null.
+    the first damage, or why a file or the directory cannot be read, else it is null. A partition
+    without records has zeros and a null ``ratio``. ``advance`` gets the bytes of each partition.
     """
     rows = []
     for partition in partitions:
