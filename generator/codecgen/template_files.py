@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from codecgen.listed_files import list_files
+
 SUFFIX = ".j2"
 MAX_BYTES = 1 << 20
 MAX_FILES = 500
@@ -17,18 +19,17 @@ def read_templates(directory: Path) -> dict[str, str]:
     """Return the text of all ``.j2`` files below a directory, by relative path (with ``/``),
     sorted. Hidden files and directories are skipped. Raise TemplateFilesError if it is no directory,
     has no templates or more than ``MAX_FILES`` (500), or one is larger than 1 MiB or not UTF-8;
-    OSError if a file cannot be read.
+    OSError if a file or directory cannot be read.
     """
     if not directory.is_dir():
         raise TemplateFilesError(f"{directory} is not a directory; name one with files *{SUFFIX}")
     found: dict[str, str] = {}
-    for path in sorted(directory.rglob(f"*{SUFFIX}")):
-        below = path.relative_to(directory)
-        if any(part.startswith(".") for part in below.parts) or not path.is_file():
+    for path in list_files(directory):
+        if not path.name.endswith(SUFFIX):
             continue
         if len(found) == MAX_FILES:
             raise TemplateFilesError(f"{directory} has more than {MAX_FILES} templates, the limit")
-        found[below.as_posix()] = _read_text(path)
+        found[path.relative_to(directory).as_posix()] = _read_text(path)
     if not found:
         raise TemplateFilesError(f"{directory} has no templates: files that end in {SUFFIX}")
     return found

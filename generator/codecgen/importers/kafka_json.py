@@ -17,6 +17,7 @@ from codecgen.importers.kafka_reading import read
 from codecgen.importers.kafka_record_types import record_files, records_of
 from codecgen.importers.kafka_rules import check_directory, check_message, check_names
 from codecgen.importers.yaml_text import documents
+from codecgen.listed_files import list_files
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema.types import Span
 
@@ -56,16 +57,16 @@ class Imported:
 
 
 def find(directory: Path) -> Definitions:
-    """Return the message definitions below a directory (``*.json``, sorted by path) with the
-    findings that Kafka's generator would report. Return no files and one finding if there are more
+    """Return the message definitions below a directory (``*.json``, sorted by path, without hidden
+    ones) with the findings that Kafka's generator would report. Return no files and one finding if there are more
     than ``MOST_FILES`` or ``MOST_BYTES``, and nothing at all for a directory that does not exist.
-    Raise OSError if a file cannot be read.
+    Raise OSError if a file or directory cannot be read.
     """
     files: dict[str, bytes] = {}
     findings: list[Diagnostic] = []
     size = 0
-    for path in sorted(directory.rglob("*.json")):
-        if not path.is_file():
+    for path in list_files(directory):
+        if path.suffix != ".json":
             continue
         name = path.relative_to(directory).as_posix()
         with path.open("rb") as file:

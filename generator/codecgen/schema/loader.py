@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from codecgen.diagnostics import Diagnostic
+from codecgen.listed_files import list_files
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema import forms, yaml_tree
 from codecgen.schema.documents import ModelBuilder
@@ -29,20 +30,18 @@ _NOWHERE = Span(MANIFEST, 1, 1, 1)
 def read_files(directory: Path) -> dict[str, str]:
     """Return the text of every ``.yaml`` and ``.yml`` file below a directory, by relative path
     (with ``/``), sorted. Skip hidden files and folders. Windows line ends become newlines. Return
-    ``{}`` if the directory does not exist. Raise OSError if a file cannot be read.
+    ``{}`` if the directory does not exist. Raise OSError if a file or directory cannot be read.
 
     Bytes that are not UTF-8 become lone surrogates, which :func:`load` reports. Of a file that is
     too large, only as much is read as shows that.
     """
     out = {}
-    for path in directory.rglob("*.y*ml"):
-        name = path.relative_to(directory)
-        hidden = any(part.startswith(".") for part in name.parts)
-        if path.suffix in (".yaml", ".yml") and path.is_file() and not hidden:
+    for path in list_files(directory):
+        if path.suffix in (".yaml", ".yml"):
             with path.open("rb") as file:
                 data = file.read(yaml_tree.MAX_BYTES + 1)
             text = data.decode("utf-8", "surrogateescape")
-            out[name.as_posix()] = text.replace("\r\n", "\n")
+            out[path.relative_to(directory).as_posix()] = text.replace("\r\n", "\n")
     return dict(sorted(out.items()))
 
 

@@ -52,17 +52,17 @@ def java_sources() -> dict[str, str]:
 def cache_directory() -> Path:
     """Return the directory of cached jars, which may not exist: ``spark`` in the directory
     KAFKA_CODECS_CACHE if that is set and not empty; otherwise ``kafka-codecs/spark`` in the user's
-    cache directory of Windows, macOS, or XDG_CACHE_HOME (default ``~/.cache``).
+    cache directory of Windows, macOS, or XDG_CACHE_HOME (unset or empty: ``~/.cache``).
     """
     given = os.environ.get("KAFKA_CODECS_CACHE")
     if given:
         return Path(given) / "spark"
     if sys.platform == "win32":
-        root = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+        root = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
         root = Path.home() / "Library" / "Caches"
     else:
-        root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return root / "kafka-codecs" / "spark"
 
 

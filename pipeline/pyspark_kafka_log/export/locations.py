@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,32 +90,28 @@ class Location:
 
     def is_free(self) -> bool:
         """Return whether the location is missing or empty, or every file in it is named as export
-        tasks name theirs, so that it comes from exports that were interrupted or still run. Local
-        directories that this user may not list are skipped. Raise OSError if a store cannot be
-        listed.
+        tasks name theirs, so that it comes from exports that were interrupted or still run. Raise
+        OSError if a store or a directory cannot be listed.
         """
-        if self.is_store:
-            names = iter(self._names())
-        else:
-            files = (path for path in Path(self.root).rglob("*") if not path.is_dir())
-            names = (path.name for path in files)
-        return all(_OF_EXPORT.fullmatch(name.rpartition("/")[2]) for name in names)
+        return all(_OF_EXPORT.fullmatch(name.rpartition("/")[2]) for name in self._names())
 
     def files_of(self, job_id: str) -> Iterator[str]:
         """Yield the Parquet files of a job at any depth, as paths relative to the location. Yield
-        nothing if the location is missing. Raise OSError if a store cannot be listed.
+        nothing if the location is missing. Raise OSError if a store or a directory cannot be
+        listed.
         """
         start = f"part-{job_id}-"
-        if not self.is_store:
-            for file in Path(self.root).glob(f"**/{start}*.parquet"):
-                yield file.relative_to(self.root).as_posix()
-            return
-        yield from [name for name in self._names() if name.rpartition("/")[2].startswith(start)]
+        for name in self._names():
+            file = name.rpartition("/")[2]
+            if file.startswith(start) and file.endswith(".parquet"):
+                yield name
 
-    def _names(self) -> Iterable[str]:
-        """Return the paths of all files below the location in its store, relative to it; ``[]`` if
-        it does not exist. Raise OSError if the store cannot list them.
+    def _names(self) -> list[str]:
+        """Return the paths of all files below the location, relative to it, with ``/``; ``[]`` if
+        it does not exist. Raise OSError if the store, or a directory, cannot be listed.
         """
+        if not self.is_store:
+            return list(_list_files(Path(self.root)))
         store, top = self._store()
         try:
             store.invalidate_cache()
@@ -129,6 +125,20 @@ class Location:
         """Return fsspec's file system, and the path of the location in it."""
         store, top = cast(Any, place_of(self.root, self.options)).store()
         return store, top.rstrip("/")
+
+
+def _list_files(root: Path) -> Iterator[str]:
+    """Yield the paths of the files below a directory, relative to it; none if it does not exist.
+    Links to directories are not followed. Raise OSError if a directory cannot be listed.
+    """
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):  # others may remove directories meanwhile
+            raise error
+
+    for folder, _, names in os.walk(root, onerror=refuse):
+        for name in names:
+            yield Path(folder, name).relative_to(root).as_posix()
 
 
 def table_location(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pyspark_kafka_log.export import ExportError
@@ -11,6 +13,7 @@ from pyspark_kafka_log.export.locations import (
     options_of_iceberg,
     table_location,
 )
+from tests.support.permissions import bound_by_modes
 
 
 @pytest.fixture(autouse=True)
@@ -82,3 +85,21 @@ def test_fsspec_gets_the_properties_of_iceberg() -> None:
         "client_kwargs": {"region_name": "eu-west-1"},
     }
     assert options_of_iceberg({"s3.region": "", "s3.endpoint": None}) == {}
+
+
+def test_a_directory_that_may_not_be_listed_is_not_free(tmp_path: Path) -> None:
+    place = Location(str(tmp_path / "table"))
+    assert place.is_free() and list(place.files_of("0" * 12)) == []
+    closed = tmp_path / "table" / "closed"
+    closed.mkdir(parents=True)
+    assert place.is_free()
+    (closed / "other").touch()
+    assert not place.is_free()
+    closed.chmod(0o300)
+    try:
+        with bound_by_modes():
+            for ask in (place.is_free, lambda: list(place.files_of("0" * 12))):
+                with pytest.raises(PermissionError, match="closed"):
+                    ask()
+    finally:
+        closed.chmod(0o700)
