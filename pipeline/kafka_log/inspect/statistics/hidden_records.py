@@ -38,7 +38,9 @@ def warn_of_hidden_records(partitions: Sequence[Partition], selection: Selection
 
 def list_before_log_start(partitions: Sequence[Partition], selection: Selection) -> str:
     """Return as text the first MAX_LISTED partitions that may have selected records below their log
-    start offset, with these offsets, and the number of the others; "" if there are none.
+    start offset, with these offsets, and the number of the others; "" if there are none. Only the
+    first selected offset is compared, no record is read. Raise OSError if the directory of a
+    checkpoint may not be searched.
     """
     starts = LogStarts()
     return _join_first(
