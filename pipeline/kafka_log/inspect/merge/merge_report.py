@@ -23,8 +23,10 @@ _OTHER_EPOCHS = "another replica has the same bytes with another leader epoch, w
 
 def list_merge_rows(plan: MergePlan) -> list[ReportRow]:
     """Return the report rows of a plan: ``kept`` for the batches of each segment, ``replaced`` for
-    damage whose offsets other replicas have, ``absent``, ``twice``, ``left out``, ``diverged``, and
-    ``lost``. Files are paths, because several replicas have segments of the same name.
+    damage whose offsets other replicas have, ``absent``, ``unfinished`` for incomplete tails,
+    ``twice``, ``left out``, ``diverged``, and ``lost``, in this order. Without batches one row
+    ``kept`` with 0 batches names the leader's directory. Files are paths, because several replicas
+    have segments of the same name.
     """
     rows = list(sum_by_file(plan, "kept", plan.batches))
     if not rows:
