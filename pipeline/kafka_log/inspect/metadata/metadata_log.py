@@ -363,8 +363,8 @@ def find_ineffective_ranges(events: Iterator[tuple[int, dict[str, Any]]]) -> lis
 
 
 def _snapshot_parts(snapshot: MetadataSnapshot, partition: Partition, salvage: bool) -> list[Part]:
-    """Return a snapshot file as the only part to read. If it is gone, return ``[]`` with
-    ``salvage``, else raise UnreadableError.
+    """Return a snapshot file as the only part to read. If it is gone or inaccessible, return ``[]``
+    with ``salvage``, else raise UnreadableError.
     """
     try:
         size = snapshot.path.stat().st_size
