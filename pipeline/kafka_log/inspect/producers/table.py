@@ -191,10 +191,11 @@ def producer_table(
 ) -> pa.Table:
     """Return one row per partition, producer id and epoch, in the columns of :data:`PRODUCERS`.
     Producers that only the newest producer snapshot has are included unless ``wanted`` has a range
-    of offsets or timestamps. Damage, unreadable files and partition directories that are gone are
+    of offsets or timestamps. Rows are in the order of ``partitions``, then by id and epoch. No
+    checksum is verified. Other damage, unreadable files and partition directories that are gone are
     skipped and reported to ``on_damage``.
 
-    Rows are in the order of ``partitions``, then by id and epoch. Memory holds the rows.
+    Memory holds the rows.
 
     Args:
         partitions: The partitions to read.
