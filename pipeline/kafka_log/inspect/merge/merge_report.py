@@ -84,7 +84,9 @@ def _list_absent(plan: MergePlan) -> Iterator[ReportRow]:
 
 
 def _list_unfinished(plan: MergePlan) -> Iterator[ReportRow]:
-    """Yield a row for each incomplete tail after which no other replica goes on."""
+    """Yield a row for each incomplete tail at the end of the merged log, or of unknown offset; none
+    for tails after which another replica goes on.
+    """
     for one in plan.replicas:
         for found in one.contents:
             tail = found.unfinished

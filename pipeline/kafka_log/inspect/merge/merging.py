@@ -121,15 +121,16 @@ def _plan_partition(
 
 def _find_highest_start(starts: LogStarts, some: Sequence[Partition]) -> int | None:
     """Return the highest log start offset that a checkpoint beside one of the replicas states; None
-    if none does.
+    if none does. Replicas with segments that are not live do not count. Raise OSError if the
+    directory of a checkpoint may not be searched.
     """
     found = (find_log_start(starts, partition) for partition in some)
     return max((start for start in found if start is not None), default=None)
 
 
 def join_replicas(some: Sequence[Partition]) -> Partition:
-    """Return a partition that stands for all replicas: it has the directory of the first one, and
-    the segments of all.
+    """Return a live partition that stands for all replicas (at least one): it has the directory of
+    the first one, the segments of all, and no ``error``.
     """
     first = some[0]
     segments = tuple(segment for partition in some for segment in partition.segments)
