@@ -94,9 +94,9 @@ def largest_table(
     """Return the ``count`` largest batches by stored bytes, or data records if ``asked.deep``, by
     bytes of key, value and headers; largest first, equal sizes in log order. With ``by`` return at
     most ``count`` rows for each combination of keys, sorted by the keys first. Damage and
-    unreadable files are reported to ``asked.on_problem``, not raised. Records are always read under
-    ``salvage``, and a wrong checksum does not exclude or report them. Raise ValueError if ``count``
-    is negative.
+    unreadable files are reported to ``asked.on_problem``, not raised. Batches with a wrong checksum
+    count unless under ``strict``; records are always read under ``salvage``, and their wrong
+    checksums are not reported. Raise ValueError if ``count`` is negative.
     """
     if count < 0:
         raise ValueError(f"count is {count}: the number of rows must be at least 0")
@@ -159,7 +159,7 @@ def _largest_rows(table: pa.Table, keys: Sequence[str], count: int) -> pa.Table:
 def _scan_batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
     """Yield tables of the selected batches, in the columns of :data:`LARGEST_BATCHES` and
     ``_HIDDEN``. Damage and files that cannot be read are reported to ``asked.on_problem``, and not
-    raised.
+    raised. Batches with a wrong checksum are included unless under ``strict``.
     """
     segments = [owner.segment for owner in owners]
     places = iter(owners)
