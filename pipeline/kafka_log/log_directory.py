@@ -653,7 +653,8 @@ class LogDirectory:
     ) -> pa.Table:
         """Return the cluster metadata after the record at offset ``as_of`` (None: the last one) of
         ``__cluster_metadata``: one row per topic, partition, broker or other object of a kind. With
-        ``salvage``, records that are damaged, unknown or missing are skipped; with only
+        ``salvage``, records that are unreadable, unknown or missing are skipped, but not those with
+        only a wrong checksum; with only
         ``on_damage``, the answer ends before them; else, or if no state can be read, raise
         CodecError or DirectoryError. Raise UnreadableError if a directory of the metadata log
         cannot be read and ``on_damage`` is None; ValueError if the kind, the offset or the metadata
