@@ -251,9 +251,9 @@ def _count_producers(
     ahead: SmallSegmentHeaders,
 ) -> ProducerRuns:
     """Return the totals of the wanted batches of a partition by producer id and epoch, without
-    batches that have no producer. In topics of coordinators sequence numbers are ignored. Damage
-    and unreadable files are skipped and reported. Raise UnreadableError if retention deletes a
-    segment meanwhile.
+    batches that have no producer. In topics of coordinators sequence numbers are ignored. No
+    checksum is verified. Other damage and unreadable files are skipped and reported. Raise
+    UnreadableError if retention deletes a segment meanwhile.
     """
     runs: ProducerRuns = {}
     has_sequences = partition.topic not in COORDINATOR_TOPICS

@@ -52,8 +52,9 @@ def schema_table(
     keys or values use and ``registry`` lacks, by id, in the columns of :data:`SCHEMAS`. Ids of keys
     (or values) of a topic that the registry does not know at all are left out if some of these do
     not begin with an id. ``records`` limits the records read of each partition (None: all);
-    ``only_used`` leaves out unused versions. Damage and unreadable files do not raise: they go to
-    ``on_problem``, with problems of the registry.
+    ``only_used`` leaves out unused versions. Damage and unreadable files do not raise: lost ranges
+    and unreadable files go to ``on_problem``, with problems of the registry. Ids in records with a
+    wrong checksum are ignored.
 
     Args:
         registry: The schemas.
