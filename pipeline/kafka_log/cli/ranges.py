@@ -30,7 +30,8 @@ class TimeRange:
     @classmethod
     def parse(cls, text: str) -> TimeRange:
         """Return the range of times in ``text``, with the present for relative ones. Raise
-        ValueError if the text is no range of times, or its begin is after its end.
+        ValueError if the text is no range of times or can be read in two ways, or its begin is
+        after its end.
         """
         parsed = cls(text, present())
         parsed.resolve(parsed.now)
