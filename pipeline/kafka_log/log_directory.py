@@ -584,9 +584,9 @@ class LogDirectory:
         """Return committed offsets from ``__consumer_offsets``, a row per group and partition,
         sorted, or with ``states`` per group. Select by committed offset (``offsets``) and commit
         time (``timestamps``); ignore writes after ``at``. Raise CodecError for damage unless
-        ``salvage``; NotFoundError without ``__consumer_offsets``; UnreadableError for an unreadable
-        directory unless ``on_damage`` is given, and always if no partition of that topic is
-        readable; ValueError for invalid arguments.
+        ``salvage``, which leaves damaged batches out; NotFoundError without ``__consumer_offsets``;
+        UnreadableError for an unreadable directory unless ``on_damage`` is given, and always if no
+        partition of that topic is readable; ValueError for invalid arguments.
 
         The columns are :data:`kafka_log.inspect.groups.table.COMMITS`.
         Commits in transactions count if the transaction was committed. With ``at``, a warning names partitions of ``__consumer_offsets``
@@ -654,11 +654,10 @@ class LogDirectory:
         """Return the cluster metadata after the record at offset ``as_of`` (None: the last one) of
         ``__cluster_metadata``: one row per topic, partition, broker or other object of a kind. With
         ``salvage``, records that are unreadable, unknown or missing are skipped, but not those with
-        only a wrong checksum; with only
-        ``on_damage``, the answer ends before them; else, or if no state can be read, raise
-        CodecError or DirectoryError. Raise UnreadableError if a directory of the metadata log
-        cannot be read and ``on_damage`` is None; ValueError if the kind, the offset or the metadata
-        log does not exist.
+        only a wrong checksum; with only ``on_damage``, the answer ends before them; else, or if no
+        state can be read, raise CodecError or DirectoryError. Raise UnreadableError if a directory
+        of the metadata log cannot be read and ``on_damage`` is None; ValueError if the kind, the
+        offset or the metadata log does not exist.
 
         Reading begins at the newest complete snapshot.
 
@@ -703,10 +702,10 @@ class LogDirectory:
     ) -> pa.Table:
         """Compare the cluster metadata after ``first`` (None: the earliest known state) and
         ``last`` (None: the end), which may be the lower one. Return one row per added, removed or
-        changed object of a kind, sorted by its key. ``salvage`` skips damaged or missing records;
-        ``on_damage`` alone compares the states before them; otherwise, or without two states, raise
-        CodecError or DirectoryError. Raise ValueError if the kind, an offset or the metadata log
-        does not exist.
+        changed object of a kind, sorted by its key. ``salvage`` skips unreadable or missing
+        records; ``on_damage`` alone compares the states before them; otherwise, or without two
+        states, raise CodecError or DirectoryError. Raise ValueError if the kind, an offset or the
+        metadata log does not exist.
 
         The columns identify the thing and continue with :data:`kafka_log.inspect.metadata.changes.DIFFERENCES`. If the metadata after
         ``first`` or ``last`` cannot be known, other offsets are compared, and ``on_damage`` is called with them. Sensitive configs
@@ -935,7 +934,8 @@ class LogDirectory:
         OSError or DirectoryError if ``schemas`` cannot be read. Raise while iterating ValueError if
         a topic has no schemas to decode, ExportError if a file of another export is there (unless
         ``overwrite``), OutputLockedError if another process writes to ``out``, CodecError at damage
-        unless under ``salvage``, OSError if a file cannot be written.
+        unless under ``salvage``, OSError if a file cannot be written. ``salvage`` writes what is
+        readable, also with a wrong checksum.
 
         The output directory is locked until the iterator is exhausted or closed. Complete files stay when a later one fails.
         :func:`kafka_log.inspect.export.export` describes the files.
@@ -1053,8 +1053,8 @@ class LogDirectory:
         Each repaired batch has a row ``repaired``, with the wrong bytes and the probability of a
         wrong guess; each damaged batch without a repair a row ``not repaired``; a partition whose
         directory cannot be read a row ``lost``; a segment that cannot be opened none. Raise
-        DirectoryError if a path holds no log; NotFoundError if
-        a selected topic or partition does not exist.
+        DirectoryError if a path holds no log; NotFoundError if a selected topic or partition does
+        not exist.
 
         Args:
             advance: As in :meth:`salvage`.
