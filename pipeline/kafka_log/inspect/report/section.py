@@ -124,8 +124,8 @@ def format_range(first: int | None, last: int | None) -> str:
 
 
 def format_length(milliseconds: int | None) -> str:
-    """Return a length of time in milliseconds in its two largest units that are not 0, such as ``1
-    d 3 h``; "" for None, in ``ms`` if it is below a second.
+    """Return a length of time in milliseconds as text in its two largest units that are not 0, such
+    as ``1 d 3 h``; "" for None, in ``ms`` if it is below a second.
     """
     if milliseconds is None:
         return ""
