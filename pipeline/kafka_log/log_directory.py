@@ -1010,12 +1010,11 @@ class LogDirectory:
     ) -> pa.Table:
         """Write all readable records into partition directories below ``out`` that a broker loads,
         and return the report. It has rows of what was kept, rewritten, left out or lost, also of
-        unreadable files. Records of batches with a wrong checksum are lost, unless ``keep_damaged``
-        keeps or ``repair`` repairs them. Output of an equal earlier call is kept. Raise OutputError
-        if ``out`` lies inside a path that is read or a broker's log directory, or holds anything
-        else; OutputLockedError if another process writes to it; DirectoryError if several
-        directories hold one partition and ``replicas`` is None; OSError if a file cannot be
-        written.
+        unreadable files. Records with a wrong checksum are lost, unless ``keep_damaged`` keeps or
+        ``repair`` repairs them. Output of an equal earlier call is kept. Raise OutputError if
+        ``out`` lies inside a path that is read or a broker's log directory, or holds anything else;
+        OutputLockedError if another process writes to it; DirectoryError if several directories
+        hold one partition and ``replicas`` is None; OSError if a file cannot be written.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
         Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
