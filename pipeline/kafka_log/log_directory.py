@@ -1137,12 +1137,12 @@ class LogDirectory:
         *,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Write the whole batches that have an offset in ``offsets`` and a timestamp in
-        ``timestamps`` (None: any) below ``out``, in partition directories that a broker loads.
-        Return the report, which has rows for damage and unreadable files. Raise OutputError or
-        OutputLockedError if ``out`` must not be written to; DirectoryError if several directories
-        hold one partition and ``replicas`` is None; OSError if a file cannot be written; ValueError
-        if a range is not a range.
+        """Write the whole batches that may have an offset in ``offsets`` by their headers, and have
+        a record, perhaps another, with a timestamp in ``timestamps`` (None: any) below ``out``, in
+        partition directories that a broker loads. Return the report, which has rows for damage and
+        unreadable files. Raise OutputError or OutputLockedError if ``out`` must not be written to;
+        DirectoryError if several directories hold one partition and ``replicas`` is None; OSError
+        if a file cannot be written; ValueError if a range is not a range.
 
         The table has a row per metadata snapshot, which is not written.
 

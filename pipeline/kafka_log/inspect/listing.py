@@ -147,7 +147,7 @@ def append_total(topics: pa.Table) -> pa.Table:
 def partition_table(partitions: Sequence[Partition]) -> pa.Table:
     """Return one row per partition and state of its segments, in the columns of :data:`PARTITIONS`
     and the order of ``partitions``. The state of the directory itself always has a row, with
-    ``base_offset`` null if no segment is in it.
+    ``base_offset`` null if no segment is in it. ``base_offset`` is 0 if a file name has none.
     """
     rows = []
     for partition, state, segments in group_by_state(partitions):
