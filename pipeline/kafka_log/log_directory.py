@@ -127,11 +127,12 @@ class LogDirectory:
 
     @cached_property
     def all_partitions(self) -> list[Partition]:
-        """Selected partitions, by topic and number. One that cannot be listed has an ``error`` and no
-        segments; one with a ``.log`` file that is no segment by its name may have both. Warn if all
-        segments are excluded by their state. Raise DirectoryError if a path holds no log, or two
-        directories hold one partition and ``replicas`` is ``error``; NotFoundError if a selected
-        topic or partition does not exist.
+        """Selected partitions, by topic and number. One that cannot be listed has an ``error`` and
+        no segments; one with a ``.log`` file that is no segment by its name may have both. Warn if
+        all segments are excluded by their state. Raise DirectoryError if a path holds no log, or
+        two directories hold one partition and ``replicas`` is ``error``, or hold topics with
+        different ids and it is ``newest``; NotFoundError if a selected topic or partition does not
+        exist.
         """
         found = self._survey
         selected = select_partitions(
@@ -210,10 +211,12 @@ class LogDirectory:
         """Count batches, records and bytes: one row per partition and segment state, or per
         combination of the values of ``by``, sorted by them
         (:data:`kafka_log.inspect.statistics.columns.STAT`). With ``top`` return only the rows with
-        the most bytes, largest first. Damage and unreadable files do not raise. Warn if records
-        that consumers do not get are counted, or records are counted twice. Raise ValueError if an
-        argument is not one of the documented values; DirectoryError if rows are not by partition,
-        several directories hold one, and ``replicas`` is None.
+        the most bytes, largest first. Damage and unreadable files do not raise. ``strict`` stops a
+        file at its first problem; ``kafka`` counts batches with a wrong checksum and stops at bytes
+        that are no batch; ``salvage`` also counts what follows. Warn if records that consumers do
+        not get are counted, or records are counted twice. Raise ValueError if an argument is not
+        one of the documented values; DirectoryError if rows are not by partition, several
+        directories hold one, and ``replicas`` is None.
 
         Columns that have no meaning for several partitions are left out unless rows are by partition.
 
@@ -254,9 +257,11 @@ class LogDirectory:
     ) -> pa.Table:
         """Return the ``count`` largest batches, largest first
         (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`), or with ``deep`` the largest
-        records. With ``by`` return that many for each combination of its values, sorted by these
-        first. Damage does not raise. Raise ValueError if an argument is not one of the documented
-        values; DirectoryError if several directories hold one partition and ``replicas`` is None.
+        data records. With ``by`` return that many for each combination of its values, sorted by
+        these first. Damage does not raise, and batches with a wrong checksum count unless under
+        ``strict``; records are always read as under ``salvage``. Raise ValueError if an argument is
+        not one of the documented values; DirectoryError if several directories hold one partition
+        and ``replicas`` is None.
 
         The size of a record is the bytes of its key, value and headers
         (:data:`~kafka_log.inspect.statistics.largest.LARGEST_RECORDS`).
@@ -294,13 +299,13 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
         on_checked: Callable[[int], None] | None = None,
     ) -> pa.Table:
-        """Check the log for damage and contradictions: one row per finding, the most severe first;
-        ``deep`` decodes every record too. Ranges and ``producers`` drop findings about other
-        batches. No file is changed. Damage and unreadable files are findings. Warn if filters
-        select no batch and ``on_checked`` is None. Raise ValueError for an invalid argument;
-        DirectoryError if a path holds no log.
+        """Check batch headers, checksums and the files beside the segments for damage and
+        contradictions: one row per finding, the most severe first; ``deep`` decodes every record
+        too. Ranges and ``producers`` drop findings about other batches. Damage and unreadable files
+        are findings. Warn if filters select no batch and ``on_checked`` is None. Raise ValueError
+        for an invalid argument; DirectoryError if a path holds no log.
 
-        Batch headers, checksums and the files beside the segments are checked.
+        No file is changed. The log directories' own files are checked unless topics or partitions were selected.
         Memory use is bounded by the batch headers of one segment. :data:`kafka_log.inspect.check.finding.FINDINGS` lists the columns:
         ``severity`` (error, warning, note), ``code``, ``topic``, ``partition``, ``file``, ``byte`` (position in the file),
         ``first_offset`` and ``last_offset`` affected, ``records`` (maximum number lost or at risk), ``meaning`` and ``remedy``.
@@ -397,11 +402,12 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Write the records that the replicas of this log directory have, and those of another one
-        lack or have with other values, into partition directories below ``out`` that a broker loads,
-        and return the report. Nothing is created if there are none. Raise DirectoryError,
-        UnreadableError as :meth:`diff`; OutputError if ``out`` lies inside a path that is read or a
-        broker's log directory, or holds anything else; OutputLockedError if another process writes
-        to it; OSError if a file cannot be written, or a segment disappears meanwhile.
+        lack or have with other values, into partition directories below ``out`` that a broker
+        loads, and return the report. Nothing is created if there are none; a partition that the
+        other one lacks as a whole is only a row ``left out``. Raise DirectoryError, UnreadableError
+        as :meth:`diff`; OutputError if ``out`` lies inside a path that is read or a broker's log
+        directory, or holds anything else; OutputLockedError if another process writes to it;
+        OSError if a file cannot be written, or a segment disappears meanwhile.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Rows ``kept`` say why records are written. A batch is
         written whole, with its offsets, if one of its records is. Rows ``lost`` are damage of this side.
@@ -460,10 +466,11 @@ class LogDirectory:
     ) -> pa.Table:
         """List transactions: one row per transaction and partition, open ones first
         (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`). They have one of ``states`` and
-        ``producers`` and overlap the ranges. Without ``now`` none hangs by its age alone. Damage
-        and unreadable files are skipped and reported to ``on_damage``; if it is None, raise
-        CodecError. Raise ValueError if a state does not exist or an argument is invalid;
-        UnreadableError (a CodecError) if the file of a transaction marker disappears meanwhile.
+        ``producers`` and overlap the ranges. Without ``now`` none hangs by its age alone. Checksums
+        of data batches are not verified. Other damage and unreadable files are skipped and reported
+        to ``on_damage``; if it is None, raise CodecError. Raise ValueError if a state does not
+        exist or an argument is invalid; UnreadableError (a CodecError) if the file of a transaction
+        marker disappears meanwhile.
 
         ``state`` is open, committed or aborted. ``hanging`` is true for an open transaction that no producer or coordinator will end,
         null if that cannot be known, and ``reason`` explains it (docs/tool/txn.md has the rule). ``transactional_id`` and ``coordinator_state`` come from the topic
@@ -531,9 +538,9 @@ class LogDirectory:
     ) -> pa.Table:
         """List idempotent and transactional producers: one row per partition, producer id and
         producer epoch. They have a batch in the ranges; without ranges, producers that only a
-        producer snapshot has are included. ``producers`` selects ids. Damage and unreadable files
-        are skipped and reported to ``on_damage``; if it is None, raise CodecError. Raise ValueError
-        for an invalid argument.
+        producer snapshot has are included. ``producers`` selects ids. No checksum is verified.
+        Other damage and unreadable files are skipped and reported to ``on_damage``; if it is None,
+        raise CodecError. Raise ValueError for an invalid argument.
 
         :data:`kafka_log.inspect.producers.table.PRODUCERS` lists the columns. Sequence numbers, offsets and timestamps are the first and
         last ones of existing batches. ``gaps`` counts sequence numbers missing between batches, ``duplicates`` batches whose first
@@ -574,11 +581,12 @@ class LogDirectory:
         salvage: bool = False,
         on_damage: OnDamage | None = None,
     ) -> pa.Table:
-        """Return committed offsets from ``__consumer_offsets``, a row per group and partition, or
-        with ``states`` per group. Select by committed offset (``offsets``) and commit time
-        (``timestamps``); ignore writes after ``at``. Raise CodecError for damage unless
-        ``salvage``; NotFoundError without ``__consumer_offsets``; UnreadableError for an unreadable
-        directory unless ``on_damage`` is given; ValueError for invalid arguments.
+        """Return committed offsets from ``__consumer_offsets``, a row per group and partition,
+        sorted, or with ``states`` per group. Select by committed offset (``offsets``) and commit
+        time (``timestamps``); ignore writes after ``at``. Raise CodecError for damage unless
+        ``salvage``, which leaves damaged batches out; NotFoundError without ``__consumer_offsets``;
+        UnreadableError for an unreadable directory unless ``on_damage`` is given, and always if no
+        partition of that topic is readable; ValueError for invalid arguments.
 
         The columns are :data:`kafka_log.inspect.groups.table.COMMITS`.
         Commits in transactions count if the transaction was committed. With ``at``, a warning names partitions of ``__consumer_offsets``
@@ -645,10 +653,11 @@ class LogDirectory:
     ) -> pa.Table:
         """Return the cluster metadata after the record at offset ``as_of`` (None: the last one) of
         ``__cluster_metadata``: one row per topic, partition, broker or other object of a kind. With
-        ``salvage``, records that are damaged, unknown or missing are skipped; with only
-        ``on_damage``, the answer ends before them; else, or if no state can be read, raise
-        CodecError or DirectoryError. Raise ValueError if the kind, the offset or the metadata log
-        does not exist.
+        ``salvage``, records that are unreadable, unknown or missing are skipped, but not those with
+        only a wrong checksum; with only ``on_damage``, the answer ends before them; else, or if no
+        state can be read, raise CodecError or DirectoryError. Raise UnreadableError if a directory
+        of the metadata log cannot be read and ``on_damage`` is None; ValueError if the kind, the
+        offset or the metadata log does not exist.
 
         Reading begins at the newest complete snapshot.
 
@@ -692,10 +701,11 @@ class LogDirectory:
         show_secrets: bool = False,
     ) -> pa.Table:
         """Compare the cluster metadata after ``first`` (None: the earliest known state) and
-        ``last`` (None: the end). Return one row per added, removed or changed object of a kind.
-        ``salvage`` skips damaged or missing records; ``on_damage`` alone compares the states before
-        them; otherwise, or without two states, raise CodecError or DirectoryError. Raise ValueError
-        if the kind, an offset or the metadata log does not exist.
+        ``last`` (None: the end), which may be the lower one. Return one row per added, removed or
+        changed object of a kind, sorted by its key. ``salvage`` skips unreadable or missing
+        records; ``on_damage`` alone compares the states before them; otherwise, or without two
+        states, raise CodecError or DirectoryError. Raise ValueError if the kind, an offset or the
+        metadata log does not exist.
 
         The columns identify the thing and continue with :data:`kafka_log.inspect.metadata.changes.DIFFERENCES`. If the metadata after
         ``first`` or ``last`` cannot be known, other offsets are compared, and ``on_damage`` is called with them. Sensitive configs
@@ -778,9 +788,10 @@ class LogDirectory:
         **filters: Unpack[RowFilters],
     ) -> pa.Table:
         """Count keys, tombstones, and records that compaction would remove: one row per partition
-        (:data:`kafka_log.inspect.keys.table.KEYS`). Damage and unreadable files are in the column
-        ``problem``. Raise ValueError if the selection has an invalid value, ``include`` or
-        ``replicas``, which belong to LogDirectory, or a topic or partition that does not exist.
+        (:data:`kafka_log.inspect.keys.table.KEYS`). Damage and unreadable files do not raise:
+        batches with damage, also a wrong checksum, are not counted, and ``problem`` describes the
+        first. Raise ValueError if the selection has an invalid value, ``include`` or ``replicas``,
+        which belong to LogDirectory, or a topic or partition that does not exist.
 
         Bytes are those of uncompressed keys and values. ``problem`` is the first damage of a partition, whose other records are
         counted, or the reason why its directory cannot be read. Memory use is about 150 bytes per key of a partition.
@@ -868,11 +879,11 @@ class LogDirectory:
         selection: Selection | None = None,
         **filters: Unpack[OtherFilters],
     ) -> pa.Table:
-        """Return all records with one of ``keys`` (None: records without a key): one row per record
-        (:data:`kafka_log.inspect.keys.table.RECORDS_OF_KEY`). Raise CodecError if a batch is
-        damaged or a file cannot be read, and ``on_problem`` is None; DirectoryError if several
-        directories hold one partition and ``replicas`` is None; ValueError for an invalid
-        selection.
+        """Return all records with one of ``keys`` (None: records without a key): one row per
+        record, in the order of the logs (:data:`kafka_log.inspect.keys.table.RECORDS_OF_KEY`).
+        Raise CodecError if a batch is damaged or a file cannot be read, and ``on_problem`` is None;
+        else damaged batches are left out. Raise DirectoryError if several directories hold one
+        partition and ``replicas`` is None; ValueError for an invalid selection.
 
         A row has the offset, the timestamp (milliseconds), the bytes of the value, whether it is a tombstone, whether it is the latest
         record of its key in its partition, and the segment.
@@ -923,7 +934,8 @@ class LogDirectory:
         OSError or DirectoryError if ``schemas`` cannot be read. Raise while iterating ValueError if
         a topic has no schemas to decode, ExportError if a file of another export is there (unless
         ``overwrite``), OutputLockedError if another process writes to ``out``, CodecError at damage
-        unless under ``salvage``, OSError if a file cannot be written.
+        unless under ``salvage``, OSError if a file cannot be written. ``salvage`` writes what is
+        readable, also with a wrong checksum.
 
         The output directory is locked until the iterator is exhausted or closed. Complete files stay when a later one fails.
         :func:`kafka_log.inspect.export.export` describes the files.
@@ -998,14 +1010,15 @@ class LogDirectory:
     ) -> pa.Table:
         """Write all readable records into partition directories below ``out`` that a broker loads,
         and return the report. It has rows of what was kept, rewritten, left out or lost, also of
-        unreadable files. Raise OutputError if ``out`` lies inside a path that is read or a broker's
-        log directory, or holds anything else; OutputLockedError if another process writes to it;
-        DirectoryError if several directories hold one partition and ``replicas`` is None; OSError
-        if a file cannot be written.
+        unreadable files. Records with a wrong checksum are lost, unless ``keep_damaged`` keeps or
+        ``repair`` repairs them. Output of an equal earlier call is kept. Raise OutputError if
+        ``out`` lies inside a path that is read or a broker's log directory, or holds anything else;
+        OutputLockedError if another process writes to it; DirectoryError if several directories
+        hold one partition and ``replicas`` is None; OSError if a file cannot be written.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
         Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
-        ``log-start-offset-checkpoint``. Output that the same call wrote before is kept.
+        ``log-start-offset-checkpoint``.
 
         Args:
             out: Output directory, empty or with output of the same call. It must not lie inside the paths that are read.
@@ -1037,9 +1050,10 @@ class LogDirectory:
     def repairs(self, *, advance: Callable[[int], None] = lambda _: None) -> pa.Table:
         """Return the repairs that :meth:`salvage` with ``repair`` would write; nothing is written.
         Each repaired batch has a row ``repaired``, with the wrong bytes and the probability of a
-        wrong guess; each damaged batch without a repair a row ``not repaired``; a partition that
-        cannot be read a row ``lost``. Raise DirectoryError if a path holds no log; NotFoundError if
-        a selected topic or partition does not exist.
+        wrong guess; each damaged batch without a repair a row ``not repaired``; a partition whose
+        directory cannot be read a row ``lost``; a segment that cannot be opened none. Raise
+        DirectoryError if a path holds no log; NotFoundError if a selected topic or partition does
+        not exist.
 
         Args:
             advance: As in :meth:`salvage`.
@@ -1098,8 +1112,10 @@ class LogDirectory:
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Return the report that :meth:`merge` would return, without rows about open transactions.
-        Nothing is written. Raise DirectoryError if a path holds no log, or several directories of
-        one of them hold the same partition; OSError if a segment disappears meanwhile.
+        Nothing is written. A partition has only a row ``lost`` if its replicas have different topic
+        ids, none is readable, or a segment disappears meanwhile. Raise DirectoryError if a path
+        holds no log, or several directories of one of them hold the same partition; CodecError if a
+        batch changes meanwhile.
 
         Args:
             others: As in :meth:`merge`.
@@ -1121,12 +1137,12 @@ class LogDirectory:
         *,
         advance: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
-        """Write the whole batches that have an offset in ``offsets`` and a timestamp in
-        ``timestamps`` (None: any) below ``out``, in partition directories that a broker loads.
-        Return the report, also of unreadable files. Raise OutputError or OutputLockedError if
-        ``out`` must not be written to; DirectoryError if several directories hold one partition and
-        ``replicas`` is None; OSError if a file cannot be written; ValueError if a range is not a
-        range.
+        """Write the whole batches that may have an offset in ``offsets`` by their headers, and have
+        a record, perhaps another, with a timestamp in ``timestamps`` (None: any) below ``out``, in
+        partition directories that a broker loads. Return the report, which has rows for damage and
+        unreadable files. Raise OutputError or OutputLockedError if ``out`` must not be written to;
+        DirectoryError if several directories hold one partition and ``replicas`` is None; OSError
+        if a file cannot be written; ValueError if a range is not a range.
 
         The table has a row per metadata snapshot, which is not written.
 
@@ -1210,10 +1226,10 @@ class LogDirectory:
     ) -> pa.Table:
         """Rebuild offset, time and transaction indexes, with an entry about every
         ``interval_bytes`` of a segment, and producer snapshots below ``out``. Return the report,
-        also of unreadable files. Raise OutputError or OutputLockedError if ``out`` must not be
-        written to; DirectoryError if several directories hold one partition and ``replicas`` is
-        None; OSError if a file cannot be written; ValueError if ``interval_bytes`` is negative or
-        above 2^31 - 1.
+        which has rows for damage and unreadable files. Raise OutputError or OutputLockedError if
+        ``out`` must not be written to; DirectoryError if several directories hold one partition and
+        ``replicas`` is None; OSError if a file cannot be written; ValueError if ``interval_bytes``
+        is negative or above 2^31 - 1.
 
         The table (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) has a row per segment, per range that could not be read and has no entry, and per
         metadata snapshot, which is not written.

@@ -195,9 +195,10 @@ def _wrap_paragraphs(text: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line ``argv`` (None: that of this process) and return the exit code. It is 0
-    if all is good, 1 if problems were found, and 2 if the command could not run, also without
-    arguments. After Ctrl-C print a message and return 2. Raise SystemExit for invalid arguments
-    (2), ``--help`` and ``--version`` (0).
+    if all is good, or the reader of stdout has gone; 1 if problems were found; 2 if the command
+    could not run, also without arguments. After Ctrl-C print a message and return 2. Raise
+    SystemExit for invalid arguments (2), ``--help`` and ``--version`` (0). Print expected errors;
+    unexpected exceptions pass through.
     """
     try:
         return _run_command_line(argv)

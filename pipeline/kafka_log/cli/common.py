@@ -86,8 +86,9 @@ def say_passed_over(found: Sequence[SkippedPath]) -> None:
 
 
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
-    """Print one line to stderr about partitions with records below the log start offset. Print
-    nothing if there are none, or if the selection does not skip them.
+    """Print one line to stderr about the partitions that may have selected records below the log
+    start offset, the first five by name. Print nothing if there are none, or if the selection
+    includes such records.
     """
     if not selection.deleted_records and (places := list_before_log_start(partitions, selection)):
         print_message(
@@ -233,9 +234,10 @@ Open = Callable[[Segment], Batches]
 
 def make_opener(options: argparse.Namespace, partitions: list[Partition], records: bool) -> Open:
     """Return a function that gives a reader of a segment's batches, with records or (``records``
-    False) headers only. It uses kernels if ``--engine`` is ``arrow``, or ``auto`` and the total
-    size of ``partitions`` is worth loading them, else the reference codecs. Raise EngineError if
-    ``--engine`` is ``arrow`` and dependencies of the kernels are missing.
+    False) headers only. It uses kernels if ``--engine`` is ``arrow``, or if it is ``auto`` and they
+    are loaded, or installed and worth loading for the total size of ``partitions``; else the
+    reference codecs. Raise EngineError if ``--engine`` is ``arrow`` and numpy or pyarrow is
+    missing.
     """
     limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
     size = sum(segment.size for p in partitions for segment in p.segments)

@@ -56,8 +56,8 @@ def say_damage(lines: Iterable[str]) -> int:
 
 
 def batch_lines(batch: Batch) -> Iterator[str]:
-    """Yield a line for each tolerated (``!``) and then for each fatal (``!!``) problem of a batch;
-    nothing if it has none.
+    """Yield a line for each tolerated (``!``) problem of a batch, such as a wrong checksum, and
+    then for each fatal (``!!``) one; nothing if it has none.
     """
     for finding in batch.findings:
         yield f"  ! {finding}"

@@ -143,9 +143,10 @@ def _parse_target(text: str) -> Path | str:
 
 def run_command(options: argparse.Namespace) -> int:
     """Write one file per partition in the format of ``--format``, or with ``--spark`` one table.
-    Return 0; 1 if rows were lost, damaged or not decoded; 2 if the export could not run. Raise
-    Interrupted on Ctrl-C; NotFoundError if a topic or partition does not exist; DirectoryError if a
-    path holds no log, or ``--out`` lies in one; ModuleNotFoundError if ``--spark`` is not
+    Return 0; 1 if rows were lost, damaged or not decoded, or damage stopped the export; 2 if it
+    could not run (the reason is printed). Raise Interrupted on Ctrl-C; NotFoundError if a topic or
+    partition does not exist; DirectoryError if a path holds no log, two directories hold one
+    partition, or ``--out`` lies in a path or is in use; ModuleNotFoundError if ``--spark`` is not
     installed.
     """
     if options.spark:
@@ -156,10 +157,10 @@ def run_command(options: argparse.Namespace) -> int:
 
 def _export_files(options: argparse.Namespace) -> int:
     """Write one file per partition, and print each. Return 0; 1 if rows were lost, damaged or not
-    decoded; 2 if an option, the output directory or a file does not allow the export. Raise
-    Interrupted on Ctrl-C; OSError if standard output fails, or before the output directory exists;
-    NotFoundError or DirectoryError if no log matches; OutputError or OutputLockedError
-    (DirectoryErrors) if ``--out`` lies in a path or is in use.
+    decoded, or damage stopped the export; 2 if an option, the output directory or a file does not
+    allow the export. Raise Interrupted on Ctrl-C; OSError if standard output fails, or before the
+    output directory exists; NotFoundError or DirectoryError if no log matches; OutputError or
+    OutputLockedError (DirectoryErrors) if ``--out`` lies in a path or is in use.
     """
     from codecgen.runtime.errors import CodecError
     from kafka_log.inspect.export import ExportError, export

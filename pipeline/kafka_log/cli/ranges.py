@@ -30,14 +30,15 @@ class TimeRange:
     @classmethod
     def parse(cls, text: str) -> TimeRange:
         """Return the range of times in ``text``, with the present for relative ones. Raise
-        ValueError if the text is no range of times, or its begin is after its end.
+        ValueError if the text is no range of times or can be read in two ways, or its begin is
+        after its end.
         """
         parsed = cls(text, present())
         parsed.resolve(parsed.now)
         return parsed
 
     def resolve(self, now: int) -> Range:
-        """Return the range in milliseconds with relative times counted from ``now``. Raise ValueError if it is empty."""
+        """Return the range in milliseconds with relative times counted from ``now``. Raise ValueError if it begins after its end."""
         return parse_time_range(self.text, now)
 
     @property
@@ -52,9 +53,9 @@ class TimeRange:
 
 
 def parse_offset_range(text: str) -> Range:
-    """Parse ``A:B``, ``A:`` or ``:B``; a missing bound is None, a negative bound counts from the
-    end of the log. Raise ValueError for other text and numbers of more than 64 bits; RangeError, a
-    ValueError, if A is after B and both count from the same end.
+    """Parse ``A:B``, ``A:`` or ``:B`` (A included, B excluded); a missing bound is None, a negative
+    bound counts from the end of the log. Raise ValueError for other text and numbers of more than
+    64 bits; RangeError, a ValueError, if A is after B and both count from the same end.
     """
     return _parse_bounds(
         text, "a whole number, such as 100, or -100 to count from the end of the log"
@@ -84,9 +85,9 @@ def _parse_bounds(text: str, expected: str) -> Range:
 
 
 def parse_plain_offset_range(text: str) -> Range:
-    """Parse ``A:B``, ``A:`` or ``:B``, both from 0 on; a missing bound is None. Raise ValueError
-    for other text, negative numbers and numbers of more than 64 bits; RangeError, a ValueError, if
-    A is after B.
+    """Parse ``A:B``, ``A:`` or ``:B`` (A included, B excluded), both from 0 on; a missing bound is
+    None. Raise ValueError for other text, negative numbers and numbers of more than 64 bits;
+    RangeError, a ValueError, if A is after B.
     """
     found = _parse_bounds(text, "a whole number from 0 on")
     if counts_from_end(found):

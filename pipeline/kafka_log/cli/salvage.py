@@ -52,11 +52,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Write the readable records of the selected partitions into ``--out`` and print the report;
-    with ``--dry-run`` print the repairs only. Return 0; 1 if anything was lost, refused or not
-    repaired; 2 if writing failed, or if ``--out`` or ``--repair`` is missing. Raise OutputError or
-    OutputLockedError if ``--out`` must not be written to; NotFoundError if a topic or partition
-    does not exist; DirectoryError if a path holds no log, or two directories hold one partition and
-    ``--replicas`` is not given; Interrupted on Ctrl-C.
+    with ``--dry-run`` print the repairs only. Return 0; 1 if anything was lost or refused, or with
+    ``--dry-run`` not repaired; 2 if writing failed, or if ``--out`` or ``--repair`` is missing.
+    Raise OutputError or OutputLockedError if ``--out`` must not be written to; NotFoundError if a
+    topic or partition does not exist; DirectoryError if a path holds no log, or two directories
+    hold one partition and ``--replicas`` is not given; Interrupted on Ctrl-C.
     """
     if options.dry_run:
         if not options.repair:

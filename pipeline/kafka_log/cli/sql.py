@@ -120,8 +120,8 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _split_query(words: Sequence[str], query: str | None) -> tuple[list[str], str | None]:
-    """Return the paths and the query among the arguments. The last one is the query if it contains whitespace, does not exist
-    as a path, and is not the only argument with a path separator in it. Else all are paths, and the query is None.
+    """Return the paths and the query among the arguments. The last one is the query if it contains whitespace and does not exist
+    as a path; if it is the only argument, it also must have no path separator. Else all are paths, and the query is None.
     """
     every = [*words, *(() if query is None else (query,))]
     last = every[-1]
@@ -170,10 +170,10 @@ class _Session:
     def run_query(self, query: str) -> int:
         """Run the statements in a text of SQL, and print the rows of each statement that returns
         rows. Return 0; return 2 and print DuckDB's message if one fails, if a result has a type
-        that cannot be printed, or if there are several with the format arrow or parquet.
-        Raise what ended the reading of a table, such as CodecError, or ValueError for a time that
-        DuckDB cannot hold; OSError with DuckDB's message if a statement fails after its first rows;
-        KeyboardInterrupt if the query was interrupted.
+        that cannot be printed, or (none is run then) if there are several with the format arrow or
+        parquet. Raise what ended the reading of a table, such as CodecError, or ValueError for a
+        time that DuckDB cannot hold; OSError with DuckDB's message if a statement fails after its
+        first rows; KeyboardInterrupt if the query was interrupted.
         """
         import duckdb
 

@@ -107,8 +107,9 @@ class LogTables:
     def _read_records(self, names: Sequence[str]) -> pa.RecordBatchReader:
         """Return a reader of the selected records with the columns ``names``, decoded by the
         schemas if ``decode`` was given. With the names of all columns it also has those that
-        decoding adds. Lost ranges are noted. Raise DirectoryError if two directories hold one
-        partition; ValueError if decoding is not possible.
+        decoding adds. Reading raises CodecError for damage; under ``salvage`` lost ranges and
+        damaged batches, whose records are returned, are noted instead. Raise DirectoryError if two
+        directories hold one partition; ValueError if decoding is not possible.
         """
         partitions = self._log.refuse_duplicates(merge_tiered_segments(self._log.all_partitions))
         watch = _BatchNotes(self.damage) if self._salvage else None
@@ -139,8 +140,9 @@ class LogTables:
     def _read_batches(self, names: Sequence[str]) -> pa.RecordBatchReader:
         """Return a reader of the batches with the columns ``names`` that may hold selected records
         by offsets, timestamps and producers. Filters that only records can answer (keys, headers,
-        isolation, control records) do not count. Lost ranges are noted. Raise DirectoryError if two
-        directories hold one partition.
+        isolation, control records) do not count. No checksum is verified. Reading raises CodecError
+        for damaged headers; under ``salvage`` lost ranges are noted instead. Raise DirectoryError
+        if two directories hold one partition.
         """
         partitions = self._log.refuse_duplicates(merge_tiered_segments(self._log.all_partitions))
         selection = self._selection.but(

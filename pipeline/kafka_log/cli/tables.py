@@ -67,7 +67,7 @@ def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
     """Print lines to stderr about the segments that the command skips, by their states; nothing if
     there are none. For ``check`` and for commands that write or compare logs, metadata snapshots
     are not counted; instead each directory with snapshots has a line, except for ``check`` and
-    ``salvage``, which do not skip them.
+    ``salvage``, which do not skip them. Raise DirectoryError or NotFoundError if no log matches.
     """
     if options.command not in _IGNORING_SNAPSHOTS:
         say_left_out(log.excluded_segments)

@@ -69,9 +69,10 @@ def run_writing(
     others: Sequence[LogDirectory] = (),
     empty: str = "nothing to write: there are no segments",
 ) -> int:
-    """Run a job with a progress bar and print its report. Return 0; 1 if anything was lost or
-    refused; 2 after printing an OSError about a file once the output directory exists. Raise other
-    errors of the job and of :func:`~kafka_log.cli.tables.show`; Interrupted on Ctrl-C.
+    """Run a job with a progress bar and print its report. Return 0; 1 if it has a row ``lost``,
+    ``refused`` or ``diverged``; 2 after printing an OSError about a file once the output directory
+    exists. Raise other errors of the job and of :func:`~kafka_log.cli.tables.show`; Interrupted on
+    Ctrl-C.
 
     Args:
         options: Arguments of the command.

@@ -104,8 +104,9 @@ def export(
     if two directories hold one partition, OutputError if ``out`` lies in a partition or a broker's
     log directory. Raise while iterating ExportError for a file of another export or one that was
     changed since (unless ``overwrite``), OutputLockedError if another process writes to ``out``,
-    CodecError at damage, unless the policy is ``salvage``; ValueError for schemas that do not fit a
-    topic; OSError if a file cannot be written.
+    CodecError at damage and for an unreadable directory; ValueError for schemas that do not fit a
+    topic; OSError if a file cannot be written. Under ``salvage`` damage does not raise: readable
+    records are rows, also with a wrong checksum, and ``lost`` names the other bytes.
 
     Each file is written under a temporary name and renamed when it is complete. Complete files stay after an error. A file
     is kept if it was made of the same log (:mod:`kafka_log.logs.log_identity`) with the same segments, start and options, and has
@@ -440,14 +441,16 @@ NOTES = "kafka-log-export-unfinished.json"
 
 def read_begin_time(out: Path, asked: Mapping[str, Any]) -> int | None:
     """Return when an unfinished export with the same request began, in milliseconds since 1970;
-    None if none is recorded in ``out``. Raise OSError if the record exists and cannot be read.
+    None if none is recorded in ``out``, or the record is damaged. Raise OSError if the record
+    exists and cannot be read.
     """
     return next((time for known, time in _read_notes(out) if known == _normalize(asked)), None)
 
 
 def record_begin(out: Path, asked: Mapping[str, Any], time: int) -> None:
-    """Record that an export with this request began at ``time``, in milliseconds since 1970. Raise
-    OSError if the file of the record cannot be read or written.
+    """Record in ``out`` that an export with this request began at ``time``, in milliseconds since
+    1970; it replaces an earlier time of the request, and a damaged record. Raise OSError if the
+    file of the record cannot be read or written.
     """
     _write_notes(out, [*_other_notes(out, asked), (_normalize(asked), time)])
 

@@ -53,7 +53,9 @@ class Piece:
 
 
 def use_kernels_for(segments: Sequence[Segment], engine: str, deep: bool) -> bool:
-    """Return whether the segments are large enough together for compiled kernels. ``deep``: records are decoded too."""
+    """Return whether compiled kernels read the segments: always for the engine ``arrow``, never for ``construct``. For ``auto`` it is True
+    if the kernels are loaded, or the segments are large enough together; ``deep``: for decoding records too.
+    """
     least = KERNEL_MIN_BYTES if deep else KERNEL_MIN_BYTES_OF_HEADERS
     return use_kernels(sum(max(s.size, FILE_BYTES) for s in segments if s.size), engine, least)
 
@@ -92,8 +94,9 @@ class HeaderPass:
     # ------------------------------------------------------------ one by one
 
     def _read_segment(self, segment: Segment) -> Iterator[Piece]:
-        """Yield the pieces of one segment; the last is marked. CodecError and OSError end the
-        segment and are not raised: ``end`` of the last piece has the CodecError (also an
+        """Yield the pieces of one segment in file order; the last is marked, and may have no rows.
+        Batches with a wrong checksum are rows too, unless under ``strict``. CodecError and OSError
+        end the segment and are not raised: ``end`` of the last piece has the CodecError (also an
         UnreadableError, which is both), ``error`` another OSError.
         """
         reader = self.read(segment)

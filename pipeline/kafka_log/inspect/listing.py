@@ -106,7 +106,8 @@ BY: tuple[By, ...] = get_args(By)
 
 def topic_table(partitions: Sequence[Partition]) -> pa.Table:
     """Return the disk usage per topic and state of segments, in the columns of :data:`TOPICS`, most
-    bytes first; topics with equal bytes by name.
+    bytes first; rows with equal bytes by topic and state. A path that could not be read counts 0
+    bytes.
     """
     sizes: dict[tuple[str, str], dict[int, list[int]]] = {}
     counts: Counter[tuple[str, str]] = Counter()
@@ -144,8 +145,9 @@ def append_total(topics: pa.Table) -> pa.Table:
 
 
 def partition_table(partitions: Sequence[Partition]) -> pa.Table:
-    """Return one row per partition and state of its segments, in the columns of :data:`PARTITIONS`.
-    A partition without segments has one row, with ``base_offset`` null.
+    """Return one row per partition and state of its segments, in the columns of :data:`PARTITIONS`
+    and the order of ``partitions``. The state of the directory itself always has a row, with
+    ``base_offset`` null if no segment is in it. ``base_offset`` is 0 if a file name has none.
     """
     rows = []
     for partition, state, segments in group_by_state(partitions):

@@ -56,7 +56,8 @@ class SmallSegmentHeaders:
 
     def take(self, segment: Segment) -> pa.RecordBatch | None:
         """Return the headers of a segment, which are then forgotten. Return None if it has to be read by itself: it is large,
-        damaged, incomplete, unreadable or in a store, has changed since it was listed, or was taken before.
+        damaged, incomplete, unreadable or in a store, has changed since it was listed, was taken before, or has no small neighbor; and
+        always if the reference codecs read. No checksum is verified.
         """
         number = self._group_of.get(id(segment))
         if number is None or self._reader is None:

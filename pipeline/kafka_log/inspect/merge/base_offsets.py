@@ -41,7 +41,9 @@ class CheckedReplicas:
 def check_base_offsets(replicas: Sequence[Replica]) -> CheckedReplicas:
     """Return the replicas without batches whose base offset is wrong or uncertain, and these
     batches as ranges of bytes. A batch is left alone unless another replica has the same bytes at
-    another offset that fits its place too.
+    another offset that fits its place too. Its offset is then wrong if another replica has other
+    bytes there, or if the other offset lies as many bytes after the batch before in both replicas;
+    otherwise it is uncertain which one is right.
 
     A flipped base offset leaves the batch whole, since no checksum covers it. So the bytes of a batch
     may stand at two offsets. A producer that sends a batch again has the same effect. A batch is suspect
@@ -52,9 +54,6 @@ def check_base_offsets(replicas: Sequence[Replica]) -> CheckedReplicas:
     - No other replica has them at the offset that the batch states.
     - Neither its neighbors in the file nor the name of a segment confirm its offset.
     - The other offset fits between the whole batches around it in the file.
-
-    Its offset is wrong if another replica has other bytes there, or if the other offset lies as many
-    bytes after the batch before in both replicas. Otherwise it is uncertain which one is right.
     """
     batches = list_candidates(replicas)
     group = _group_moved(batches, replicas)
@@ -266,6 +265,8 @@ def _is_refuted(
 
 def _is_same_place(batches: Candidates, places: Mapping[int, _Places], i: int, j: int) -> bool:
     """Return whether batch ``i`` lies where batch ``j`` does: as many bytes after the same offset.
+    If these are 0 bytes, no other replica than that of ``i`` may have a batch between the offsets
+    of ``j`` and ``i``.
 
     Compaction removes bytes. If none lie between batch ``i`` and the batch before, it may have removed
     all between the offset of ``j`` and that of ``i``, unless no replica has any there.

@@ -51,9 +51,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Merge the replicas into ``--out`` and print the report; with ``--dry-run`` print the report
-    only. Return 0; 1 if offsets are lost, records of a replica diverge, or a replica cannot be read;
-    2 if writing failed, or ``--out`` is missing. Raise OutputError if ``--out`` must not be written
-    to, NotFoundError or DirectoryError if no log matches the paths and options.
+    only. Return 0; 1 if offsets are lost, records of a replica diverge, or a replica cannot be
+    read; 2 if writing failed, or ``--out`` is missing. Raise OutputError or OutputLockedError if
+    ``--out`` must not be written to; NotFoundError or DirectoryError if no log matches the paths
+    and options; DirectoryError if two directories below one path hold the same partition;
+    Interrupted on Ctrl-C.
     """
     from kafka_log.log_directory import LogDirectory
 

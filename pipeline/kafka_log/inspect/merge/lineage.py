@@ -40,13 +40,12 @@ def find_leader(replicas: Sequence[Replica], epochs: Epochs) -> Replica:
 def find_divergence(
     leader: Sequence[LeaderEpoch], follower: Sequence[LeaderEpoch]
 ) -> Divergence | None:
-    """Return where a follower truncates its log to follow a leader, by the leader epochs of both;
-    None if the leader has no later epoch than the last one that both have, or one of them knows no
-    epochs.
+    """Return where a follower truncates its log to follow a leader, by the leader epochs of both:
+    where the last epoch that both have ends, the lower of the two ends; where the leader's first
+    epoch starts if they have none in common. Return None if the leader has no later epoch than the
+    last common one, or one of them knows no epochs.
 
-    Both have the same records up to the end of their last common epoch: the lower of the two ends.
-    Without a common epoch it is the first epoch of the leader that decides. If damage of the leader
-    may hold the first batches of its next epoch, the lowest possible start counts.
+    If damage of the leader may hold the first batches of its next epoch, the lowest possible start counts.
     """
     if not leader or not follower:
         return None

@@ -23,8 +23,10 @@ _OTHER_EPOCHS = "another replica has the same bytes with another leader epoch, w
 
 def list_merge_rows(plan: MergePlan) -> list[ReportRow]:
     """Return the report rows of a plan: ``kept`` for the batches of each segment, ``replaced`` for
-    damage whose offsets other replicas have, ``absent``, ``twice``, ``left out``, ``diverged``, and
-    ``lost``. Files are paths, because several replicas have segments of the same name.
+    damage whose offsets other replicas have, ``absent``, ``unfinished`` for incomplete tails,
+    ``twice``, ``left out``, ``diverged``, and ``lost``, in this order. Without batches one row
+    ``kept`` with 0 batches names the leader's directory. Files are paths, because several replicas
+    have segments of the same name.
     """
     rows = list(sum_by_file(plan, "kept", plan.batches))
     if not rows:
@@ -82,7 +84,9 @@ def _list_absent(plan: MergePlan) -> Iterator[ReportRow]:
 
 
 def _list_unfinished(plan: MergePlan) -> Iterator[ReportRow]:
-    """Yield a row for each incomplete tail after which no other replica goes on."""
+    """Yield a row for each incomplete tail at the end of the merged log, or of unknown offset; none
+    for tails after which another replica goes on.
+    """
     for one in plan.replicas:
         for found in one.contents:
             tail = found.unfinished

@@ -41,10 +41,10 @@ class _Run:
 
 
 def write_merged(plan: MergePlan, out: Path) -> list[Segment]:
-    """Write the batches of a plan into the empty directory ``out``, with indexes, producer snapshots,
-    leader epochs and topic id, and return the segments. Their bytes are compared with their sources,
-    and all batches are decoded again. Raise OSError if writing fails; WrittenError if what was
-    written differs.
+    """Write the batches of a plan into the empty directory ``out``, with indexes, producer
+    snapshots, leader epochs and topic id, and return the segments. Their bytes are compared with
+    their sources, and all batches are decoded again. Raise OSError if reading or writing fails;
+    WrittenError (a CodecError) if what was written differs.
     """
     with LogWriter(out) as log:
         for run in _list_runs(plan):

@@ -43,9 +43,9 @@ def merge_replicas(
     replicas: Replicas, out: Path, inputs: Sequence[Path], advance: Advance = lambda _: None
 ) -> pa.Table:
     """Write one log for each partition below ``out`` for a broker to load, and return the report;
-    damage, lost offsets and divergence are rows of it, no errors. Partitions that an equal earlier
-    run wrote are kept. Raise OutputError or OutputLockedError if ``out`` must not be written to, as
-    inside ``inputs``; OSError if writing fails.
+    damage, lost offsets, divergence, and replicas of different topics are rows of it, no errors.
+    Partitions that an equal earlier run wrote are kept. Raise OutputError or OutputLockedError if
+    ``out`` must not be written to, as inside ``inputs``; OSError if writing fails.
 
     Args:
         replicas: The replicas of each partition.
@@ -74,7 +74,8 @@ def merge_replicas(
 def list_plan(replicas: Replicas, advance: Advance = lambda _: None) -> pa.Table:
     """Return the report that :func:`merge_replicas` would return, without rows about open
     transactions. Nothing is written. A partition has only a row ``lost`` if its replicas are of
-    different topics, none is readable, or retention deletes a segment meanwhile.
+    different topics, none is readable, or retention deletes a segment meanwhile. Raise CodecError
+    if a batch changes meanwhile.
     """
     rows: list[dict[str, Any]] = []
     for (topic, number), some in replicas.items():
@@ -92,7 +93,7 @@ def _plan_partition(
 ) -> tuple[MergePlan, list[ReportRow]]:
     """Return the plan and the report rows for the replicas of a partition; an unreadable one has a
     row ``lost``. Raise UnreadableError if they are of different topics, none of them can be read,
-    or retention deletes a segment meanwhile.
+    or retention deletes a segment meanwhile; CodecError if a batch changes meanwhile.
     """
     ids = {read_topic_id(partition.directory) for partition in some} - {None}
     if len(ids) > 1:
@@ -120,15 +121,16 @@ def _plan_partition(
 
 def _find_highest_start(starts: LogStarts, some: Sequence[Partition]) -> int | None:
     """Return the highest log start offset that a checkpoint beside one of the replicas states; None
-    if none does.
+    if none does. Replicas with segments that are not live do not count. Raise OSError if the
+    directory of a checkpoint may not be searched.
     """
     found = (find_log_start(starts, partition) for partition in some)
     return max((start for start in found if start is not None), default=None)
 
 
 def join_replicas(some: Sequence[Partition]) -> Partition:
-    """Return a partition that stands for all replicas: it has the directory of the first one, and
-    the segments of all.
+    """Return a live partition that stands for all replicas (at least one): it has the directory of
+    the first one, the segments of all, and no ``error``.
     """
     first = some[0]
     segments = tuple(segment for partition in some for segment in partition.segments)

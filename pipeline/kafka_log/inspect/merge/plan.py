@@ -111,7 +111,7 @@ def make_plan(replicas: Sequence[Replica], log_start: int | None) -> MergePlan:
     """Return the plan for merging replicas of a partition; ``log_start`` (None: none) is the
     highest log start offset that one of them states. Damage and contradictions are part of the
     plan, and not raised. Raise UnreadableError (an OSError) if retention deletes a segment
-    meanwhile.
+    meanwhile, and CodecError if a batch changes meanwhile.
     """
     checked = check_base_offsets(replicas)
     replicas = checked.replicas

@@ -111,7 +111,7 @@ class Replica:
     def list_epochs(self, is_wrong: Any) -> list[LeaderEpoch]:
         """Return the leader epochs of the log, ascending: those of ``leader-epoch-checkpoint`` if no
         batch contradicts it, else those of the batches. Batches in the mask ``is_wrong`` do not count,
-        nor does an epoch at the end in which nothing was written.
+        nor does an epoch at the end in which nothing was written, unless the log ends with damage.
         """
         if self.stated_epochs and not (self.contradicts_checkpoint & ~is_wrong).any():
             is_open = any(found.last is None for found in self.damage)

@@ -40,11 +40,12 @@ def change_table(
     show_secrets: bool = False,
 ) -> pa.Table:
     """Return a row for each object of the kind ``what`` that was added, removed or changed between
-    ``first`` (None: earliest known state) and ``last`` (None: end). ``topics`` and partition
-    ``numbers`` select objects (None: all); secrets are hidden unless ``show_secrets``. An
-    unreadable state is replaced by the one before. Raise ValueError for an unknown kind;
-    NotFoundError without metadata log or offset; CodecError or DirectoryError for damage without
-    ``on_damage`` and ``salvage``, or without two readable states.
+    ``first`` (None: earliest known state) and ``last`` (None: end), sorted by its key. ``first``
+    may be above ``last``, which compares backwards. ``topics`` and partition ``numbers`` select
+    objects (None: all); secrets are hidden unless ``show_secrets``, but compared. An unreadable
+    state is replaced by the one before. Raise ValueError for an unknown kind; NotFoundError without
+    metadata log or offset; CodecError or DirectoryError for damage without ``on_damage`` and
+    ``salvage``, or without two readable states.
 
     The columns are :data:`DIFFERENCES` with the kind's key. If the state at an offset cannot be read, the last readable offset before
     it takes its place, and ``on_damage`` is called.

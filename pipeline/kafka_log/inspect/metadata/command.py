@@ -77,8 +77,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Print the state of a kind of metadata, or its changes. Return 1 if records, snapshots or
     replicas were left out (the reasons are printed), 2 if a filter does not apply to the kind, else
-    0. Raise NotFoundError if there is no metadata log, or no such topic or offset; CodecError or
-    DirectoryError if no state is readable.
+    0. Raise NotFoundError if there is no metadata log, no such offset, or (for topics and
+    partitions, without ``--changes``) no such topic; CodecError or DirectoryError if no state is
+    readable.
     """
     if (reason := _find_useless_filter(options)) is not None:
         print_message(reason)

@@ -75,7 +75,8 @@ class MetadataLog:
     def events(self, views: Sequence[str]) -> Iterator[Event]:
         """Yield the rows of some views in the order of the log, rows of the snapshot first, without
         records in aborted or open transactions of the metadata log. Raise CodecError for damage,
-        unreadable or missing files and unknown record types; with ``salvage`` these are skipped.
+        unreadable or missing files and unknown record types; with ``salvage`` these are skipped,
+        except for a wrong checksum alone.
         """
         wanted, salvage = (self.start, self.as_of + 1), self.salvage
         whole = [] if self.snapshot is None else _snapshot_parts(self.snapshot, self.partition, salvage)  # fmt: skip
@@ -209,10 +210,10 @@ def _snapshot_error(snapshot: MetadataSnapshot, unread: Unread) -> Reason | None
 
 
 def _snapshots(partition: Partition, end: int | None) -> list[MetadataSnapshot]:
-    """Return the snapshots of a partition directory, newest first. If a snapshot was given as the
-    path, return it alone; if single segments were given, whose log ends at ``end``, return only the
-    snapshots up to there (included; None: all). Raise UnreadableError if the directory cannot be
-    listed.
+    """Return the snapshots of a partition directory, newest first. If snapshots were given as
+    paths, return these alone, oldest first; if single segments were given, whose log ends at
+    ``end``, return only the snapshots up to there (included; None: all). Raise UnreadableError if
+    the directory cannot be listed.
     """
     given = [s for s in (parse_snapshot_path(segment.path) for segment in partition.segments) if s]
     if given:
@@ -347,7 +348,8 @@ def _gap_error(path: Path, first: int, last: int, start: int) -> DirectoryError:
 
 def find_ineffective_ranges(events: Iterator[tuple[int, dict[str, Any]]]) -> list[tuple[int, int]]:
     """Return the offset ranges (first and last, both included) of aborted and open transactions, in
-    order; an open one ends at MAX_OFFSET. ``events`` are rows of the view ``metadata_events``.
+    order; an open one ends at MAX_OFFSET. A begin inside of a transaction, and an end without a
+    begin, are ignored. ``events`` are rows of the view ``metadata_events``.
     """
     begun: int | None = None
     out = []
@@ -363,8 +365,8 @@ def find_ineffective_ranges(events: Iterator[tuple[int, dict[str, Any]]]) -> lis
 
 
 def _snapshot_parts(snapshot: MetadataSnapshot, partition: Partition, salvage: bool) -> list[Part]:
-    """Return a snapshot file as the only part to read. If it is gone, return ``[]`` with
-    ``salvage``, else raise UnreadableError.
+    """Return a snapshot file as the only part to read. If it is gone or inaccessible, return ``[]``
+    with ``salvage``, else raise UnreadableError.
     """
     try:
         size = snapshot.path.stat().st_size
@@ -394,7 +396,8 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 def read_rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool) -> Rows:
     """Yield the rows of a view with their offsets, from ``parts`` in order, for offsets in a
     half-open range (None: all). Secrets are not redacted. Raise CodecError for damage, unreadable
-    or missing files and unknown record types; with ``salvage`` skip them.
+    or missing files and unknown record types; with ``salvage`` skip them, but not records that only
+    have a wrong checksum.
     """
     columns = [field.name for field in topic_view(name, None).schema]
     # Answers hide secrets. They are read here so that changes of them can be found.
@@ -418,7 +421,7 @@ def read_rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool)
 
 def merge_by_offset(streams: Mapping[str, Rows]) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield offset, view name and row of several views by ascending offset; rows with the same
-    offset in the order of ``streams``.
+    offset in the order of ``streams``. Each stream must ascend.
     """
 
     def add_view(view: str, found: Rows) -> Iterator[tuple[int, str, dict[str, Any]]]:

@@ -58,7 +58,8 @@ def check_ends(
     ``seconds`` (None: SECONDS) are over. The largest partitions come first. No checksum is
     verified. Damage, unreadable files and partitions that cannot be listed are problems, and do not
     raise. Partitions for which there is no time, or whose end is more than MAX_HEADERS batches
-    away, or whose first segment retention has deleted, count as skipped.
+    away, or whose first segment retention has deleted, count as skipped. A partition that cannot be
+    listed counts as neither checked nor skipped.
     """
     deadline = clock() + (SECONDS if seconds is None else seconds)
     problems: dict[int, list[str]] = {}

@@ -191,10 +191,11 @@ def producer_table(
 ) -> pa.Table:
     """Return one row per partition, producer id and epoch, in the columns of :data:`PRODUCERS`.
     Producers that only the newest producer snapshot has are included unless ``wanted`` has a range
-    of offsets or timestamps. Damage, unreadable files and partition directories that are gone are
+    of offsets or timestamps. Rows are in the order of ``partitions``, then by id and epoch. No
+    checksum is verified. Other damage, unreadable files and partition directories that are gone are
     skipped and reported to ``on_damage``.
 
-    Rows are in the order of ``partitions``, then by id and epoch. Memory holds the rows.
+    Memory holds the rows.
 
     Args:
         partitions: The partitions to read.
@@ -250,9 +251,9 @@ def _count_producers(
     ahead: SmallSegmentHeaders,
 ) -> ProducerRuns:
     """Return the totals of the wanted batches of a partition by producer id and epoch, without
-    batches that have no producer. In topics of coordinators sequence numbers are ignored. Damage
-    and unreadable files are skipped and reported. Raise UnreadableError if retention deletes a
-    segment meanwhile.
+    batches that have no producer. In topics of coordinators sequence numbers are ignored. No
+    checksum is verified. Other damage and unreadable files are skipped and reported. Raise
+    UnreadableError if retention deletes a segment meanwhile.
     """
     runs: ProducerRuns = {}
     has_sequences = partition.topic not in COORDINATOR_TOPICS

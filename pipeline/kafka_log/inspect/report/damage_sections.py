@@ -177,7 +177,7 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
 
 
 def _describe_offsets(segment_map: SegmentMap) -> str:
-    """Return the ranges of offsets of valid batches, at most MAX_RANGES of them."""
+    """Return the ranges of offsets of valid batches as text, the first MAX_RANGES and the number of the others; ``no offsets`` without any."""
     if not segment_map.offsets:
         return "no offsets"
     said = ", ".join(format_range(*found) for found in segment_map.offsets[:MAX_RANGES])

@@ -103,7 +103,7 @@ def format_text(value: str | None) -> str:
 
 
 def format_short_time(value: int | None) -> str:
-    """Return a time without milliseconds, in UTC; "" for None, a number if it has no date."""
+    """Return a time in milliseconds since 1970 as ``2026-11-22 10:15:00`` in UTC; "" for None, the number as text if it has no date."""
     if value is None:
         return ""
     text = format_time(value)
@@ -124,8 +124,8 @@ def format_range(first: int | None, last: int | None) -> str:
 
 
 def format_length(milliseconds: int | None) -> str:
-    """Return a length of time in its two largest units; "" for None, in milliseconds if it is below a
-    second.
+    """Return a length of time in milliseconds as text in its two largest units that are not 0, such
+    as ``1 d 3 h``; "" for None, in ``ms`` if it is below a second.
     """
     if milliseconds is None:
         return ""

@@ -70,8 +70,8 @@ class SegmentMap:
 def find_damaged_segments(
     findings: Iterable[Mapping[str, Any]], partitions: Sequence[Partition]
 ) -> dict[str, tuple[int, ...]]:
-    """Return the paths of segments with an error or a warning at a position in the file, in the order
-    of ``findings``, and these positions.
+    """Return the paths of segments with an error or a warning at a position in the file, in the
+    order of ``findings``, and these positions, each once and in the same order.
     """
     paths = {utf8(os.fspath(s.path)) for p in partitions for s in p.segments}
     marks: dict[str, dict[int, None]] = {}

@@ -48,12 +48,13 @@ def schema_table(
     on_problem: OnProblem,
     advance: Callable[[int], None] = lambda _: None,
 ) -> pa.Table:
-    """Return one row per version of a subject, and one per id that keys or values use and
-    ``registry`` lacks, in the columns of :data:`SCHEMAS`. Ids of keys (or values) of a topic that
-    the registry does not know at all are left out if some of these do not begin with an id.
-    ``records`` limits the records read of each partition (None: all); ``only_used`` leaves out
-    unused versions. Damage and unreadable files do not raise: they go to ``on_problem``, with
-    problems of the registry.
+    """Return one row per version of a subject in the registry's order, and then one per id that
+    keys or values use and ``registry`` lacks, by id, in the columns of :data:`SCHEMAS`. Ids of keys
+    (or values) of a topic that the registry does not know at all are left out if some of these do
+    not begin with an id. ``records`` limits the records read of each partition (None: all);
+    ``only_used`` leaves out unused versions. Damage and unreadable files do not raise: lost ranges
+    and unreadable files go to ``on_problem``, with problems of the registry. Ids in records with a
+    wrong checksum are ignored.
 
     Args:
         registry: The schemas.

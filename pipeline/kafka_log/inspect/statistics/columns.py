@@ -256,7 +256,9 @@ def stat_schema(by: Sequence[By] = ("partition",), deep: bool = False) -> pa.Sch
 
 
 def has_files(by: Sequence[By]) -> bool:
-    """Return whether every file belongs to exactly one row, so that the table has columns of files."""
+    """Return whether ``by`` has keys, and none but topic and partition. Every file then belongs to
+    exactly one row, and the table has columns of files.
+    """
     return bool(by) and set(by) <= set(OF_FILES)
 
 

@@ -74,10 +74,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Print statistics of the selected batches, or with ``--largest`` the largest batches or
-    records. Return 1 if a log is damaged or unreadable, 2 for ``--top`` with ``--largest``, else 0.
-    Raise NotFoundError for an unknown ``--by`` key, topic or partition; DirectoryError without
-    logs, or if two directories hold one partition, with ``--largest`` or without ``partition`` in
-    ``--by``.
+    records. Return 1 if a log is damaged or unreadable (the problems are printed), 2 for ``--top``
+    with ``--largest``, else 0. Raise NotFoundError for an unknown ``--by`` key, topic or partition;
+    DirectoryError without logs, or if two directories hold one partition, with ``--largest`` or
+    without ``partition`` in ``--by``.
     """
     if options.largest is not None and options.top is not None:
         reason = "--top does not go with --largest: --largest N lists N rows, and --largest N --by KEY lists N for each key"

@@ -15,8 +15,8 @@ MAX_LISTED = 5
 
 
 def warn_of_hidden_records(partitions: Sequence[Partition], selection: Selection) -> None:
-    """Issue a Python warning if partitions have selected records below the log start offset, and
-    one if they have the same offsets in several copies in tiered storage, or there and in live
+    """Issue a Python warning if partitions may have selected records below the log start offset,
+    and one if they have the same offsets in several copies in tiered storage, or there and in live
     segments. Each names up to MAX_LISTED partitions.
     """
     if places := list_before_log_start(partitions, selection):
@@ -38,7 +38,9 @@ def warn_of_hidden_records(partitions: Sequence[Partition], selection: Selection
 
 def list_before_log_start(partitions: Sequence[Partition], selection: Selection) -> str:
     """Return as text the first MAX_LISTED partitions that may have selected records below their log
-    start offset, with these offsets, and the number of the others; "" if there are none.
+    start offset, with these offsets, and the number of the others; "" if there are none. Only the
+    first selected offset is compared, no record is read. Raise OSError if the directory of a
+    checkpoint may not be searched.
     """
     starts = LogStarts()
     return _join_first(

@@ -94,8 +94,9 @@ def largest_table(
     """Return the ``count`` largest batches by stored bytes, or data records if ``asked.deep``, by
     bytes of key, value and headers; largest first, equal sizes in log order. With ``by`` return at
     most ``count`` rows for each combination of keys, sorted by the keys first. Damage and
-    unreadable files are reported to ``asked.on_problem``, not raised. Raise ValueError if ``count``
-    is negative.
+    unreadable files are reported to ``asked.on_problem``, not raised. Batches with a wrong checksum
+    count unless under ``strict``; records are always read under ``salvage``, and their wrong
+    checksums are not reported. Raise ValueError if ``count`` is negative.
     """
     if count < 0:
         raise ValueError(f"count is {count}: the number of rows must be at least 0")
@@ -158,7 +159,7 @@ def _largest_rows(table: pa.Table, keys: Sequence[str], count: int) -> pa.Table:
 def _scan_batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
     """Yield tables of the selected batches, in the columns of :data:`LARGEST_BATCHES` and
     ``_HIDDEN``. Damage and files that cannot be read are reported to ``asked.on_problem``, and not
-    raised.
+    raised. Batches with a wrong checksum are included unless under ``strict``.
     """
     segments = [owner.segment for owner in owners]
     places = iter(owners)
@@ -192,8 +193,9 @@ def _scan_batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
 
 def _scan_records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
     """Yield tables of the selected data records, in the columns of :data:`LARGEST_RECORDS` and
-    ``_HIDDEN``. Damage and files that cannot be read are skipped and reported to
-    ``asked.on_problem``, and not raised.
+    ``_HIDDEN``, under ``salvage`` whatever the policy. Lost ranges and files that cannot be read
+    are skipped and reported to ``asked.on_problem``, and not raised. Records of batches with a
+    wrong checksum are included, without a report.
     """
     for owner in owners:
         segment, wanted = owner.segment, owner.wanted

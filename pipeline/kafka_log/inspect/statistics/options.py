@@ -76,7 +76,8 @@ class Asked:
     @classmethod
     def from_keywords(cls, now: int, **options: Unpack[StatOptions]) -> Asked:
         """Build the options from keyword arguments; ``now`` is the time in milliseconds after which
-        timestamps lie in the future. Raise ValueError if a value is not allowed.
+        timestamps lie in the future. Raise ValueError for an unknown engine or policy and an
+        impossible filter, TypeError for an unknown keyword. All other values are not checked.
         """
         rest: dict[str, Any] = dict(options)
         one_of(ENGINES)("engine", rest.get("engine"))
@@ -84,7 +85,9 @@ class Asked:
         return cls(now=now, selection=Selection(**chosen), **rest)
 
     def make_opener(self, segments: Sequence[Segment]) -> Read:
-        """Return a function that opens one of ``segments``; their total size decides whether compiled kernels are used."""
+        """Return a function that opens one of ``segments``. Compiled kernels read with the engine
+        ``arrow``, and with ``auto`` if the segments are large enough together.
+        """
         fast = use_kernels_for(segments, self.engine, self.deep)
 
         def open_reader(segment: Segment) -> SegmentReader | BlockReader:
@@ -116,7 +119,7 @@ class Asked:
     def select_batches(self, arrays: Arrays, wanted: Selection) -> Arrays:
         """Return the columns of the batches that may have selected records, judged by their
         headers; ``arrays`` itself without filters. A contradictory header excludes no offset or
-        timestamp. ``wanted`` is the selection for their partition.
+        timestamp. ``wanted`` is the selection for their partition, whose offsets are absolute.
         """
         mask = None
         for (low, high), first, bound in (
@@ -140,8 +143,9 @@ def _and_masks(mask: Any, other: Any) -> Any:
 
 
 def describe_end(end: End, file: str) -> Iterator[str]:
-    """Yield one line for each lost range, for the error and for the incomplete tail at the end of a
-    pass over a file; nothing for a normal end.
+    """Yield one line for each lost range of a pass over a file, then one for the error that ended
+    it, or without an error for an incomplete tail. A tail that is normal, as in an active segment,
+    has no line.
     """
     for lost in end.lost:
         yield f"{file}: bytes {lost.start} to {lost.end} are lost: {lost.reason}"

@@ -128,9 +128,10 @@ class Stat:
         return sum(place.problems for place in self.places)
 
     def table(self, top: int | None = None) -> pa.Table:
-        """Return one row per combination of keys, sorted by the keys, in the columns of
-        :func:`~kafka_log.inspect.statistics.columns.stat_schema`. With ``top`` return only this
-        number of rows with the most bytes, largest first.
+        """Return one row per combination of keys, sorted by the keys, null last, in the columns of
+        :func:`~kafka_log.inspect.statistics.columns.stat_schema`. Topics and partitions are in the
+        order of the given partitions. By these keys alone, rows without batches are included. With
+        ``top`` return only this number of rows with the most bytes, largest first.
         """
         found = self._make_table(self.sums.table(), self.by)
         if top is None:
@@ -140,8 +141,9 @@ class Stat:
         return found.take(pa.array(order))
 
     def total(self) -> pa.Table:
-        """Return one row for all batches, without the columns of keys, offsets and epochs. It has
-        the columns of files if every file belongs to one row of :meth:`table`.
+        """Return one row for all batches (sums are 0 without any), without the columns of keys,
+        offsets and epochs. It has the columns of files if every file belongs to one row of
+        :meth:`table`, and lacks ``producers`` or ``codecs`` if that is a key.
         """
         return self._make_table(self.sums.table(()), ()).select(
             [n for n in stat_schema(self.by, self.asked.deep).names if n in stat_schema(()).names]
@@ -151,9 +153,10 @@ class Stat:
     # ------------------------------------------------------------ from sums to rows
 
     def _make_table(self, sums: pa.Table, by: Sequence[By]) -> pa.Table:
-        """Return the table by ``by`` from sums, with columns of files and keys, means and ratios
-        added. By topic or partition, rows without batches are there too. Unless records were
-        decoded, their bytes and the ratio are null.
+        """Return the table by ``by`` from sums, with columns of keys, means and ratios added. By
+        topic and partition alone it has columns of files, and rows without batches too; without
+        keys it has columns of files and exactly one row. Unless records were decoded, their bytes
+        and the ratio are null.
         """
         columns = {name: sums.column(name) for name in sums.column_names}
         rows = len(sums)
@@ -253,11 +256,12 @@ def stat_table(
     top: int | None = None,
     asked: Asked | None = None,
 ) -> pa.Table:
-    """Return the totals of partitions by ``by``, one row per combination of keys; with ``top`` only
-    this number of rows with the most bytes. ``asked`` selects batches and says how to read (None:
-    all batches, by headers alone). Damage and unreadable files go to its ``on_problem``, and are
-    not raised. Warn if records that consumers do not get are counted, or records are counted twice.
-    Raise ValueError for an unknown key.
+    """Return the totals of partitions by ``by``, one row per combination of keys, sorted by them;
+    with ``top`` only this number of rows with the most bytes, largest first. ``asked`` selects
+    batches and says how to read (None: all batches, by headers and checksums). Damage and
+    unreadable files go to its ``on_problem``, and are not raised. Batches with a wrong checksum are
+    counted unless under ``strict``. Warn if records that consumers do not get are counted, or
+    records are counted twice. Raise ValueError for an unknown key, and for none.
     """
     wanted = parse_by(by)
     return Stat(partitions, wanted, asked=asked or Asked()).table(top)

@@ -97,7 +97,7 @@ class Sums:
             self._producers = [_distinct(pa.concat_tables(self._producers), own)]
 
     def table(self, keys: Sequence[str] | None = None) -> pa.Table:
-        """Return one row per combination of ``keys``, sorted by them. It has the keys,
+        """Return one row per combination of ``keys``, sorted by them, null last. It has the keys,
         :data:`MEASURES`, the texts ``magics``, ``codecs`` and ``timestamp_types``, and the number
         of ``producers``. ``keys`` are some of the keys of this object (None: all); an empty
         sequence returns one row for all batches. Return no row if no batch was added.
@@ -178,8 +178,8 @@ def format_codec(number: int) -> str:
 
 def split_by_period(arrays: Arrays, *, splits: bool) -> Arrays:
     """Return batches with the column :data:`IS_REST` instead of ``periods``. If ``splits``, a batch
-    with records of several periods has one row per period, newest last, and IS_REST is True in all but
-    that one; else it is False in all rows.
+    with records of several periods has one row per period, newest last, with the record counts and
+    timestamps of that period. IS_REST is True in all of these rows but the last one, else False.
     """
     made = {name: array for name, array in arrays.items() if name != "periods"}
     several = [i for i, one in enumerate(arrays["periods"]) if one is not None] if splits else []

@@ -72,10 +72,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Print the transactions of the selected partitions. Return 1 if a printed transaction hangs,
-    the log is damaged or a file or directory cannot be read, else 0. Raise NotFoundError if a topic
-    or partition does not exist, DirectoryError if a path holds no log, UnreadableError if the file
-    of a transaction marker disappears meanwhile.
+    """Print the transactions of the selected partitions. Return 1 if a printed transaction hangs
+    (not if it only may hang), the log is damaged or a file or directory cannot be read, else 0.
+    Raise NotFoundError if a topic or partition does not exist, DirectoryError if a path holds no
+    log, UnreadableError if the file of a transaction marker disappears meanwhile.
     """
     damage: list[str] = []
     notes: list[str] = []

@@ -120,9 +120,10 @@ def transaction_table(
     """Return one row per transaction and partition in the columns of :data:`TRANSACTIONS`, selected
     by ``wanted`` and ``states`` (``()``: all; ``hanging`` selects those that hang, and those that
     may). Open ones come first, of these hanging ones (judged by ``known`` coordinators and
-    ``clock``), then those that may hang; then ended ones by marker. Damage
-    and unreadable files are reported to ``on_damage``. Raise UnreadableError (an OSError) if a
-    marker cannot be read; ValueError if a state is not in :data:`WANTED`.
+    ``clock``), then those that may hang; then ended ones by partition and marker. Checksums of data
+    batches are not verified. Other damage and unreadable files are reported to ``on_damage``. Raise
+    UnreadableError (an OSError) if a marker cannot be read; ValueError if a state is not in
+    :data:`WANTED`.
 
     Memory holds the rows.
 
