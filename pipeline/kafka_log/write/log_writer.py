@@ -70,7 +70,8 @@ class SegmentRoller:
     def write(self, data: bytes | memoryview, first: int, last: int, batches: int = 1) -> None:
         """Append whole batches with the offsets ``first`` to ``last`` (both included), and count
         them. If they do not fit into the current segment, begin a new one with base offset
-        ``first`` before that. Raise ValueError if no segment was begun; OSError if writing fails.
+        ``first`` before that; an empty segment takes them at any size. The bytes are not verified.
+        Raise ValueError if no segment was begun; OSError if writing fails.
         """
         if self.log.size and not self.has_room(len(data), last):
             self.log.begin(first)
@@ -81,8 +82,8 @@ class SegmentRoller:
     def copy(self, file: FileIO, headers: Headers) -> None:
         """Copy adjacent batches of a file, given by their headers (at least one). They are copied
         in one piece if they fit into the current segment, else batch by batch with new segments as
-        needed. Raise UnreadableError if the file cannot be read; ValueError if no segment was
-        begun; OSError if writing fails.
+        needed. No checksum is verified. Raise UnreadableError if the file cannot be read or ends
+        before; ValueError if no segment was begun; OSError if writing fails.
         """
         sizes, lasts = headers.size.tolist(), headers.last.tolist()
         start = int(headers.position[0])
@@ -189,7 +190,8 @@ class LogWriter:
 
     def write(self, data: bytes | memoryview) -> None:
         """Append whole batches to the current segment, whose file is opened again if it was
-        released. Raise ValueError if no segment was begun; OSError if writing fails.
+        released. Neither the bytes nor the size of the segment are checked. Raise ValueError if no
+        segment was begun; OSError if writing fails.
         """
         if self._file is None:
             if not self.segments:
@@ -200,8 +202,8 @@ class LogWriter:
 
     def copy(self, file: FileIO, start: int, end: int) -> None:
         """Append the bytes of another file from ``start`` to ``end`` (excluded) to the current
-        segment. Raise UnreadableError if they cannot be read; OSError if they cannot be written;
-        ValueError if no segment was begun.
+        segment. Raise UnreadableError if they cannot be read or the file ends before ``end``;
+        OSError if they cannot be written; ValueError if no segment was begun.
         """
         for position in range(start, end, CHUNK):
             self.write(read_exactly(file, position, min(CHUNK, end - position)))
@@ -233,8 +235,8 @@ class LogWriter:
         return self._file is not None
 
     def release(self) -> None:
-        """Close the file of a segment to which more may be written: it is opened again then. It
-        need not be on the disk before. Raise OSError if buffered bytes cannot be written.
+        """Close the file of the current segment, if it is open, without syncing it to the disk. The
+        next write opens it again. Raise OSError if buffered bytes cannot be written.
         """
         file, self._file = self._file, None
         if file is not None:
@@ -265,9 +267,9 @@ class BatchRecords:
         self._rest: pa.RecordBatch | None = None
 
     def of(self, positions: Any) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the batches at the byte ``positions`` (ascending, after those of
-        earlier calls). Damaged records are included. Batches before the last position that are not
-        asked for are lost for later calls.
+        """Yield the rows of the batches at the byte ``positions`` (ascending, at least one, after
+        those of earlier calls). Damaged records are included; a batch without readable records has
+        no rows. Batches before the last position that are not asked for are lost for later calls.
         """
         last = int(positions[-1])
         while (rows := self._rest or next(self._batches, None)) is not None:
@@ -301,7 +303,8 @@ class RewrittenBatch:
 def build_empty_batch(version: int, first: int, last: int, leader_epoch: int) -> bytes:
     """Return the bytes of a batch without records that takes the offsets ``first`` to ``last``
     (both included). Raise BuildError if the header of that version has no such fields, or they do
-    not fit into them; WrittenError if the header reads as other offsets or another leader epoch.
+    not fit into them; KeyError for an unknown version; WrittenError if the header reads as other
+    offsets or another leader epoch.
     """
     batch = {
         "base_offset": first,
@@ -335,7 +338,8 @@ def write_batches(
     headers, those in ``emptied`` lose their records. Batches with problems are encoded again,
     records with wrong checksums only if ``keep_damaged``. With ``begins`` they begin a segment
     called ``name`` (None: their first offset). Raise OSError if reading or writing fails or a
-    segment would be too large; CodecError if the result does not read as its source.
+    segment would be too large; CodecError if the result does not read as its source, or a header
+    cannot hold a value.
 
     Args:
         log: Where the batches go.
@@ -408,7 +412,8 @@ def _compare_encoded(
 ) -> None:
     """Raise WrittenError if the records of encoded batches, read back, differ from those of the
     segment with ``constants`` in place of columns. Records with wrong checksums must be missing
-    unless ``keep_damaged``. Raise other CodecErrors if the result cannot be read.
+    unless ``keep_damaged``, as must those with impossible offsets (:func:`_choose_rows`). Raise
+    other CodecErrors if the result cannot be read.
     """
     names = [name for name in _COLUMNS if name not in (*_TOLD, "base_offset", "magic")]
 
@@ -437,8 +442,9 @@ def _choose_rows(
     found: SegmentContents, index: int, given: list[pa.RecordBatch], keep_damaged: bool
 ) -> list[pa.RecordBatch]:
     """Return the records of the damaged batch ``index`` that can be written: in the order of the
-    file, with a valid checksum unless ``keep_damaged``, and with ascending offsets between those of
-    its header. Damage may have changed their offsets; then the fewest are left out.
+    file, without a wrong checksum unless ``keep_damaged``, and with ascending offsets from the first
+    to the last one of its header (both included). Damage may have changed their offsets; then the
+    fewest are left out.
     """
     if not keep_damaged:
         given = [rows.filter(_fill_true(rows.column("crc_ok"))) for rows in given]
@@ -521,7 +527,8 @@ class _HeaderChanges:
     def apply(self, data: bytes, position: int) -> bytes:
         """Return the bytes of a batch with the new header values and checksum; ``data`` is the
         batch, which lies at byte ``position`` of the file. Raise WrittenError if the result has
-        another length, or its header does not read as changed.
+        another length, or its header does not read as changed; other CodecErrors if the old checksum
+        is wrong, the header does not parse, or a value does not fit.
         """
         entry = Entry(position, frame_of(data, position, self._file), data)
         source = Source(data, self._columns.session, origin=position)
