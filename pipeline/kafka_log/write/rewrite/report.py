@@ -129,8 +129,8 @@ class RewriteReport:
         """Return all rows, sorted by file name. Intact batches that were not taken are ``twice`` if
         the same bytes with the same offsets were kept, else ``lost``. Lost ranges and damaged
         batches are ``twice`` if batches with their offsets were kept, a single batch out of order
-        only if one of these has the same bytes. Raise UnreadableError if a segment cannot be opened
-        to compare bytes.
+        only if one of these has the same bytes. Call it once: it changes these rows. Raise
+        UnreadableError if a segment cannot be opened to compare bytes.
 
         Base offsets are in no checksum: that of a batch that does not continue the batch before it may be wrong.
         """
@@ -299,8 +299,8 @@ class _KeptBatches:
 
     def has_copy(self, place: _Place, first: int) -> bool:
         """Return whether a kept batch has ``first`` as its first offset and the same bytes as
-        ``place`` (file, position, size). Raise UnreadableError if one of the files cannot be
-        opened.
+        ``place`` (file, position, size); bytes that cannot be read count as zeros. Raise
+        UnreadableError if one of the files cannot be opened.
         """
         at = int(np.searchsorted(self._first, first))
         if at == len(self._first) or self._first[at] != first or self._size[at] != place[2]:
