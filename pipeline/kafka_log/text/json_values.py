@@ -95,7 +95,7 @@ def _json_number(value: float) -> float | str:
 
 def _without_times(kind: Any) -> Any:
     """Return an Arrow type with 64-bit integers for timestamps and value types for dictionaries,
-    also inside lists and structs; other types as they are.
+    also inside lists and structs; other types, also maps and large lists of timestamps, as they are.
     """
     if pa.types.is_dictionary(kind):
         return _without_times(kind.value_type)

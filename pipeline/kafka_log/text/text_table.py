@@ -70,7 +70,8 @@ def lay_out(columns: Sequence[TextColumn], width: int | None = None, keys: int =
     """Return columns next to each other as lines of text, with a heading. If they exceed `width`,
     fold texts; if they still do, return several tables, each with the first `keys` columns, or (if
     `keys` is 0, or a table does not fit) each row as a paragraph. Numbers and times are not cut.
-    Raise ValueError if columns have different numbers of cells.
+    Without rows only headings are left, or an empty line in place of paragraphs. Raise ValueError if
+    columns have different numbers of cells.
 
     With a `width` of 60 or more, a line is longer
     than `width` only if a number or a time does not fit.
@@ -153,7 +154,8 @@ def _line(cells: Sequence[list[str]], widths: Sequence[int], right: Sequence[boo
 
 def _paragraphs(columns: Sequence[TextColumn], width: int) -> str:
     """Return each row as a paragraph with one line a column, its name first and its cell folded to
-    `width`, with an empty line between rows. Empty values have a line too.
+    `width` (but at least 12 cells of it), with an empty line between rows. Empty values have a line
+    too. Return one empty line without rows.
     """
     longest = max((cell_len(column.name) for column in columns), default=0)
     room = max(width - longest - GAP, NARROWEST)
