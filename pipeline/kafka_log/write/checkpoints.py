@@ -66,8 +66,7 @@ def copy_snapshots(source: Path, out: Path) -> list[ReportRow]:
 def _copy_snapshot(snapshot: MetadataSnapshot, out: Path) -> ReportRow:
     """Copy a metadata snapshot to the directory ``out`` and return its report row ``copied``. If it
     is incomplete, damaged (batch checksums are verified) or unreadable, copy nothing and return its
-    row ``lost``. Raise FileNotFoundError if it is gone before it is checked; OSError if the copy
-    cannot be written.
+    row ``lost``. Raise FileNotFoundError if it is gone; OSError if the copy cannot be written.
     """
     name, size = utf8(snapshot.path.name), snapshot.path.stat().st_size
     why = find_snapshot_damage(snapshot)

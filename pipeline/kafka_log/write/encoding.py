@@ -47,9 +47,9 @@ def encode(
     uncompressed bytes, or one larger row. None as ``magic`` or ``codec`` takes the column of that
     name, else the newest version or no compression; None as ``level`` is the codec's default.
     ``constants`` replace columns. Raise at once TypeError if ``data`` is not Arrow, ValueError for an
-    unknown codec or magic. While iterating raise ValueError for a column, constant or
-    ``batch_bytes``; RowRefused for a row; another CodecError for a codec or level that cannot be
-    used; ImportError if numpy is missing or the codecs lack target arrow.
+    unknown codec or magic, or a constant ``position``. While iterating raise ValueError for another
+    constant, a column or ``batch_bytes``; RowRefused for a row; another CodecError for a codec or
+    level that cannot be used; ImportError if numpy is missing or the codecs lack target arrow.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, or anything else that gives an Arrow stream. Its
     columns are those of the view ``records``; only ``offset`` has to be there. Columns that are left out are: no timestamp
