@@ -83,11 +83,11 @@ def format_csv_column(field: pa.Field, column: Any) -> Any:
 
 
 def format_text_column(field: pa.Field, column: Any, max_bytes: int) -> Any:
-    """Return each value of a column as text for people: values of type binary as
-    :func:`format_bytes` shows them, at most ``max_bytes`` of each; texts of a dictionary without
-    quotes, times as ISO 8601, JSON texts (by ``field``) unchanged, a struct in a list as its values
-    joined by ``=``. All others are JSON and never shortened, as are large_binary values. Null stays
-    null, but is ``null`` in a list.
+    """Return each value of a column as text for people: values of type binary as JSON strings if
+    they are text, else ``0x`` and hexadecimal digits, at most ``max_bytes`` of each; texts of a
+    dictionary without quotes, times as ISO 8601, JSON texts (by ``field``) unchanged, a struct in a
+    list as its values joined by ``=``. All others are JSON and never shortened, as are large_binary
+    values. Null stays null, but is ``null`` in a list.
     """
     kind = column.type
     if is_json(field):
@@ -225,8 +225,8 @@ def _convert_column(
 
 
 def _is_text(values: Any) -> Any:
-    """Return for each value of bytes whether it is text: UTF-8 without control characters except
-    tabs and ends of lines. For null the result is null or True.
+    """Return for each value of bytes whether it is text: UTF-8 without control characters of ASCII
+    (DEL is one) except tabs and ends of lines. For null the result is null or True.
     """
     data = _view_bytes(values)
     if not len(data) or (data.min() >= 32 and not (data == 127).any() and _is_utf8(values)):
@@ -354,8 +354,8 @@ def _format_maps(column: Any) -> Any:
 
 
 def _format_text_bytes(column: Any, max_bytes: int) -> Any:
-    """Return what :func:`format_bytes` returns for each value of a column of bytes; null stays
-    null.
+    """Return each value of a column of bytes as a JSON string if it is text, else ``0x`` and
+    hexadecimal digits, with at most ``max_bytes`` of it (see :func:`format_bytes`). Null stays null.
     """
     column = column.cast(pa.large_binary())
     starts = pc.binary_slice(column, 0, max_bytes)

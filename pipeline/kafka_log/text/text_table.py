@@ -179,8 +179,9 @@ _CONFUSING_ITEM = re.compile(r"[,\"]")
 
 
 def format_table(table: pa.Table, width: int | None = None, keys: int = 0) -> str:
-    """Return a table as aligned text, laid out by :func:`lay_out`; ``width`` None folds nothing,
-    and the first ``keys`` columns identify a row. Null is ``-``, a boolean ``yes`` or ``no``, an
+    """Return a table as aligned text with a heading. What exceeds ``width`` (None: no limit) is
+    folded, then divided into several tables, each with the first ``keys`` columns, which identify a
+    row, or into a paragraph for each row. Null is ``-``, a boolean ``yes`` or ``no``, an
     empty list ``[]``; lists of simple values have commas, other nested values are JSON. Text that
     could be mistaken for these, or has spaces at an end, is in quotes; unprintable characters are
     escaped.
@@ -196,8 +197,9 @@ def format_columns(table: pa.Table, keys: int = 0) -> list[TextColumn]:
 
 
 def _column(field: Any, values: Any) -> TextColumn:
-    """Return a column of a table as text: values as JSON values in the form of :func:`_cell`,
-    numbers aligned to the right.
+    """Return a column of a table as text: values as JSON values in the form of :func:`_cell` (null is
+    ``-``, booleans are ``yes`` or ``no``), but JSON texts (by ``field``) as they are. Numbers are
+    aligned to the right.
     """
     name, kind = escape_unprintable(field.name), field.type
     read = str if is_json(field) else json.loads

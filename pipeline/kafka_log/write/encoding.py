@@ -168,8 +168,8 @@ def _by_magic(
 
 
 def _batches(data: Any) -> Iterator[pa.RecordBatch]:
-    """Return an iterator of the record batches of a table, batch, reader or Arrow stream, cut by
-    :func:`split_batch`. Raise TypeError if ``data`` is none of these.
+    """Return an iterator of the record batches of a table, batch, reader or Arrow stream, divided
+    into parts of at most 1 GiB or one row. Raise TypeError if ``data`` is none of these.
     """
     import pyarrow as pa
 

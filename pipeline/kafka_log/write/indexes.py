@@ -249,9 +249,9 @@ class EntryRule:
 
     def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """Add the next batch of the segment, of ``size`` bytes at ``position``. It gets an entry in
-        the offset index if the batches since the last entry, without this one, have more than
-        ``interval_bytes`` bytes and the index may have its offset. With it, the time index gets an
-        entry for the largest timestamp so far, if it may have that.
+        the offset index if the batches before it, from the one with the last entry on (without an
+        entry all), have more than ``interval_bytes`` bytes and the index may have its offset. With
+        it, the time index gets an entry for the largest timestamp so far, if it may have that.
         """
         if max_timestamp > self._largest[0]:
             self._largest = max_timestamp, last_offset

@@ -151,7 +151,8 @@ _OF_HEADER = [name for name in BATCHES.columns if name not in ("crc", "position"
 class LogWriter:
     """Writes the segments of one partition, one after the other, into a directory.
 
-    Files are named after their base offsets. A segment is on the disk when the next one begins or the ``with`` block ends without an error.
+    Files are named after their base offsets. A segment is on the disk when the next one begins or the ``with`` block ends without an error,
+    unless its file was released before.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -179,8 +180,9 @@ class LogWriter:
         return self.segments[-1][1] if self.segments else -1
 
     def begin(self, base_offset: int) -> None:
-        """Close the current segment, synced to the disk, and begin a new file named by
-        ``base_offset``. Raise FileExistsError if it exists; OSError if a file cannot be written.
+        """Close the file of the current segment, if it is open, synced to the disk, and begin a new
+        file named by ``base_offset`` in 20 digits. A released file is not synced. Raise
+        FileExistsError if the new file exists; OSError if a file cannot be written.
         """
         self._close(whole=True)
         path = self.directory / f"{base_offset:020d}.log"
@@ -334,12 +336,12 @@ def write_batches(
     constants: dict[str, Any],
 ) -> list[RewrittenBatch]:
     """Write the batches of a segment in the mask ``taken``, and return a RewrittenBatch for each
-    one with problems. Batches are copied; those in ``rewritten`` get ``constants`` in their
-    headers, those in ``emptied`` lose their records. Batches with problems are encoded again,
-    records with wrong checksums only if ``keep_damaged``. With ``begins`` they begin a segment
-    called ``name`` (None: their first offset). Raise OSError if reading or writing fails or a
-    segment would be too large; CodecError if the result does not read as its source, or a header
-    cannot hold a value.
+    one that is encoded again, in file order. Batches are copied; those in ``rewritten`` get
+    ``constants`` in their headers, those in ``emptied`` lose their records. Others with problems are
+    encoded again, records with wrong checksums only if ``keep_damaged``. With ``begins`` they begin
+    a segment called ``name`` (None: their first offset). Raise OSError if reading or writing fails
+    or a segment would be too large; CodecError if the result does not read as its source, or a
+    header cannot hold a value.
 
     Args:
         log: Where the batches go.
@@ -464,10 +466,10 @@ def _write_anew(
     constants: dict[str, Any],
 ) -> RewrittenBatch:
     """Encode the records ``given`` of a damaged batch (number ``index`` of its segment) and write
-    them to ``log``, with the values ``constants`` in place of their own. Leave out those that
-    cannot be written (:func:`_choose_rows`). Return how many were written and left out; if no batch
-    can hold their values, write none, and return the message as ``error``. Raise OSError if writing
-    fails.
+    them to ``log``, with the values ``constants`` in place of their own. Leave out those with a
+    wrong checksum, unless ``keep_damaged``, and those with impossible offsets. Return how many were
+    written and left out; if no batch can hold their values, write none, and return the message as
+    ``error``. Raise OSError if writing fails.
     """
     there = sum(rows.num_rows for rows in given)
     given = _choose_rows(found, index, given, keep_damaged)

@@ -56,7 +56,8 @@ def clip_log_start(start: int | None, directory: Path) -> int | None:
 
 def build_log_start_checkpoint(starts: Mapping[tuple[str, int], int]) -> bytes:
     """Return the bytes of the file ``log-start-offset-checkpoint`` for offsets by topic and
-    partition, sorted by these; a file with 0 entries for none.
+    partition, sorted by these; a file with 0 entries for none. Raise BuildError for a topic with
+    blanks or a number out of range.
     """
     entries = [
         {"topic": topic, "partition": partition, "offset": offset}
@@ -251,7 +252,7 @@ def describe_source(
     """Return the facts that the output for a partition depends on, as JSON values. They are its
     directory, the identity of the log, names, sizes and digests of segments and ``snapshots``, the
     options that are not None, and the log start offset unless it is None. A digest covers samples of
-    a file and its modification time, and is None if the file cannot be read.
+    a file and its modification time (in a store only the time); None if the file cannot be read.
     """
     said: dict[str, Any] = {
         "directory": resolve_directory(partition.directory),
@@ -318,7 +319,8 @@ def _segments(found: Any) -> str:
 def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
     """Raise OutputError if the directory ``out`` is one of the ``inputs`` or lies inside one, or
     inside the log directory of a broker, which has a ``meta.properties``. For a file among the inputs
-    its partition directory counts; a file in no partition directory is not checked.
+    its partition directory counts; a file in no partition directory is not checked. Symbolic links
+    are followed.
     """
     place = resolve_links(out)
     for parent in place.parents:

@@ -171,8 +171,9 @@ def salvage(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write the readable records of partitions below ``out`` for a broker to load, and return the
-    report; damage is a row of it, no error. A partition whose output does not read as its source is
-    not written and has one row ``lost``. With ``flatten`` only committed data, without transactions;
+    report; damage is a row of it, no error. A partition is not written and has one row ``lost`` if
+    all its segments are in excluded states, its directory cannot be listed at all, or its output
+    does not read as its source. With ``flatten`` only committed data, without transactions;
     with ``keep_damaged`` also records with a wrong checksum; with ``repair`` flipped bits are
     repaired first, each with a row. Partitions that an equal earlier run wrote are kept.
     Raise OutputError or OutputLockedError if ``out`` must not be written to, as inside ``inputs``,
@@ -264,8 +265,9 @@ def cut(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write the batches of partitions that ``wanted`` selects below ``out``, whole ones, and return
-    the report. Damage is reported, not raised; a partition whose output does not read as its source
-    is not written and has one row ``lost``. Partitions that an equal earlier run wrote are kept.
+    the report. Damage is reported, not raised; a partition is not written and has one row ``lost``
+    if all its segments are in excluded states, its directory cannot be listed at all, or its output
+    does not read as its source. Partitions that an equal earlier run wrote are kept.
     Raise OutputError or OutputLockedError if ``out`` must not be written to (it lies in one of
     ``inputs``, has other output, or is in use), or two partitions have the same name; OSError if
     writing fails.

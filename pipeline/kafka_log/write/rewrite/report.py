@@ -127,10 +127,11 @@ class RewriteReport:
 
     def rows(self) -> list[ReportRow]:
         """Return all rows, sorted by file name. Intact batches that were not taken are ``twice`` if
-        the same bytes with the same offsets were kept, else ``lost``. Lost ranges and damaged
-        batches are ``twice`` if batches with their offsets were kept, a single batch out of order
-        only if one of these has the same bytes. Call it once: it changes these rows. Raise
-        UnreadableError if a segment cannot be opened to compare bytes.
+        the same bytes with the same offsets were kept, else ``lost``. Lost ranges, damaged batches
+        and intact ones of segments in another state than the log are ``twice`` if batches with their
+        offsets were kept, a single batch out of order only if one of these has the same bytes. Call
+        it once: it changes these rows. Raise UnreadableError if a segment cannot be opened to compare
+        bytes.
 
         Base offsets are in no checksum: that of a batch that does not continue the batch before it may be wrong.
         """
@@ -282,8 +283,8 @@ class _KeptBatches:
             row.last_offset = int(self._first[at]) - 1
 
     def cover(self, first: int | None, last: int | None) -> bool:
-        """Return whether the offsets ``first`` to ``last`` all lie in kept batches. Return False if
-        one is None, or there are no such offsets.
+        """Return whether the offsets ``first`` to ``last`` (both included) all lie in kept batches.
+        Return False if one is None, or ``last`` is below ``first``.
         """
         if first is None or last is None or first > last:
             return False
@@ -291,8 +292,8 @@ class _KeptBatches:
         return at >= 0 and last <= int(self._end[at])
 
     def find_overlap(self, first: int, last: int) -> int | None:
-        """Return the index of the first kept batch with one of the offsets ``first`` to ``last``;
-        None if there is none.
+        """Return the index of the first kept batch with one of the offsets ``first`` to ``last``
+        (both included); None if there is none.
         """
         at = int(np.searchsorted(self._last, first))
         return at if at < len(self._first) and self._first[at] <= last else None

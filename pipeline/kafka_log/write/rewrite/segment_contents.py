@@ -76,9 +76,10 @@ class SegmentContents:
 def read_contents(segment: Segment, next_base: int | None = None) -> SegmentContents:
     """Return the batches, damage, lost ranges and incomplete tail of a segment, read under
     ``salvage``. ``next_base``, the base offset of the next segment, helps to reject wrong offsets.
-    A wrapper whose offset, where brokers continue, is not that of its last message has a problem.
-    Never raise for damage or an unreadable file: bytes that cannot be decoded or read become lost
-    ranges, the whole segment if it cannot be opened.
+    Batches with a wrong checksum, unreadable records, an unknown version or a last offset below the
+    first one have a problem, as has a wrapper whose offset, where brokers continue, is not that of
+    its last message. Never raise for damage or an unreadable file: bytes that cannot be decoded or
+    read become lost ranges, the whole segment if it cannot be opened.
 
     Args:
         segment: The segment.
