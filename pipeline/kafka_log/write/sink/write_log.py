@@ -40,7 +40,8 @@ def write_log(
     written topics; ``topic`` overrides the column. All other arguments are settings of LogFormat.
     Without rows the topic of ``topic`` is still created, or overwritten. Raise SinkError for rows or
     columns that cannot be written; FormatError, ValueError or TypeError for arguments;
-    DirectoryError if ``path`` cannot be appended to, or a broker runs or another job commits there;
+    DirectoryError if ``path`` cannot be appended to, a broker runs there, or another job commits
+    there for a minute;
     CodecError if the result does not read as the rows; OSError if a file cannot be read or written.
     After an error the logs are unchanged, unless it comes in the final moves of files: the rows are
     committed then, and this or the next job completes the moves.
