@@ -50,8 +50,10 @@ def format_json_column(field: pa.Field, column: Any) -> Any:
 
 def format_csv_column(field: pa.Field, column: Any) -> Any:
     """Return each value of a column as a CSV cell, in quotes if it needs them. Times are ISO 8601;
-    lists, structs and bytes that are no text are JSON. ``field`` says whether texts are JSON:
-    strings are then shown without their quotes. Null, and JSON null in such a column, stays null.
+    lists, structs and bytes that are no text are JSON, but fixed-size binaries of 16 bytes UUIDs.
+    ``field`` says whether texts are JSON: strings are then shown without their quotes. Null, and
+    JSON null in such a column, is null in the result. Raise ValueError for a text of such a column
+    that is not JSON.
     """
     kind = column.type
     if is_json(field):
@@ -81,10 +83,11 @@ def format_csv_column(field: pa.Field, column: Any) -> Any:
 
 
 def format_text_column(field: pa.Field, column: Any, max_bytes: int) -> Any:
-    """Return each value of a column as text for people: bytes as :func:`format_bytes` shows them,
-    at most ``max_bytes`` of each; dictionary values without quotes, times as ISO 8601, JSON texts
-    (by ``field``) unchanged, a struct in a list as its values joined by ``=``, all others as JSON.
-    Null stays null, but is ``null`` in a list.
+    """Return each value of a column as text for people: values of type binary as JSON strings if
+    they are text, else ``0x`` and hexadecimal digits, at most ``max_bytes`` of each; texts of a
+    dictionary without quotes, times as ISO 8601, JSON texts (by ``field``) unchanged, a struct in a
+    list as its values joined by ``=``. All others are JSON and never shortened, as are large_binary
+    values. Null stays null, but is ``null`` in a list.
     """
     kind = column.type
     if is_json(field):
@@ -145,8 +148,9 @@ def join(*parts: Any) -> Any:
 
 
 def _format_json(column: Any) -> Any:
-    """Return each value of a column as JSON text: times and strings in quotes, bytes as a string if
-    they are text, else as ``{"base64": ...}``. Null stays null, but is ``null`` inside lists and
+    """Return each value of a column as JSON text: strings, times, dates, decimals and numbers that
+    are not finite in quotes, bytes as a string if they are text, else as ``{"base64": ...}``,
+    fixed-size binaries of 16 bytes as UUIDs. Null stays null, but is ``null`` inside lists, maps and
     structs.
     """
     kind = column.type
@@ -221,8 +225,8 @@ def _convert_column(
 
 
 def _is_text(values: Any) -> Any:
-    """Return for each value of bytes whether it is text: UTF-8 without control characters except
-    tabs and ends of lines. For null the result is null or True.
+    """Return for each value of bytes whether it is text: UTF-8 without control characters of ASCII
+    (DEL is one) except tabs and ends of lines. For null the result is null or True.
     """
     data = _view_bytes(values)
     if not len(data) or (data.min() >= 32 and not (data == 127).any() and _is_utf8(values)):
@@ -304,9 +308,9 @@ def _unprintable_pattern() -> str:
 
 
 def _format_times(column: Any) -> Any:
-    """Return times as ISO 8601 (``2026-11-22T00:00:00.000Z``), without ``Z`` if their type has no
-    time zone; as a number in the unit of their type if they are before the year 1 or after 9999.
-    Null stays null.
+    """Return times as ISO 8601 in UTC, with the digits of their unit (``2026-11-22T00:00:00.000Z``),
+    without ``Z`` if their type has no time zone; as a number in the unit of their type if they are
+    before the year 1 or after 9999. Null stays null.
     """
     numbers, unit = column.cast(pa.int64()), column.type.unit
     low, high = (ms * _PER_SECOND[unit] // 1_000 for ms in (_FIRST_MS, _LAST_MS + 1))
@@ -333,7 +337,9 @@ def _format_scalars(column: Any) -> Any:
 
 
 def _format_maps(column: Any) -> Any:
-    """Return maps as JSON objects, entries in order, with their keys as text; null stays null."""
+    """Return maps as JSON objects, entries in order, also with equal keys, and their keys as text;
+    a null value is ``null``. A null map stays null.
+    """
     if not len(column):
         return pa.array([], TEXT)
     offsets = column.offsets.cast(pa.int64())
@@ -348,8 +354,8 @@ def _format_maps(column: Any) -> Any:
 
 
 def _format_text_bytes(column: Any, max_bytes: int) -> Any:
-    """Return what :func:`format_bytes` returns for each value of a column of bytes; null stays
-    null.
+    """Return each value of a column of bytes as a JSON string if it is text, else ``0x`` and
+    hexadecimal digits, with at most ``max_bytes`` of it (see :func:`format_bytes`). Null stays null.
     """
     column = column.cast(pa.large_binary())
     starts = pc.binary_slice(column, 0, max_bytes)

@@ -12,8 +12,9 @@ NUMBER = re.compile(r'[\[{"]{0,4}-?\d[-\d.eE+:TZ]{0,23}[\]}",]{0,4}')
 
 def fold_cell(cell: str, size: int, *, whole: bool = False, nested: bool = False) -> list[str]:
     """Divide a cell into lines of at most `size` cells of the terminal, after spaces where
-    possible; longer words are divided, but none if `whole` and no number if `nested`. The lines
-    together are the cell; spaces at the end of a line may exceed `size`.
+    possible; longer words are divided, but none if `whole` and no number if `nested`: such a line is
+    longer than `size`. The lines together are the cell (``[""]`` for an empty one); spaces at the end
+    of a line may exceed `size` too.
 
     Args:
         cell: The text.

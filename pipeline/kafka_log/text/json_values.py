@@ -32,9 +32,9 @@ def format_json(value: Any, *, compact: bool = False) -> str:
 
 def json_converter(kind: Any) -> Callable[[Any], Any]:
     """Return the function that converts numbers and bytes of an Arrow type, as Python has them, to
-    JSON values. A fixed-size binary of 16 bytes becomes a UUID, another one what
-    :func:`convert_bytes` returns, and a number that is not finite text. The function returns None
-    for None, and values of other types as they are.
+    JSON values. A fixed-size binary of 16 bytes becomes a UUID in Base64, another one a string if it
+    is text, else ``{"base64": ...}``; a number that is not finite becomes text (``"NaN"``). The
+    function returns None for None, and values of other types as they are, also other binaries.
     """
     convert: Callable[[Any], Any]
     if pa.types.is_floating(kind):
@@ -57,7 +57,7 @@ def is_json(field: pa.Field) -> bool:
 
 
 def is_text(value: bytes) -> bool:
-    """Return whether bytes are UTF-8 without control characters, except tabs and ends of lines."""
+    """Return whether bytes are UTF-8 without control characters of ASCII (DEL is one), except tabs and ends of lines."""
     if _CONTROL.search(value):
         return False
     try:
@@ -95,7 +95,7 @@ def _json_number(value: float) -> float | str:
 
 def _without_times(kind: Any) -> Any:
     """Return an Arrow type with 64-bit integers for timestamps and value types for dictionaries,
-    also inside lists and structs; other types as they are.
+    also inside lists and structs; other types, also maps and large lists of timestamps, as they are.
     """
     if pa.types.is_dictionary(kind):
         return _without_times(kind.value_type)

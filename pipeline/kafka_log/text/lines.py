@@ -52,9 +52,9 @@ def encode_json_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
 
 
 def encode_csv_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
-    """Yield the rows as lines of CSV that end with CRLF, some MiB at a time. Null is an empty cell,
-    but ``""`` in a single column, whose line would be empty; empty text is ``""``; lists, structs
-    and bytes that are no text are JSON. Yield nothing without rows or columns.
+    """Yield the rows, without a header line, as lines of CSV that end with CRLF, some MiB at a time.
+    Null is an empty cell, but ``""`` in a single column, whose line would be empty; empty text is
+    ``""``; lists, structs and bytes that are no text are JSON. Yield nothing without rows or columns.
     """
     null = '""' if batch.num_columns == 1 else ""
 
@@ -88,9 +88,9 @@ def encode_text_lines(batch: pa.RecordBatch, layout: Layout) -> Iterator[memoryv
 
 def _cell(field: pa.Field, column: Any, cell: Cell, max_bytes: int) -> Any:
     """Return a column as cells of lines for people: prefix, then the value or ``cell.null``, padded
-    to ``cell.pad`` (blanks before integers, after others). Of a binary value at most ``max_bytes``
-    are shown. A list is not padded; the cell of an empty or null list is ``""``, without the
-    prefix.
+    to ``cell.pad`` bytes (blanks before integers, after others and ``cell.null``). Of a binary value
+    at most ``max_bytes`` are shown. A list is not padded; the cell of an empty or null list is
+    ``""``, without the prefix.
     """
     texts = format_text_column(field, column, max_bytes)
     if pa.types.is_list(field.type):

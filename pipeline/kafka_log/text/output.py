@@ -16,8 +16,8 @@ OUTPUTS: tuple[Output, ...] = ("text", "jsonl", "csv", "parquet", "arrow")
 def write_table(table: pa.Table, output: Output, out: BinaryIO, width: int | None = None) -> None:
     """Write a table to a binary stream in the format ``output``: ``"text"``, ``"jsonl"`` (JSON
     lines), ``"csv"``, ``"parquet"``, or ``"arrow"`` (an Arrow IPC stream). ``width`` limits the
-    lines of text only (None: no limit). The stream stays open. Raise KeyError for another format;
-    errors of writing to ``out`` pass through.
+    lines of text only (None: no limit). Without rows JSON lines are empty, and CSV is its header. The
+    stream stays open. Raise KeyError for another format; errors of writing to ``out`` pass through.
 
     Args:
         table: The rows.

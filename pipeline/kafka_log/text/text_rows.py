@@ -109,8 +109,9 @@ class TextRowWriter:
         return sum(shorts) + GAP * (len(shorts) - 1) + room <= width
 
     def _layout(self, schema: pa.Schema) -> Layout:
-        """Return the layout of lines: two spaces between cells, padded to the widths in ``pads``;
-        null is ``null``, or ``-`` in the column ``timestamp``.
+        """Return the layout of lines: two spaces between cells, padded to the widths in ``pads``,
+        except in a last column that is no integer; null is ``null``, or ``-`` in the column
+        ``timestamp``.
         """
         cells = [
             Cell(

@@ -70,7 +70,8 @@ def lay_out(columns: Sequence[TextColumn], width: int | None = None, keys: int =
     """Return columns next to each other as lines of text, with a heading. If they exceed `width`,
     fold texts; if they still do, return several tables, each with the first `keys` columns, or (if
     `keys` is 0, or a table does not fit) each row as a paragraph. Numbers and times are not cut.
-    Raise ValueError if columns have different numbers of cells.
+    Without rows only headings are left, or an empty line in place of paragraphs. Raise ValueError if
+    columns have different numbers of cells.
 
     With a `width` of 60 or more, a line is longer
     than `width` only if a number or a time does not fit.
@@ -153,7 +154,8 @@ def _line(cells: Sequence[list[str]], widths: Sequence[int], right: Sequence[boo
 
 def _paragraphs(columns: Sequence[TextColumn], width: int) -> str:
     """Return each row as a paragraph with one line a column, its name first and its cell folded to
-    `width`, with an empty line between rows. Empty values have a line too.
+    `width` (but at least 12 cells of it), with an empty line between rows. Empty values have a line
+    too. Return one empty line without rows.
     """
     longest = max((cell_len(column.name) for column in columns), default=0)
     room = max(width - longest - GAP, NARROWEST)
@@ -177,8 +179,9 @@ _CONFUSING_ITEM = re.compile(r"[,\"]")
 
 
 def format_table(table: pa.Table, width: int | None = None, keys: int = 0) -> str:
-    """Return a table as aligned text, laid out by :func:`lay_out`; ``width`` None folds nothing,
-    and the first ``keys`` columns identify a row. Null is ``-``, a boolean ``yes`` or ``no``, an
+    """Return a table as aligned text with a heading. What exceeds ``width`` (None: no limit) is
+    folded, then divided into several tables, each with the first ``keys`` columns, which identify a
+    row, or into a paragraph for each row. Null is ``-``, a boolean ``yes`` or ``no``, an
     empty list ``[]``; lists of simple values have commas, other nested values are JSON. Text that
     could be mistaken for these, or has spaces at an end, is in quotes; unprintable characters are
     escaped.
@@ -194,8 +197,9 @@ def format_columns(table: pa.Table, keys: int = 0) -> list[TextColumn]:
 
 
 def _column(field: Any, values: Any) -> TextColumn:
-    """Return a column of a table as text: values as JSON values in the form of :func:`_cell`,
-    numbers aligned to the right.
+    """Return a column of a table as text: values as JSON values in the form of :func:`_cell` (null is
+    ``-``, booleans are ``yes`` or ``no``), but JSON texts (by ``field``) as they are. Numbers are
+    aligned to the right.
     """
     name, kind = escape_unprintable(field.name), field.type
     read = str if is_json(field) else json.loads

@@ -29,8 +29,8 @@ Epochs = Sequence[tuple[int, int]]
 
 def copy_partition_metadata(source: Path, out: Path) -> None:
     """Copy ``partition.metadata``, the file with the topic id, from the partition directory
-    ``source`` to ``out``. Do nothing if it is missing, invalid or unreadable. Raise OSError if the
-    copy cannot be written.
+    ``source`` to ``out``, in place of a file there. Do nothing if it is missing, invalid or
+    unreadable, or has the nil id. Raise OSError if the copy cannot be written.
     """
     if read_topic_id(source) is not None:
         data = (source / PARTITION_METADATA).read_bytes()
@@ -42,8 +42,9 @@ QUORUM_STATE = "quorum-state"
 
 def copy_snapshots(source: Path, out: Path) -> list[ReportRow]:
     """Copy the complete metadata snapshots from directory ``source`` to ``out``. Return a report
-    row for each snapshot: ``copied``, or ``lost`` if it is damaged or gone; and a row ``left out`` for the
-    quorum state file, if any. Raise OSError if a file cannot be read or written.
+    row for each snapshot, the newest first: ``copied``, or ``lost`` if it is damaged, incomplete,
+    unreadable or gone. A last row ``left out`` is for the quorum state file, if any, which is not
+    copied. Raise OSError if ``source`` cannot be listed or a copy cannot be written.
 
     Older snapshots are copied too: records before the first segment are in no other file. The
     quorum state holds the vote of the node.
@@ -64,8 +65,8 @@ def copy_snapshots(source: Path, out: Path) -> list[ReportRow]:
 
 def _copy_snapshot(snapshot: MetadataSnapshot, out: Path) -> ReportRow:
     """Copy a metadata snapshot to the directory ``out`` and return its report row ``copied``. If it
-    is incomplete or damaged, copy nothing and return its row ``lost``. Raise OSError if it cannot
-    be read or written, FileNotFoundError if it is gone.
+    is incomplete, damaged (batch checksums are verified) or unreadable, copy nothing and return its
+    row ``lost``. Raise FileNotFoundError if it is gone; OSError if the copy cannot be written.
     """
     name, size = utf8(snapshot.path.name), snapshot.path.stat().st_size
     why = find_snapshot_damage(snapshot)
@@ -78,9 +79,10 @@ def _copy_snapshot(snapshot: MetadataSnapshot, out: Path) -> ReportRow:
 
 def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, end: int) -> None:
     """Write the leader epoch checkpoint for the offsets ``first`` to ``end`` (excluded) into
-    ``out``. Its epochs come from the checkpoint in ``source``; or from ``batches`` if that is
-    missing, invalid or empty, contradicts them, or begins after ``end``. Write nothing if it is
-    missing or invalid and ``batches`` is empty. Raise OSError if the file cannot be written.
+    ``out``; an epoch that starts at ``end`` stays. Its epochs come from the checkpoint in
+    ``source``; or from ``batches`` if that is missing, invalid or empty, contradicts those batches
+    that do not lie before its first epoch, or begins after ``end``. Write nothing if it is missing
+    or invalid and ``batches`` is empty. Raise OSError if the file cannot be written.
 
     Args:
         source: The partition directory that was read.
@@ -106,8 +108,8 @@ def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, en
 
 def _truncate_epochs(epochs: Epochs, first: int, end: int) -> list[tuple[int, int]]:
     """Return the (epoch, start offset) pairs that hold from offset ``first`` to ``end``, as a
-    broker truncates its checkpoint. The epoch of ``first`` starts there. An epoch that starts at
-    ``end`` stays; later ones do not.
+    broker truncates its checkpoint. The epoch of ``first``, if it is known, starts there. An epoch
+    that starts at ``end`` stays; later ones do not. Return ``[]`` if none is left.
     """
     after = [(epoch, start) for epoch, start in epochs if first < start <= end]
     before = [epoch for epoch, start in epochs if start <= first]
@@ -121,8 +123,9 @@ def _find_epoch(epochs: Epochs, offset: int) -> int | None:
 
 
 def read_leader_epochs(path: Path) -> list[tuple[int, int]] | None:
-    """Return the leader epochs of a checkpoint file as (epoch, start offset) pairs. Return None if
-    the file is missing, unreadable or invalid, epochs do not ascend, or start offsets descend.
+    """Return the leader epochs of a checkpoint file as (epoch, start offset) pairs, in file order;
+    ``[]`` if it lists none. Return None if the file is missing, unreadable or invalid, an epoch is
+    not above the one before, or a start offset is below the one before.
     """
     try:
         parsed = LEADER_EPOCH_CHECKPOINT.parse(

@@ -42,12 +42,14 @@ def encode(
     batch_bytes: int = 16384,
     **constants: object,
 ) -> Iterator[memoryview]:
-    """Yield the bytes of a log segment with the rows of ``data``, in pieces of whole batches. A
-    batch has at most ``batch_bytes`` uncompressed bytes, or one larger row. None as ``magic`` or
-    ``codec`` takes the column of that name, else the newest version or no compression; None as
-    ``level`` is the codec's default. ``constants`` replace columns. Raise at once TypeError if
-    ``data`` is not Arrow, ValueError for an unknown codec or magic; while iterating ValueError or
-    RowRefused for a column or row, ImportError if numpy is missing or the codecs lack target arrow.
+    """Yield the bytes of a log segment with the rows of ``data``, in pieces of whole batches;
+    nothing without rows. The order of offsets is not checked. A batch has at most ``batch_bytes``
+    uncompressed bytes, or one larger row. None as ``magic`` or ``codec`` takes the column of that
+    name, else the newest version or no compression; None as ``level`` is the codec's default.
+    ``constants`` replace columns. Raise at once TypeError if ``data`` is not Arrow, ValueError for an
+    unknown codec or magic, or a constant ``position``. While iterating raise ValueError for another
+    constant, a column or ``batch_bytes``; RowRefused for a row; another CodecError for a codec or
+    level that cannot be used; ImportError if numpy is missing or the codecs lack target arrow.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, or anything else that gives an Arrow stream. Its
     columns are those of the view ``records``; only ``offset`` has to be there. Columns that are left out are: no timestamp
@@ -109,8 +111,9 @@ def _encode_versions(
     """Yield the bytes of the rows, with a new encoder for each run of rows of one format version.
     The version is ``magic``, else (None) that of the column ``magic``, else the newest; ``level``
     None is the codec's default. Raise ValueError for an invalid column or argument; RowRefused for
-    a row that no batch can hold, or an invalid control record; NotGeneratedError (an ImportError)
-    if the codecs were generated without target arrow.
+    a row that no batch can hold, or an invalid control record; another CodecError for a codec or
+    level that cannot be used; NotGeneratedError (an ImportError) if the codecs were generated
+    without target arrow.
     """
     from codecgen.runtime.arrow.encoder import Encoder
 
@@ -132,7 +135,8 @@ def _by_magic(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield pairs of a format version and consecutive rows that have it, without the column
     ``magic``. The argument ``magic`` replaces the column, which is not checked then; without both
-    it is the newest version. Raise RowRefused for a row whose version is unknown or only read.
+    it is the newest version. Raise RowRefused for a row whose version is null, no integer, unknown
+    or only read; ValueError for a column ``magic`` of a type that has no integers.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -164,8 +168,8 @@ def _by_magic(
 
 
 def _batches(data: Any) -> Iterator[pa.RecordBatch]:
-    """Return an iterator of the record batches of a table, batch, reader or Arrow stream, cut by
-    :func:`split_batch`. Raise TypeError if ``data`` is none of these.
+    """Return an iterator of the record batches of a table, batch, reader or Arrow stream, divided
+    into parts of at most 1 GiB or one row. Raise TypeError if ``data`` is none of these.
     """
     import pyarrow as pa
 
@@ -184,8 +188,9 @@ def _batches(data: Any) -> Iterator[pa.RecordBatch]:
 
 def _check_offsets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield ``batches`` unchanged. Raise RowRefused for the first row whose offset is not above
-    that of the row before. Batches without the column ``offset``, or with nulls in it, are not
-    checked.
+    that of the row before, also in an earlier batch. Batches without the column ``offset``, or with
+    nulls in it, are not checked. Raise ValueError if the column is damaged or cannot be cast to
+    integers.
     """
     import numpy as np
     import pyarrow as pa
@@ -215,8 +220,9 @@ def _check_control_records(
     batches: Iterable[pa.RecordBatch], row: int, are_all: bool
 ) -> Iterator[pa.RecordBatch]:
     """Yield ``batches`` unchanged. Raise RowRefused for the first control record whose key or value
-    does not parse as one. Rows count from ``row`` in the error; ``are_all`` makes every row a
-    control record.
+    does not parse as one: null too, but any value passes with a key of an unknown type. Rows count
+    from ``row`` in the error; ``are_all`` makes every row a control record. Raise ValueError if one
+    of the columns has a wrong type.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -272,11 +278,12 @@ def write_segment(
     **constants: object,
 ) -> int:
     """Write a log segment with the rows of ``data``, whose offsets must ascend, to a new file, and
-    return its size in bytes. The file appears only when it is complete. ``magic``, ``codec``,
-    ``level``, ``batch_bytes`` and ``constants`` are as in :func:`encode`. Raise FileExistsError if
-    the file exists and ``overwrite`` is False; TypeError if ``data`` is not Arrow; ValueError for
-    an invalid argument or column; RowRefused for a row that no batch can hold, or an offset that
-    does not ascend; ImportError if numpy is missing or the codecs lack target arrow; OSError if it
+    return its size in bytes (0, an empty file, without rows). The file appears only when it is
+    complete. ``magic``, ``codec``, ``level``, ``batch_bytes`` and ``constants`` are as in
+    :func:`encode`. Raise FileExistsError if the file exists and ``overwrite`` is False; TypeError if
+    ``data`` is not Arrow; ValueError for an invalid argument or column; RowRefused for a row that no
+    batch can hold, or an offset that does not ascend; another CodecError for a codec or level that
+    cannot be used; ImportError if numpy is missing or the codecs lack target arrow; OSError if it
     cannot be written.
 
     The file appears under its name when it is whole: it is written beside it first. What is there already stays, and

@@ -85,11 +85,12 @@ _VERIFIED_COLUMNS = (
 
 
 def verify_indexes(segment: Segment, passed_over: Iterable[Lost], directory: Path) -> None:
-    """Verify the offset, time and transaction index in ``directory`` against their segment. Raise
-    WrittenError (a CodecError) if an entry does not lead to the batch that it describes, or an
-    index ends within an entry; another CodecError if an index or the segment cannot be read as
-    such. ``passed_over`` are byte ranges of the segment without entries. Raise OSError if the
-    offset or time index is missing; the transaction index may be.
+    """Verify the offset, time and transaction index in ``directory`` against the batch headers of
+    their segment. Raise WrittenError (a CodecError) if an entry does not lead to the batch that it
+    describes, or an offset or time index ends within an entry. Missing entries and checksums of
+    batches are not looked for. Raise another CodecError if the segment outside of the byte ranges
+    ``passed_over``, or the transaction index, is damaged; OSError if the offset or time index is
+    missing. The transaction index may be missing.
 
     Args:
         segment: The segment. Its batch headers are read once, by other code than that which wrote the indexes.
@@ -109,8 +110,9 @@ def verify_indexes(segment: Segment, passed_over: Iterable[Lost], directory: Pat
 
 
 def _fixed_entries(path: Path, kind: Any) -> Any:
-    """Return the entries of an index file as a NumPy structured array of type ``kind``. Raise
-    WrittenError if the last entry is incomplete; OSError if the file cannot be read.
+    """Return the entries of an index file as a NumPy structured array of type ``kind``, empty for
+    an empty file. Raise WrittenError if the last entry is incomplete; OSError if the file cannot be
+    read.
     """
     data = path.read_bytes()
     if len(data) % kind.itemsize:
@@ -247,9 +249,9 @@ class EntryRule:
 
     def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """Add the next batch of the segment, of ``size`` bytes at ``position``. It gets an entry in
-        the offset index if the batches since the last entry, without this one, have more than
-        ``interval_bytes`` bytes and the index may have its offset. With it, the time index gets an
-        entry for the largest timestamp so far, if it may have that.
+        the offset index if the batches before it, from the one with the last entry on (without an
+        entry all), have more than ``interval_bytes`` bytes and the index may have its offset. With
+        it, the time index gets an entry for the largest timestamp so far, if it may have that.
         """
         if max_timestamp > self._largest[0]:
             self._largest = max_timestamp, last_offset
@@ -302,11 +304,12 @@ def write_indexes(
     on_understated: Callable[[Path, UnderstatedBatch], None] = lambda path, batch: None,
 ) -> dict[Path, Rest]:
     """Write offset, time and transaction indexes and producer snapshots of one partition's segments
-    into ``out``, in place of files of the same names, and verify the indexes. An index gets an entry about every ``interval_bytes``.
+    into ``out``, in place of files of the same names, and verify the indexes. An index gets an entry
+    about every ``interval_bytes``; a transaction index is written only if transactions were aborted.
     ``on_understated`` is called with each batch whose records exceed its header. Return, by path,
-    the parts without entries: damaged or incomplete ones, or an unreadable segment as a whole,
-    which gets no indexes. Raise OSError if a file cannot be written; CodecError if an index is
-    wrong or a marker cannot be read.
+    the parts without entries: damaged or incomplete ones, or a segment that cannot be opened as a
+    whole, which gets no indexes; ``{}`` if there are none. Raise OSError if a file cannot be
+    written; CodecError if an index is wrong or the bytes of a control batch cannot be read.
 
     A snapshot is written where each segment but the first begins, and where the log ends; that where the log begins is copied from
     beside the first segment, as it knows of producers whose batches are gone. Batches with a wrong checksum, and what is no batch,
@@ -392,8 +395,8 @@ def _find_understated(path: Path, position: int) -> UnderstatedBatch | None:
 
 def _at_start(segments: Sequence[Segment]) -> tuple[ProducerStates, bytes | None]:
     """Return the producer states where the log begins, and the bytes of the producer snapshot
-    beside the first segment. Return empty states and None if the log begins at offset 0, or the
-    snapshot is missing or invalid.
+    beside the first segment. Return empty states and None if there are no segments, the log begins
+    at offset 0, or the snapshot is missing, unreadable or invalid.
     """
     if segments and segments[0].base_offset > 0:
         path = segments[0].path.with_name(f"{segments[0].base_offset:020d}.snapshot")

@@ -70,7 +70,8 @@ class SegmentRoller:
     def write(self, data: bytes | memoryview, first: int, last: int, batches: int = 1) -> None:
         """Append whole batches with the offsets ``first`` to ``last`` (both included), and count
         them. If they do not fit into the current segment, begin a new one with base offset
-        ``first`` before that. Raise ValueError if no segment was begun; OSError if writing fails.
+        ``first`` before that; an empty segment takes them at any size. The bytes are not verified.
+        Raise ValueError if no segment was begun; OSError if writing fails.
         """
         if self.log.size and not self.has_room(len(data), last):
             self.log.begin(first)
@@ -81,8 +82,8 @@ class SegmentRoller:
     def copy(self, file: FileIO, headers: Headers) -> None:
         """Copy adjacent batches of a file, given by their headers (at least one). They are copied
         in one piece if they fit into the current segment, else batch by batch with new segments as
-        needed. Raise UnreadableError if the file cannot be read; ValueError if no segment was
-        begun; OSError if writing fails.
+        needed. No checksum is verified. Raise UnreadableError if the file cannot be read or ends
+        before; ValueError if no segment was begun; OSError if writing fails.
         """
         sizes, lasts = headers.size.tolist(), headers.last.tolist()
         start = int(headers.position[0])
@@ -150,7 +151,8 @@ _OF_HEADER = [name for name in BATCHES.columns if name not in ("crc", "position"
 class LogWriter:
     """Writes the segments of one partition, one after the other, into a directory.
 
-    Files are named after their base offsets. A segment is on the disk when the next one begins or the ``with`` block ends without an error.
+    Files are named after their base offsets. A segment is on the disk when the next one begins or the ``with`` block ends without an error,
+    unless its file was released before.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -178,8 +180,9 @@ class LogWriter:
         return self.segments[-1][1] if self.segments else -1
 
     def begin(self, base_offset: int) -> None:
-        """Close the current segment, synced to the disk, and begin a new file named by
-        ``base_offset``. Raise FileExistsError if it exists; OSError if a file cannot be written.
+        """Close the file of the current segment, if it is open, synced to the disk, and begin a new
+        file named by ``base_offset`` in 20 digits. A released file is not synced. Raise
+        FileExistsError if the new file exists; OSError if a file cannot be written.
         """
         self._close(whole=True)
         path = self.directory / f"{base_offset:020d}.log"
@@ -189,7 +192,8 @@ class LogWriter:
 
     def write(self, data: bytes | memoryview) -> None:
         """Append whole batches to the current segment, whose file is opened again if it was
-        released. Raise ValueError if no segment was begun; OSError if writing fails.
+        released. Neither the bytes nor the size of the segment are checked. Raise ValueError if no
+        segment was begun; OSError if writing fails.
         """
         if self._file is None:
             if not self.segments:
@@ -200,8 +204,8 @@ class LogWriter:
 
     def copy(self, file: FileIO, start: int, end: int) -> None:
         """Append the bytes of another file from ``start`` to ``end`` (excluded) to the current
-        segment. Raise UnreadableError if they cannot be read; OSError if they cannot be written;
-        ValueError if no segment was begun.
+        segment. Raise UnreadableError if they cannot be read or the file ends before ``end``;
+        OSError if they cannot be written; ValueError if no segment was begun.
         """
         for position in range(start, end, CHUNK):
             self.write(read_exactly(file, position, min(CHUNK, end - position)))
@@ -233,8 +237,8 @@ class LogWriter:
         return self._file is not None
 
     def release(self) -> None:
-        """Close the file of a segment to which more may be written: it is opened again then. It
-        need not be on the disk before. Raise OSError if buffered bytes cannot be written.
+        """Close the file of the current segment, if it is open, without syncing it to the disk. The
+        next write opens it again. Raise OSError if buffered bytes cannot be written.
         """
         file, self._file = self._file, None
         if file is not None:
@@ -265,9 +269,9 @@ class BatchRecords:
         self._rest: pa.RecordBatch | None = None
 
     def of(self, positions: Any) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the batches at the byte ``positions`` (ascending, after those of
-        earlier calls). Damaged records are included. Batches before the last position that are not
-        asked for are lost for later calls.
+        """Yield the rows of the batches at the byte ``positions`` (ascending, at least one, after
+        those of earlier calls). Damaged records are included; a batch without readable records has
+        no rows. Batches before the last position that are not asked for are lost for later calls.
         """
         last = int(positions[-1])
         while (rows := self._rest or next(self._batches, None)) is not None:
@@ -301,7 +305,8 @@ class RewrittenBatch:
 def build_empty_batch(version: int, first: int, last: int, leader_epoch: int) -> bytes:
     """Return the bytes of a batch without records that takes the offsets ``first`` to ``last``
     (both included). Raise BuildError if the header of that version has no such fields, or they do
-    not fit into them; WrittenError if the header reads as other offsets or another leader epoch.
+    not fit into them; KeyError for an unknown version; WrittenError if the header reads as other
+    offsets or another leader epoch.
     """
     batch = {
         "base_offset": first,
@@ -331,11 +336,12 @@ def write_batches(
     constants: dict[str, Any],
 ) -> list[RewrittenBatch]:
     """Write the batches of a segment in the mask ``taken``, and return a RewrittenBatch for each
-    one with problems. Batches are copied; those in ``rewritten`` get ``constants`` in their
-    headers, those in ``emptied`` lose their records. Batches with problems are encoded again,
-    records with wrong checksums only if ``keep_damaged``. With ``begins`` they begin a segment
-    called ``name`` (None: their first offset). Raise OSError if reading or writing fails or a
-    segment would be too large; CodecError if the result does not read as its source.
+    one that is encoded again, in file order. Batches are copied; those in ``rewritten`` get
+    ``constants`` in their headers, those in ``emptied`` lose their records. Others with problems are
+    encoded again, records with wrong checksums only if ``keep_damaged``. With ``begins`` they begin
+    a segment called ``name`` (None: their first offset). Raise OSError if reading or writing fails
+    or a segment would be too large; CodecError if the result does not read as its source, or a
+    header cannot hold a value.
 
     Args:
         log: Where the batches go.
@@ -408,7 +414,8 @@ def _compare_encoded(
 ) -> None:
     """Raise WrittenError if the records of encoded batches, read back, differ from those of the
     segment with ``constants`` in place of columns. Records with wrong checksums must be missing
-    unless ``keep_damaged``. Raise other CodecErrors if the result cannot be read.
+    unless ``keep_damaged``, as must those with impossible offsets (:func:`_choose_rows`). Raise
+    other CodecErrors if the result cannot be read.
     """
     names = [name for name in _COLUMNS if name not in (*_TOLD, "base_offset", "magic")]
 
@@ -437,8 +444,9 @@ def _choose_rows(
     found: SegmentContents, index: int, given: list[pa.RecordBatch], keep_damaged: bool
 ) -> list[pa.RecordBatch]:
     """Return the records of the damaged batch ``index`` that can be written: in the order of the
-    file, with a valid checksum unless ``keep_damaged``, and with ascending offsets between those of
-    its header. Damage may have changed their offsets; then the fewest are left out.
+    file, without a wrong checksum unless ``keep_damaged``, and with ascending offsets from the first
+    to the last one of its header (both included). Damage may have changed their offsets; then the
+    fewest are left out.
     """
     if not keep_damaged:
         given = [rows.filter(_fill_true(rows.column("crc_ok"))) for rows in given]
@@ -458,10 +466,10 @@ def _write_anew(
     constants: dict[str, Any],
 ) -> RewrittenBatch:
     """Encode the records ``given`` of a damaged batch (number ``index`` of its segment) and write
-    them to ``log``, with the values ``constants`` in place of their own. Leave out those that
-    cannot be written (:func:`_choose_rows`). Return how many were written and left out; if no batch
-    can hold their values, write none, and return the message as ``error``. Raise OSError if writing
-    fails.
+    them to ``log``, with the values ``constants`` in place of their own. Leave out those with a
+    wrong checksum, unless ``keep_damaged``, and those with impossible offsets. Return how many were
+    written and left out; if no batch can hold their values, write none, and return the message as
+    ``error``. Raise OSError if writing fails.
     """
     there = sum(rows.num_rows for rows in given)
     given = _choose_rows(found, index, given, keep_damaged)
@@ -521,7 +529,8 @@ class _HeaderChanges:
     def apply(self, data: bytes, position: int) -> bytes:
         """Return the bytes of a batch with the new header values and checksum; ``data`` is the
         batch, which lies at byte ``position`` of the file. Raise WrittenError if the result has
-        another length, or its header does not read as changed.
+        another length, or its header does not read as changed; other CodecErrors if the old checksum
+        is wrong, the header does not parse, or a value does not fit.
         """
         entry = Entry(position, frame_of(data, position, self._file), data)
         source = Source(data, self._columns.session, origin=position)

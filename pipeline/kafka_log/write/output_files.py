@@ -67,8 +67,9 @@ def remove_empty_directories(directories: Iterable[Path]) -> None:
 
 @contextmanager
 def created_directory(path: Path) -> Iterator[None]:
-    """Create a directory and its missing parents for a ``with`` block. If the block raises, remove
-    again those of them that are empty. Raise OSError if one cannot be created.
+    """Create a directory and its missing parents for a ``with`` block; an existing directory is used
+    as it is. They stay after the block. If the block raises, remove the created ones that are empty.
+    Raise OSError if one cannot be created, FileExistsError if ``path`` is no directory.
     """
     missing = list_missing_directories(path)
     try:

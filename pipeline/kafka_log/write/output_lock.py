@@ -46,7 +46,7 @@ def locked_output(out: Path) -> Iterator[None]:
     """Create an output directory if needed, and hold its lock during the ``with`` block. Remove
     staged files that dead processes left there, and at the end the lock file. If the block raises, remove the directory if it is
     new and empty. Raise OutputLockedError at once, without waiting, if another process or job holds the lock, or the file
-    system has no locks; OSError if the directory or the lock file cannot be created.
+    system has no locks; OSError if the directory cannot be created or listed, or the lock file cannot be opened or written.
 
     The operating system releases the lock when its process ends, however it ends.
     """
@@ -80,7 +80,8 @@ def is_staged(name: str) -> bool:
 def _open_locked(out: Path) -> BinaryIO:
     """Return the lock file of an output directory, created if needed, open and locked. Raise
     OutputLockedError, which names the holder, if another job has the lock, or if the file system
-    has no locks; OSError if the file cannot be opened.
+    has no locks; OSError if the directory is missing and cannot be created, or the file cannot be
+    opened or locked.
     """
     path = out / OUTPUT_LOCK
     while True:
@@ -127,8 +128,9 @@ def _try_lock(file: BinaryIO) -> bool:
 
 
 def _write_holder(file: BinaryIO) -> None:
-    """Replace the text of the lock file by JSON with this process's id, host, command and time.
-    Raise OSError, which names the file, if it cannot be written.
+    """Replace the text of the lock file by JSON, cut off after 64 KiB: this process's id, host and
+    command, and the present time (ISO 8601, UTC, seconds). Raise OSError, which names the file, if
+    it cannot be written.
     """
     holder = {
         "pid": os.getpid(),
@@ -142,8 +144,8 @@ def _write_holder(file: BinaryIO) -> None:
 
 
 def _describe_holder(file: BinaryIO) -> str:
-    """Return a phrase with process, host, command and time of the lock's holder, for a message;
-    "another process" if the lock file's text is unreadable.
+    """Return a phrase with process, host, command and time of the lock's holder, for a message.
+    Return "another process" if the lock file cannot be read, is no JSON or lacks one of these.
     """
     try:
         file.seek(0)

@@ -87,7 +87,7 @@ class ProducerStates:
     def add(self, batch: ProducerBatch) -> None:
         """Update the state of a batch's producer, new if it is unknown, by a data batch: epoch,
         last sequence, offsets and timestamp. A transactional batch begins a transaction unless one
-        is open.
+        is open. Older epochs and gaps of sequences are accepted.
         """
         one = self._producers.get(batch.producer_id)
         if one is None:
@@ -102,9 +102,9 @@ class ProducerStates:
             self._open[batch.producer_id] = batch.base_offset
 
     def end(self, batch: ProducerBatch, marker: Marker) -> bytes:
-        """Update the state of a marker's producer, and end its open transaction. Return the bytes
-        of the transaction index entry; ``b""`` for a commit, and for a producer without an open
-        transaction.
+        """Update the state of a marker's producer, new if it is unknown, and end its open
+        transaction. Return the bytes of the transaction index entry; ``b""`` for a commit, and for a
+        producer without an open transaction.
         """
         one = self._producers.get(batch.producer_id)
         if one is None:

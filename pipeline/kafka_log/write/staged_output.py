@@ -26,8 +26,9 @@ from kafka_log.write.output_lock import OUTPUT_LOCK, is_staged, staged_path
 
 def find_log_start(starts: LogStarts, partition: Partition) -> int | None:
     """Return the log start offset of a partition from the checkpoint beside it. Return None if
-    nothing states it, it is not above the first base offset, or some of its segments are not live.
-    A damaged checkpoint states nothing. Raise OSError if its directory may not be searched.
+    nothing states it, it is not above the first base offset, some of the segments are not live, or
+    there are none. A damaged or unreadable checkpoint states nothing. Raise OSError if its directory
+    may not be searched, or its store cannot be asked.
 
     Segments that are not live may lie before the log start offset.
     """
@@ -38,8 +39,9 @@ def find_log_start(starts: LogStarts, partition: Partition) -> int | None:
 
 def clip_log_start(start: int | None, directory: Path) -> int | None:
     """Return ``start`` if it lies inside of the log that was written to ``directory``: above its
-    first base offset, and not above its end. Return None otherwise, and for None. Raise OSError if
-    the directory cannot be listed.
+    first base offset, and not above its end (the offset after the last batch). Return None
+    otherwise, for None, and if there is no segment or the end cannot be read. Raise OSError if the
+    directory cannot be listed.
 
     A broker starts a log at the first offset of its first segment without a checkpoint, and
     deletes a log that ends before its log start offset.
@@ -54,7 +56,8 @@ def clip_log_start(start: int | None, directory: Path) -> int | None:
 
 def build_log_start_checkpoint(starts: Mapping[tuple[str, int], int]) -> bytes:
     """Return the bytes of the file ``log-start-offset-checkpoint`` for offsets by topic and
-    partition, sorted.
+    partition, sorted by these; a file with 0 entries for none. Raise BuildError for a topic with
+    blanks or a number out of range.
     """
     entries = [
         {"topic": topic, "partition": partition, "offset": offset}
@@ -127,9 +130,10 @@ class OutputDirectory:
         self, name: str, source: Callable[[], Mapping[str, Any]]
     ) -> list[dict[str, Any]] | None:
         """Return the report rows of a partition that an earlier run wrote from the same source with
-        the same options. Return None if the manifest or the directory lacks it. Raise OutputError
-        if it was made of another source or with other options, or its files have changed; OSError if
-        the manifest cannot be read.
+        the same options. Return None if the manifest or the output directory lacks it. Raise
+        OutputError if it was made of another source or with other options, or the names or sizes of
+        its files have changed; their bytes are not compared. Raise OSError if the manifest or the
+        files cannot be read.
 
         Args:
             name: The name of the partition directory.
@@ -163,10 +167,10 @@ class OutputDirectory:
         log_start: int | None = None,
     ) -> Iterator[Path]:
         """Give an empty temporary directory for a partition to the ``with`` block. At its end sync
-        the directory, add it with its source ``made_of`` and the report ``rows`` to the manifest,
-        and rename it to ``name``; if the block raises, remove it. Write ``log_start`` (None: none)
-        to a checkpoint of log start offsets if it lies inside the written log. Raise OSError if a
-        file cannot be written.
+        the directory and its files, add it with its source ``made_of`` and the report ``rows`` to
+        the manifest, and rename it to ``name``; if the block raises, remove it. Write ``log_start``
+        (None: none) to a checkpoint of log start offsets if it lies inside the written log. Raise
+        OSError if a file cannot be written, or ``name`` exists and is not empty.
 
         The block may add to `rows`.
 
@@ -247,8 +251,8 @@ def describe_source(
 ) -> dict[str, Any]:
     """Return the facts that the output for a partition depends on, as JSON values. They are its
     directory, the identity of the log, names, sizes and digests of segments and ``snapshots``, the
-    options that are not None, and the log start offset unless it is None. The digest of a file that
-    cannot be read is None.
+    options that are not None, and the log start offset unless it is None. A digest covers samples of
+    a file and its modification time (in a store only the time); None if the file cannot be read.
     """
     said: dict[str, Any] = {
         "directory": resolve_directory(partition.directory),
@@ -273,8 +277,8 @@ def is_same_source(before: Any, now: Mapping[str, Any]) -> bool:
 
 def describe_difference(before: Any, now: Mapping[str, Any]) -> str:
     """Return in words how the source of a written partition differs from the present one. It is the
-    first difference of log, segments, snapshots, options and log start; "its origin is unknown" if
-    ``before`` is not such a description.
+    first difference of log, segments, snapshots, options and log start, of which one must differ;
+    "its origin is unknown" if ``before`` is no dict with directory, log and segments.
     """
     if not (isinstance(before, dict) and before.keys() >= {"directory", "log", "segments"}):
         return "its origin is unknown"
@@ -315,7 +319,8 @@ def _segments(found: Any) -> str:
 def refuse_inside(out: Path, inputs: Sequence[Path]) -> None:
     """Raise OutputError if the directory ``out`` is one of the ``inputs`` or lies inside one, or
     inside the log directory of a broker, which has a ``meta.properties``. For a file among the inputs
-    its partition directory counts; a file in no partition directory is not checked.
+    its partition directory counts; a file in no partition directory is not checked. Symbolic links
+    are followed.
     """
     place = resolve_links(out)
     for parent in place.parents:

@@ -85,7 +85,7 @@ def read_records(
     """Return a scanner of the records of a file from byte ``start`` to ``stop`` (excluded, None:
     the end), where batches begin. It gives ``columns``, their offsets and the positions of their
     batches. Raise OSError if ``stop`` is None and the file is missing. Iterating the scanner raises
-    CodecError for damage.
+    CodecError for damage, also a wrong checksum; an incomplete last batch is ignored.
     """
     wanted = list(dict.fromkeys((*columns, _POSITION, "offset")))
     engine = _engine(path, start, stop)
@@ -98,7 +98,7 @@ def read_headers(
     """Return a scanner of the batch headers of a file from byte ``start`` to ``stop`` (excluded,
     None: the end), where batches begin. It gives ``columns``, their offsets and positions. Raise
     OSError if ``stop`` is None and the file is missing. Iterating the scanner raises CodecError for
-    damage.
+    a damaged header; no checksum is verified, and an incomplete last batch is ignored.
     """
     wanted = list(dict.fromkeys((*columns, _POSITION, "base_offset", "last_offset")))
     engine = _engine(path, start, stop)
@@ -149,8 +149,8 @@ def compare_rows(
 
 
 def compare_written(rows: pa.RecordBatch, written: Sequence[Written]) -> None:
-    """Raise WrittenError if records that were written do not read as the rows that they were made
-    of, another CodecError if they cannot be read.
+    """Raise WrittenError if the records in the byte ranges ``written`` are not ``rows``, in this
+    order and in all of their columns; another CodecError if they are damaged or cannot be read.
     """
     names = rows.schema.names
     found = records_written(written, names)
@@ -258,7 +258,7 @@ def compare_bytes(
 ) -> None:
     """Raise WrittenError if the written byte ranges, in order, differ from the bytes of ``source``
     from ``start`` (included) to ``stop`` (excluded), or are fewer or more. Raise UnreadableError if
-    a file cannot be read.
+    a file cannot be read, or is shorter than its range.
 
     `headers` are the batch headers of the source, for the message.
     """
@@ -306,8 +306,9 @@ def _other_bytes(
 def records_written(
     written: Iterable[Written], columns: Sequence[str]
 ) -> Iterator[tuple[Path, pa.RecordBatch]]:
-    """Yield the records in the written byte ranges, each batch of rows with its file. The ranges of
-    one file must be consecutive and ascend. Raise CodecError if a record cannot be read.
+    """Yield the records in the written byte ranges, in order, each batch of rows with its file. The
+    ranges of one file must follow each other in ``written`` and ascend. Raise CodecError for damage,
+    also a wrong checksum, in the ranges of a file or between them.
     """
     for path, group in groupby(written, key=lambda one: one.path):
         places = list(group)
@@ -322,7 +323,7 @@ def headers_written(
     written: Iterable[Written], columns: Sequence[str]
 ) -> Iterator[tuple[Path, pa.RecordBatch]]:
     """Yield the batch headers in the written byte ranges, in order, each Arrow batch with its file.
-    Raise CodecError if a header cannot be read.
+    Raise CodecError for a damaged header; no checksum is verified.
     """
     for one in written:
         for rows in read_headers(one.path, columns, one.start, one.stop):

@@ -73,11 +73,12 @@ def run_job(
 ) -> pa.Table:
     """Call ``work`` for each partition with a directory of its own below ``out``, and return all
     report rows. Output of an earlier run of the same ``job`` with the same options and source is
-    kept. A partition has the row of ``refused`` instead if its directory cannot be read (with
-    ``keeps_rest`` only if it has no segments), all its segments are in excluded states, or ``work``
-    raises CodecError. Metadata snapshots have rows of ``leaves`` (None: no rows). Raise OutputError or
-    OutputLockedError if ``out`` must not be written to, as inside ``inputs``, or two partitions
-    have the same name; OSError if writing fails.
+    kept, with its rows. A partition is not written and has the row of ``refused`` if its directory
+    cannot be read, all its segments are in excluded states, or ``work`` raises CodecError; with
+    ``keeps_rest`` segments of a directory that cannot be read are written besides. Metadata
+    snapshots have rows of ``leaves`` (None: no rows). Raise OutputError or OutputLockedError if
+    ``out`` must not be written to, as inside ``inputs``, or two partitions have the same name;
+    OSError if writing fails: partitions that are complete then stay.
 
     Args:
         job: Name of the job, for its manifest.
@@ -148,8 +149,9 @@ def _describe_unread(partition: Partition) -> str | None:
 
 def _split_snapshots(partition: Partition) -> tuple[Partition, list[Segment]]:
     """Return a partition without metadata snapshots, which are no part of its log, and the
-    snapshots in its directory. If the directory cannot be listed, return the partition with that
-    error and without segments, and ``[]``.
+    snapshots in its directory, the newest first; ``[]`` if it is not one of ``__cluster_metadata``.
+    If the directory cannot be listed, return the partition with that error and without segments,
+    and ``[]``.
     """
     log = replace(partition, segments=tuple(s for s in partition.segments if s.state != "snapshot"))
     try:
@@ -169,9 +171,11 @@ def salvage(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write the readable records of partitions below ``out`` for a broker to load, and return the
-    report; damage is a row of it, no error. With ``flatten`` only committed data, without
-    transactions; with ``keep_damaged`` also records with a wrong checksum; with ``repair`` flipped
-    bits are repaired first, each with a row. Partitions that an equal earlier run wrote are kept.
+    report; damage is a row of it, no error. A partition is not written and has one row ``lost`` if
+    all its segments are in excluded states, its directory cannot be listed at all, or its output
+    does not read as its source. With ``flatten`` only committed data, without transactions;
+    with ``keep_damaged`` also records with a wrong checksum; with ``repair`` flipped bits are
+    repaired first, each with a row. Partitions that an equal earlier run wrote are kept.
     Raise OutputError or OutputLockedError if ``out`` must not be written to, as inside ``inputs``,
     or two partitions have the same name; OSError if writing fails.
     """
@@ -224,9 +228,9 @@ _NEVER_FLAT = (
 
 
 def _snapshots(partition: Partition) -> list[Segment]:
-    """Return the metadata snapshots in a directory of ``__cluster_metadata`` as Segments; ``[]``
-    for other partitions, and for one that could not be read. Raise UnreadableError if the directory
-    cannot be listed.
+    """Return the metadata snapshots in a directory of ``__cluster_metadata`` as Segments, the newest
+    first; ``[]`` for other partitions, and for one that could not be read. Raise UnreadableError if
+    the directory cannot be listed.
     """
     if partition.topic != CLUSTER_METADATA or partition.error is not None:
         return []
@@ -260,10 +264,13 @@ def cut(
     wanted: RewriteSelection,
     advance: Advance = lambda _: None,
 ) -> pa.Table:
-    """Write the batches of partitions that ``wanted`` selects below ``out``, and return the report.
-    Damage is reported, not raised. Raise OutputError or OutputLockedError if ``out`` must not be
-    written to (it lies in one of ``inputs``, has other output, or is in use), or two partitions
-    have the same name; OSError if writing fails.
+    """Write the batches of partitions that ``wanted`` selects below ``out``, whole ones, and return
+    the report. Damage is reported, not raised; a partition is not written and has one row ``lost``
+    if all its segments are in excluded states, its directory cannot be listed at all, or its output
+    does not read as its source. Partitions that an equal earlier run wrote are kept.
+    Raise OutputError or OutputLockedError if ``out`` must not be written to (it lies in one of
+    ``inputs``, has other output, or is in use), or two partitions have the same name; OSError if
+    writing fails.
     """
     options = asdict(wanted)
     return run_job(
@@ -286,10 +293,11 @@ def convert(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write partitions in the codec or version of ``target`` below ``out``, and return one report
-    row for each segment. A partition is not written, and gets one row ``refused``, if it has damage
-    or a batch newer than the target version. Raise OutputError or OutputLockedError if ``out`` must
-    not be written to, as inside ``inputs``, or two partitions have the same name; OSError if
-    writing fails.
+    row for each segment, and one ``left out`` for each metadata snapshot. A partition is not
+    written, and gets one row ``refused``, if it cannot be read, has damage or a batch newer than the
+    target version, or its output does not read as its source. Partitions that an equal earlier run
+    wrote are kept. Raise OutputError or OutputLockedError if ``out`` must not be written to, as
+    inside ``inputs``, or two partitions have the same name; OSError if writing fails.
     """
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[Converted]:
@@ -311,10 +319,11 @@ def reindex(
     advance: Advance = lambda _: None,
 ) -> pa.Table:
     """Write the indexes (an entry about every ``interval_bytes``) and producer snapshots of
-    partitions below ``out``, and return the report. Damage is reported, not raised. Raise
-    OutputError or OutputLockedError if ``out`` must not be written to (it lies in one of
-    ``inputs``, has other output, or is in use), or two partitions have the same name; OSError if
-    writing fails.
+    partitions below ``out``, no segments, and return the report. Damage is reported, not raised; a
+    partition that cannot be read, or with a wrong index, is not written and has one row ``lost``.
+    Partitions that an equal earlier run wrote are kept. Raise OutputError or OutputLockedError if
+    ``out`` must not be written to (it lies in one of ``inputs``, has other output, or is in use), or
+    two partitions have the same name; OSError if writing fails.
     """
 
     def work(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
@@ -333,7 +342,7 @@ def _reindex_partition(
     report rows. These are ``indexed``, and rows for damage, incomplete tails and understated
     batches; ``lost`` for a segment that has no canonical name or cannot be opened. ``interval`` is the number of bytes
     between index entries. Raise OSError if a file cannot be written; CodecError if an index does
-    not read back right.
+    not read back right, or the bytes of a control batch cannot be read.
     """
     report = RewriteReport()
     named = [s for s in partition.segments if s.has_canonical_name]

@@ -93,10 +93,11 @@ class Target:
 
 
 def target(codec: str | None, level: int | None, magic: int | None = None) -> Target:
-    """Return the format to convert to; None as ``codec`` or ``magic`` keeps that of each batch,
-    None as ``level`` is the codec's default. Raise ValueError if the codec, the level or the
-    version does not exist, the version is only read, is no version of record batches or does not
-    use the codec, or a level is given without a codec.
+    """Return the format to convert to; None as ``codec`` or ``magic`` keeps that of each batch, but
+    legacy messages become batches of the newest version. None as ``level`` is the codec's default.
+    Raise ValueError if the codec, the level or the version does not exist, the version is no version
+    of record batches or does not use the codec, the package of the codec is not installed, or a
+    level is given without a codec.
     """
     if magic is not None and magic not in BATCH_VERSIONS:
         listed = ", ".join(map(str, BATCH_VERSIONS))
@@ -123,7 +124,8 @@ def target(codec: str | None, level: int | None, magic: int | None = None) -> Ta
 def recompress(data: bytes, magic: int, target: Target, *, file: str, position: int) -> bytes:
     """Return the bytes of a batch of version ``magic`` with its records compressed by the codec and
     level of ``target``. ``data`` is the batch, which lies at byte ``position`` of ``file``. Raise
-    CodecError if the records cannot be decompressed, or the version cannot use the codec.
+    CodecError if its checksum is wrong, the records cannot be decompressed, or the version cannot
+    use the codec. The decompressed records are not parsed.
     """
     session = Session(strict=False, file=file, level=target.level)
     changes = {field_of(magic, "codec"): target.codec}
@@ -139,10 +141,10 @@ def recompress(data: bytes, magic: int, target: Target, *, file: str, position: 
 
 
 def upgrade(data: bytes, magic: int, target: Target, *, file: str, position: int) -> bytes:
-    """Return the bytes of a batch of version ``magic`` in the version of ``target``, with its codec
-    if it has one. Fields that only that version has get defaults. ``data`` is the batch at byte
-    ``position`` of ``file``. Raise CodecError if it does not parse, a checksum in it is wrong, or
-    that version has no field for a value.
+    """Return the bytes of a batch of version ``magic`` in the version of ``target``, which must be
+    set, with the codec of ``target`` if that has one, else its own. Fields that only that version
+    has get defaults. ``data`` is the batch at byte ``position`` of ``file``. Raise CodecError if it
+    does not parse, a checksum in it is wrong, or that version has no field for a value.
     """
     assert target.magic is not None
     session = Session(strict=False, file=file)
@@ -227,8 +229,8 @@ def convert_messages(
     of record batches of version ``magic``, in pieces of whole batches. A compressed message becomes
     one batch; uncompressed ones share batches. Without ``codec`` (None) batches keep the codec of
     their messages; ``level`` None is the codec's default. Raise at once ValueError for an unknown
-    version or codec; while iterating CodecError for damage, an unreadable file, and rows that no
-    batch can hold.
+    version or codec; while iterating CodecError for damage (also a wrong checksum), an unreadable
+    file, and rows that no batch can hold, FileNotFoundError if the file is missing.
     """
     scanner = Scanner(path, _COLUMNS, start=start, stop=stop)
     rows = (_group_rows(batch) for batch in scanner)
@@ -338,10 +340,11 @@ def write_converted(
     partition: Partition, out: Path, target: Target, advance: Advance = lambda _: None
 ) -> list[Converted]:
     """Convert a partition's segments to the codec, level and version of ``target`` into the empty
-    directory ``out``. Return a report row for each segment; metadata snapshots are no segments, and
-    incomplete tails are left out. The files that a broker keeps beside segments are written too,
-    and the result is read again. Raise CodecError for damage, offsets out of order, a version
-    unknown or newer than the target's, and output unlike its source; OSError if writing fails.
+    directory ``out``. Return a report row for each segment, in order; none for metadata snapshots
+    and for a segment without batches whose name has no base offset. Incomplete tails are left out.
+    The files that a broker keeps beside segments are written too, and the result is read again.
+    Raise CodecError for damage (also a wrong checksum), offsets out of order, a version unknown or
+    newer than the target's, and output unlike its source; OSError if writing fails.
 
     What was written is read again, and has to say the same as what was there. Memory holds the
     batch headers of one segment, and one batch or a chunk.
@@ -383,8 +386,9 @@ def _next_base(segments: Sequence[Segment], i: int) -> int:
 
 def _read(segment: Segment, start: int, stop: int) -> tuple[Headers, Any, Lost | None]:
     """Return the batch headers of a segment, an array with the number of records of each batch, and
-    its incomplete tail (None without one). Raise CodecError for damage, and if offsets do not
-    ascend from ``start`` (included) on or are not below ``stop``.
+    its incomplete tail (None without one). Raise CodecError for damage, also a wrong checksum or an
+    unreadable file, and if offsets do not ascend from ``start`` (included) on or are not below
+    ``stop``.
     """
     reader = BlockReader(segment.path, policy=Policy.KAFKA, tail=segment.tail, size=segment.size)
     parts: list[Headers] = []

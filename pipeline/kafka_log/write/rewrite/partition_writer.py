@@ -50,9 +50,10 @@ def write_partition(
     partition: Partition, out: Path, wanted: RewriteSelection, advance: Advance = lambda _: None
 ) -> list[ReportRow]:
     """Write the selected batches of a partition, and the files that a broker keeps beside segments,
-    into an empty directory. Return report rows of what was kept, left out and lost, of segments
-    that are no files, and of open transactions; damage is reported, not raised. Raise OSError if
-    writing fails; CodecError if what was written does not read as its source.
+    into an empty directory. Return report rows of what was kept, left out and lost, sorted by file
+    name, then of open transactions. Damage and unreadable segments are reported, not raised. Raise
+    OSError if writing fails; CodecError if what was written does not read as its source, or a file
+    is gone when it is read a second time.
 
     Offsets ascend in what is written. If segments have wrong names or overlap, or batches change
     places, the log is read again and written by offset (:class:`Arrangement`).
@@ -107,7 +108,7 @@ def finish(
     and return the segments. The files are indexes, producer snapshots, leader epochs up to offset
     ``end`` and the topic id; without segments only the topic id. Without ``producers`` the first
     producer snapshot of ``source`` is not copied. Raise OSError if a file cannot be written, or a
-    segment cannot be read again; CodecError if an index is wrong.
+    segment reads as damaged or cannot be read; CodecError if an index is wrong.
     """
     segments = _list_written(source, written)
     if segments:
@@ -145,9 +146,9 @@ def note_epochs(epochs: list[tuple[int, int]], headers: Headers, which: Any) -> 
 
 
 def open_transactions(segments: Sequence[Segment]) -> list[ReportRow]:
-    """Return a report row ``open``, with the first offset, for each transaction that has not ended:
-    read_committed consumers stop at the first of them. Return ``[]`` without segments. Raise
-    CodecError if a batch is damaged or a file cannot be read.
+    """Return a report row ``open``, with the first offset, for each transaction that has not ended,
+    by producer id; ``[]`` if there are none. Raise CodecError if a batch header is damaged or a
+    file cannot be read; no checksum is verified.
     """
     found = read_transactions(segments) if segments else None
     if found is None:
@@ -305,8 +306,9 @@ class _Job:
 
     def _write(self, log: LogWriter, found: SegmentContents, part: _Masks, *, begins: bool) -> None:
         """Write the taken batches of a part of a segment, in a segment of their own if it
-        ``begins`` one, and report those that are encoded anew. Write nothing if none are taken.
-        Raise OSError if writing fails; CodecError if what was written does not read as its source.
+        ``begins`` one, and report those that are encoded anew. If none are taken, write nothing,
+        and only note the end of the log. Raise OSError if writing fails; CodecError if what was
+        written does not read as its source.
         """
         headers, base = found.headers, get_named_base_offset(found.segment)
         if part.taken.any():
@@ -331,10 +333,11 @@ class _Job:
         self._note(headers, part.there, part.taken, base)
 
     def _end_log(self, log: LogWriter) -> None:
-        """Write a batch without records up to the old end offset if the last batches were not
-        written. New records then get no offsets that consumers have seen. Begin a segment if there
-        is none. Do nothing if only a part of the log is selected. Raise OSError if writing fails;
-        WrittenError if the batch cannot state its offsets.
+        """Write a batch without records up to the old end offset (excluded) if the last batches were
+        not written. New records then get no offsets that consumers have seen. If there is no
+        segment, begin an empty one named by that offset instead. Do nothing if only a part of the
+        log is selected. Raise OSError if writing fails; WrittenError if the batch cannot state its
+        offsets.
         """
         if not self._wanted.is_all:
             return

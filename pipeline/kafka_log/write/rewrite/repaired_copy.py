@@ -44,7 +44,7 @@ def repaired_partition(
     """Give, in a ``with`` block, a partition in which repaired copies below ``out`` replace the
     segments that can be repaired, and report rows. The rows are ``repaired``, and ``not repaired``
     for damaged batches without a repair. Other segments stay the same. The copies are removed after
-    the block. Raise OSError if a copy cannot be written.
+    the block. Raise OSError if a copy cannot be written, or its segment is gone meanwhile.
     """
     directory = out / _COPIES
     segments, rows = [], []
@@ -77,9 +77,10 @@ def name_original(reason: str | None, partition: Partition, out: Path) -> str | 
 
 def find_segment_repairs(segment: Segment, next_base: int | None) -> list[Repair | NoRepair]:
     """Return the repairs of a segment, and why other damaged batches have none, in file order;
-    ``[]`` if it has no damage, or cannot be opened. ``next_base`` (None: unknown) is the base
-    offset of the next segment, which bounds its offsets. An incomplete tail that cannot be repaired
-    is no damage.
+    ``[]`` if it has no damage, or cannot be opened. A batch with a valid checksum has a repair if its
+    offset, leader epoch or version contradicts the batches around and these leave one value. An
+    incomplete tail that cannot be repaired is no damage. ``next_base`` (None: unknown) is the base
+    offset of the next segment, which bounds its offsets.
 
     Args:
         segment: The segment.
@@ -105,9 +106,9 @@ def find_segment_repairs(segment: Segment, next_base: int | None) -> list[Repair
 def _read_headers(
     segment: Segment, next_base: int | None
 ) -> tuple[Headers, Sequence[Lost], Sequence[Lost]]:
-    """Return the headers of the valid batches of a segment, the ranges of bytes that are not valid
-    batches, and the incomplete tail. The tail is a sequence of one range, or empty. Damage and an
-    unreadable file do not raise.
+    """Return the headers of the batches of a segment with valid checksums, the ranges of bytes that
+    are no such batches, and the incomplete tail. The tail is a sequence of one range, or empty.
+    Damage and an unreadable file do not raise.
     """
     reader = BlockReader(
         segment.path,

@@ -127,10 +127,11 @@ class RewriteReport:
 
     def rows(self) -> list[ReportRow]:
         """Return all rows, sorted by file name. Intact batches that were not taken are ``twice`` if
-        the same bytes with the same offsets were kept, else ``lost``. Lost ranges and damaged
-        batches are ``twice`` if batches with their offsets were kept, a single batch out of order
-        only if one of these has the same bytes. Raise UnreadableError if a segment cannot be opened
-        to compare bytes.
+        the same bytes with the same offsets were kept, else ``lost``. Lost ranges, damaged batches
+        and intact ones of segments in another state than the log are ``twice`` if batches with their
+        offsets were kept, a single batch out of order only if one of these has the same bytes. Call
+        it once: it changes these rows. Raise UnreadableError if a segment cannot be opened to compare
+        bytes.
 
         Base offsets are in no checksum: that of a batch that does not continue the batch before it may be wrong.
         """
@@ -282,8 +283,8 @@ class _KeptBatches:
             row.last_offset = int(self._first[at]) - 1
 
     def cover(self, first: int | None, last: int | None) -> bool:
-        """Return whether the offsets ``first`` to ``last`` all lie in kept batches. Return False if
-        one is None, or there are no such offsets.
+        """Return whether the offsets ``first`` to ``last`` (both included) all lie in kept batches.
+        Return False if one is None, or ``last`` is below ``first``.
         """
         if first is None or last is None or first > last:
             return False
@@ -291,16 +292,16 @@ class _KeptBatches:
         return at >= 0 and last <= int(self._end[at])
 
     def find_overlap(self, first: int, last: int) -> int | None:
-        """Return the index of the first kept batch with one of the offsets ``first`` to ``last``;
-        None if there is none.
+        """Return the index of the first kept batch with one of the offsets ``first`` to ``last``
+        (both included); None if there is none.
         """
         at = int(np.searchsorted(self._last, first))
         return at if at < len(self._first) and self._first[at] <= last else None
 
     def has_copy(self, place: _Place, first: int) -> bool:
         """Return whether a kept batch has ``first`` as its first offset and the same bytes as
-        ``place`` (file, position, size). Raise UnreadableError if one of the files cannot be
-        opened.
+        ``place`` (file, position, size); bytes that cannot be read count as zeros. Raise
+        UnreadableError if one of the files cannot be opened.
         """
         at = int(np.searchsorted(self._first, first))
         if at == len(self._first) or self._first[at] != first or self._size[at] != place[2]:

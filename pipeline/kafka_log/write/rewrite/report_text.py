@@ -16,9 +16,10 @@ _WORDS = {"rewritten": "written anew", "open": "left open", "twice": "there twic
 
 def format_report(table: pa.Table, width: int | None) -> str:
     """Return a report (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) as text. It has a
-    summary line for each partition, a line for each row except ``kept`` and ``indexed`` without a
-    reason, and the number of losses. A report of repairs alone, or without rows, has the number of
-    repairs instead. Lines are folded at ``width`` unless it is None.
+    summary line for each partition (whose rows must follow each other), a line for each row except
+    ``kept`` and ``indexed`` without a reason, the number of diverged records, if any, and the number
+    of losses. A report of repairs alone, or without rows, has the number of repairs instead. Lines
+    but the last are folded at ``width`` unless it is None.
     """
     lines: list[str] = []
     rows = table.to_pylist()
@@ -100,7 +101,8 @@ def _line(row: dict[str, Any]) -> str:
 
 def _fold_line(text: str, indent: str, width: int | None) -> list[str]:
     """Return a text as a list of indented lines, folded at ``width``; a single line if that is
-    None. Unprintable characters are escaped as in Python.
+    None. Lines after the first are indented by two spaces more. Unprintable characters are escaped
+    as in Python.
     """
     plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     if width is None:

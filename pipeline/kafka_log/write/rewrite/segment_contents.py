@@ -60,7 +60,7 @@ class SegmentContents:
         return self.unfinished is not None and self.headers.position[i] >= self.unfinished.start
 
     def has_records(self, i: int, keep_damaged: bool) -> bool:
-        """Return whether a batch with a problem, by its index, has readable records: with a valid
+        """Return whether a batch with a problem, by its index, has readable records: without a wrong
         checksum, unless ``keep_damaged``.
         """
         return bool(self.rows[i] if keep_damaged else self.troubles[i].sound)
@@ -76,9 +76,10 @@ class SegmentContents:
 def read_contents(segment: Segment, next_base: int | None = None) -> SegmentContents:
     """Return the batches, damage, lost ranges and incomplete tail of a segment, read under
     ``salvage``. ``next_base``, the base offset of the next segment, helps to reject wrong offsets.
-    A wrapper whose offset, where brokers continue, is not that of its last message has a problem.
-    Never raise for damage or an unreadable file: bytes that cannot be decoded or read become lost
-    ranges, the whole segment if it cannot be opened.
+    Batches with a wrong checksum, unreadable records, an unknown version or a last offset below the
+    first one have a problem, as has a wrapper whose offset, where brokers continue, is not that of
+    its last message. Never raise for damage or an unreadable file: bytes that cannot be decoded or
+    read become lost ranges, the whole segment if it cannot be opened.
 
     Args:
         segment: The segment.
@@ -198,9 +199,10 @@ def choose_batches(
     found: SegmentContents, next_base: int | None, after: int, keep_damaged: bool
 ) -> Any:
     """Return a NumPy mask of the batches to write: those whose offsets ascend from ``after``
-    (excluded) and stay below ``next_base``. Batches with problems are chosen after the others, only
-    if they fit between them and have records to write; without ``keep_damaged``, records with a
-    valid checksum.
+    (excluded) and, if the name of the file has a base offset, lie between that and ``next_base``
+    (excluded). Batches with problems are chosen after the others, only if they fit between them and
+    have records to write: records with a wrong checksum count only with ``keep_damaged``, those
+    whose checksum cannot be verified always.
 
     Args:
         found: The contents of a segment.
@@ -215,7 +217,8 @@ def choose_batches(
 
 def mark_inside(found: SegmentContents, next_base: int | None) -> Any:
     """Return a mask of the batches whose offsets belong to the segment by the names of this file
-    and of the next one, with base offset ``next_base`` (None: no bound).
+    and of the next one, with base offset ``next_base`` (None: no bound). All are True if the name of
+    this file has no base offset; a batch whose last offset is below its first always is.
     """
     headers, base = found.headers, get_named_base_offset(found.segment)
     return ~find_outside_segment(headers.first, headers.last, base, next_base)
@@ -232,7 +235,7 @@ def choose_intact(found: SegmentContents, inside: Any) -> Any:
 def add_damaged(found: SegmentContents, taken: Any, inside: Any, keep_damaged: bool) -> Any:
     """Return a copy of the mask ``taken`` with the batches of the mask ``inside`` that have
     problems added. They must have records to write, and fit between their neighbors in ``taken``.
-    Only records with a valid checksum count, unless ``keep_damaged``.
+    Records with a wrong checksum count only with ``keep_damaged``.
     """
     headers = found.headers
     taken = taken.copy()

@@ -45,9 +45,9 @@ class RewriteSelection:
 
     def mark_selected(self, found: SegmentContents) -> Any:
         """Return a NumPy mask of the batches that may have a record in the offset range, and have a
-        record, perhaps another, in the timestamp range, if one is set. Records are read only for
-        timestamps, and for batches whose header does not bound their offsets: then what cannot be
-        read is not selected. Nothing raises for damage or an unreadable file.
+        record, perhaps another or a control record, in the timestamp range, if one is set. Records
+        are read only for timestamps, and for batches whose header does not bound their offsets: then
+        what cannot be read is not selected. Nothing raises for damage or an unreadable file.
         """
         headers, (low, high) = found.headers, self.offsets
         is_empty = low is not None and high is not None and low >= high
@@ -96,9 +96,10 @@ def _find_selected_positions(segment: Segment, selection: RowSelection) -> Any:
 
 
 def find_uncommitted(segments: Sequence[Segment]) -> Aborted:
-    """Return the offset ranges, by producer id, of records of transactions that were aborted or
-    have not ended. Skip damaged batches and unreadable segments. Raise UnreadableError if retention
-    deletes a segment meanwhile.
+    """Return the offset ranges (both ends included), by producer id, of records of transactions that
+    were aborted or have not ended; the last ones end at the largest 64-bit integer. Skip damaged
+    batches, also those with a wrong checksum, and unreadable segments. Raise UnreadableError if
+    retention deletes a segment meanwhile.
     """
     found = read_transactions(segments, Policy.SALVAGE, damage_raises=False)
     undecided = [(producer, first, _NEVER) for producer, first in found.open_first_offsets]

@@ -81,8 +81,9 @@ def find_append_position(directory: Path, start: int) -> AppendPosition:
     """Return where a log continues: its next offset, at least ``start``, its last leader epoch
     (None: unknown), and the bytes of the producer snapshot at its end. The snapshot is None if
     there is no valid one, or ``start`` is beyond the end. Without live segments the log continues
-    at ``start`` with leader epoch 0. Raise DirectoryError if it does not end with a complete batch,
-    or does not exist; OSError if it cannot be read.
+    at ``start`` with leader epoch 0. Raise DirectoryError if the last live segment, the only one
+    that is read, has damage (also a wrong checksum) or an incomplete batch, or the directory does
+    not exist; OSError if it cannot be listed.
     """
     (partition,) = discover(directory)
     if partition.error is not None:
@@ -135,7 +136,8 @@ def rebase(path: Path, shift: int, epoch: int | None, written: LogFormat) -> Non
     """Add ``shift`` to the offsets of a segment that this package wrote, in place. Set the leader
     epoch of its batches unless ``epoch`` is None or the version has none. Compressed legacy
     messages are encoded again. Raise OSError if the segment cannot be read or written; CodecError
-    if a batch would not read the same with the new offsets.
+    if a batch is damaged (also a wrong checksum), or would not read the same with the new offsets.
+    An error may leave the segment changed in part.
 
     The segment and its indexes keep their names, and index entries stay relative to them. The caller syncs the files.
     """
@@ -226,9 +228,10 @@ def new_job(
     passed: Iterable[str] = (),
 ) -> WriteJob:
     """Return a job that writes to a log directory, which may not exist yet, with each topic's
-    number of partitions there. ``overwrite`` lets the commit replace the partitions of written
-    topics; ``passed`` are columns that rows may have and that are not written. Raise DirectoryError
-    if ``target`` holds segments itself or is no directory; OSError if it cannot be listed.
+    number of partitions there (the highest partition number plus 1). Nothing is created yet.
+    ``overwrite`` lets the commit replace the partitions of written topics; ``passed`` are columns
+    that rows may have and that are not written. Raise DirectoryError if ``target`` holds segments
+    itself or is no directory; OSError if it cannot be listed.
     """
     path = Path(target).absolute()
     counts: dict[str, int] = {}
@@ -250,13 +253,14 @@ def make_batch_job(job: WriteJob, batch: int) -> WriteJob:
 
 
 def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | None = None) -> None:
-    """Make the segments that the tasks of a job wrote (``staged``, by task) part of the logs,
-    lowest task first. Drop them if the micro-batch ``micro`` was committed before. Raise SinkError
-    for offsets that do not ascend; FormatError for another topic id; DirectoryError for logs that
-    cannot be appended to, while a broker runs, after a minute in which another job holds the lock,
-    and for a damaged journal of an interrupted job;
-    CodecError for a segment that cannot get its offsets; OSError if a file cannot be read or
-    written. Call :func:`abort` after an error.
+    """Make the segments that the tasks of a job wrote (``staged``, by task) part of the logs, in the
+    order of given offsets, else lowest task first. Drop them if the micro-batch ``micro``, or a
+    later one of its query, was committed before. Raise SinkError for offsets that do not ascend;
+    FormatError for another topic id; CodecError for a segment that cannot get its offsets; OSError
+    if a file cannot be read or written. Raise DirectoryError for logs that cannot be appended to,
+    while a broker runs, after a minute in which another job holds the lock, and for a missing
+    staged file or a damaged checkpoint, list of micro-batches or journal of an interrupted job.
+    Call :func:`abort` after an error.
     """
     target = Path(job.target)
     place = job_directory(job)
@@ -285,10 +289,10 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
 
 
 def abort(job: WriteJob) -> None:
-    """Remove what a job wrote if it is not committed, also the target if it is new and empty;
-    otherwise complete its interrupted commit. Raise DirectoryError if a broker runs in the
-    directory, another job holds its lock too long, or a journal is damaged; OSError if a file
-    cannot be moved.
+    """Remove what a job wrote if it is not committed, also the target and its parents if they are
+    new and empty: without a lock, and errors are ignored. Otherwise complete its interrupted commit.
+    Then raise DirectoryError if a broker runs in the directory, another job holds its lock for a
+    minute, or a journal is damaged; OSError if a file cannot be moved.
     """
     target = Path(job.target)
     place = job_directory(job)
@@ -338,10 +342,11 @@ class _Commit:
         """Return the moves that make staged segments part of the logs, after building their files
         in the job's directory. Partitions of the setting ``partitions`` that do not exist, or
         partition 0 of a new topic without rows, are created empty. With ``overwrite`` existing
-        partitions of the written topics are moved away and built anew. Raise SinkError for offsets
-        that do not follow, FormatError for another topic id, DirectoryError for a log that cannot
-        be appended to or a missing staged file, CodecError for a segment that cannot get its
-        offsets, OSError if a file cannot be read or written.
+        partitions of the written topics are moved away and built anew; the topic of the settings
+        counts as written, also without rows. Raise SinkError for offsets that do not follow,
+        FormatError for another topic id, DirectoryError for a log that cannot be appended to or a
+        missing staged file, CodecError for a segment that cannot get its offsets, OSError if a file
+        cannot be read or written.
         """
         by_partition = {
             key: sorted(found, key=_by_offset)
@@ -383,8 +388,9 @@ class _Commit:
         self, topic: str, written: Iterable[tuple[str, int]], there: Iterable[tuple[str, int]]
     ) -> list[int]:
         """Return the numbers of the partitions of a topic that the commit creates or changes,
-        ascending. These are those with rows, and all of the setting ``partitions``, or of the old
-        topic if it is overwritten. Return ``[0]`` for a new topic without either.
+        ascending. These are those with rows, and all of the setting ``partitions``, or, without the
+        setting, of the old topic if it is overwritten. Return ``[0]`` for a new topic without
+        either, ``[]`` for an old one.
         """
         wanted = {number for of, number in written if of == topic}
         old = {number for of, number in there if of == topic}
@@ -399,9 +405,9 @@ class _Commit:
     def _build_partition(self, topic: str, number: int, staged: Sequence[Staged]) -> list[Move]:
         """Build the directory of a partition that is new or replaces another one, with an empty
         segment if nothing is staged, and return its move in a list. Raise SinkError if given
-        offsets do not ascend; DirectoryError if a staged file is missing; FormatError for another
-        topic id; CodecError if a segment cannot get its offsets; OSError if a file cannot be
-        written.
+        offsets do not ascend, or begin below the log start offset in the target's checkpoint;
+        DirectoryError if a staged file is missing; FormatError for another topic id; CodecError if a
+        segment cannot get its offsets; OSError if a file cannot be written.
         """
         directory = self._place / "new" / f"{topic}-{number}"
         directory.mkdir(parents=True)

@@ -60,10 +60,11 @@ class Move(NamedTuple):
 @contextmanager
 def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Create a log directory if needed, and hold the lock that its broker would take during the
-    ``with`` block. Wait while another job commits. If the block raises, remove the lock file if it
-    is new, and the directory if it is new and empty. Raise DirectoryError if a broker runs in the
-    directory, or if the lock is not free after ``patience_s`` seconds; OSError if the directory or
-    the lock file cannot be created.
+    ``with`` block; on Windows nothing is locked. Wait while another job commits. The lock file
+    stays. If the block raises, remove it if it is new, and the directory if it is new and empty.
+    Raise DirectoryError if a broker runs in the directory (at once on 64-bit Linux), or if the lock
+    is not free after ``patience_s`` seconds; OSError if the directory or the lock file cannot be
+    created or locked.
     """
     path = target / LOCK
     with created_directory(target):
@@ -80,9 +81,9 @@ def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
 
 
 def _open_locked(target: Path, patience_s: float) -> BinaryIO:
-    """Return the lock file of a log directory, created if needed, open and locked. Raise
-    DirectoryError if a broker runs in the directory, or if the lock is not free after
-    ``patience_s`` seconds; OSError if the file cannot be opened.
+    """Return the lock file of a log directory, created if needed, open and locked (on Windows not
+    locked). Raise DirectoryError if a broker runs in the directory (at once on 64-bit Linux), or if
+    the lock is not free after ``patience_s`` seconds; OSError if the file cannot be opened or locked.
     """
     until = time.monotonic() + patience_s
     while True:
@@ -127,7 +128,8 @@ def _try_lock(file: BinaryIO) -> bool:
 
 def _find_broker(file: BinaryIO) -> int | None:
     """Return the process id of the broker that holds the lock of an open file. Return None if
-    nobody or another job of this package holds it, or the system does not tell.
+    nobody or another job of this package holds it, or the system is not 64-bit Linux, where this
+    is unknown.
     """
     if _OF_OPEN_FILES is None:
         return None
@@ -142,10 +144,10 @@ def _build_flock(kind: int) -> bytes:
 
 
 def write_journal(target: Path, place: Path, moves: Sequence[Move]) -> None:
-    """Commit a job: write its moves as the file DECIDED into the job's directory ``place``. The
-    file is complete under its final name at once; ``place`` and ``target`` are synced. Nothing is
-    moved yet; make_moves does that. All files to be moved must be on the disk before. Raise OSError
-    if that fails.
+    """Commit a job: write its moves (at least one) as the file DECIDED into the job's directory
+    ``place``. The file is complete under its final name at once; ``place`` and ``target`` are
+    synced. Nothing is moved yet; make_moves does that. All files to be moved must be on the disk
+    before. Raise OSError if the file cannot be written or synced.
     """
     with open_staged_file(place / DECIDED) as file:
         file.write(json.dumps(moves).encode("ascii"))
@@ -190,8 +192,9 @@ def _read_moves(journal: Path) -> list[Move]:
 
 def recover(target: Path, own: Path | None = None) -> None:
     """Finish jobs in ``target`` that were committed but interrupted. Remove directories of other
-    jobs that have not changed for STALE_S seconds, except ``own``. Raise DirectoryError if a
-    journal is damaged; OSError if one cannot be read or a file cannot be moved.
+    jobs that have not changed for more than a day (STALE_S), except ``own``; errors of removing are
+    ignored. Raise DirectoryError if a journal is damaged; OSError if one cannot be read, a file
+    cannot be moved, or the age of a job cannot be told.
 
     Ages are measured by the clock of the file system, which may be another one than this
     machine's.

@@ -157,7 +157,7 @@ class WriteJob:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Return the job that :meth:`to_json` wrote. Raise FormatError for a setting that cannot be
-        used.
+        used; ValueError, KeyError or TypeError for any other text.
         """
         made: dict[str, Any] = json.loads(text)
         made["format"] = LogFormat(**made["format"])

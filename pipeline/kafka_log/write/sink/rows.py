@@ -210,8 +210,9 @@ class SinkRows:
     ) -> Any:
         """Return an array with the partition number of each row of ``topic`` (those with the
         indexes ``here``). It is the given one, else by key hash, else (null key) sticky. Raise
-        SinkError, which counts rows from ``first``, if a given partition is out of range, or the
-        settings ask for fewer partitions than the topic has, unless it is overwritten.
+        SinkError, which counts rows from ``first``, if a given partition is negative, or not below
+        the setting ``partitions`` (2**31 without it); and if the settings ask for fewer partitions
+        than the topic has, unless it is overwritten.
         """
         count = self.job.partitions_of(topic)
         there = self.job.counts.get(topic, 0)
@@ -245,9 +246,9 @@ class SinkRows:
         self, given: dict[str, Any], first: int, key: pa.Array, value: pa.Array
     ) -> pa.RecordBatch:
         """Return all rows in the columns that are encoded: key, value, timestamp and its type, and
-        headers and offset if given. A missing timestamp becomes the job's time, or -1 if the
-        version has none. Raise SinkError for a null or negative offset, or a timestamp below -1 ms.
-        ``first`` is the number of the first row in the task, for errors.
+        headers and offset if given. A missing or null timestamp becomes the job's time, or -1 if the
+        version has none. Raise SinkError for a null or negative offset or one of 2**63 - 1, or a
+        timestamp below -1 ms. ``first`` is the number of the first row in the task, for errors.
         """
         columns = {"key": key, "value": value}
         if "headers" in given:
@@ -265,7 +266,8 @@ class SinkRows:
 
     def _types(self, given: dict[str, Any], count: int) -> Any:
         """Return an array with the timestamp type of each row, -1 if the version has none. It is
-        that of the settings, else LogAppendTime (1) where a column says so, else CreateTime (0).
+        that of the settings, else LogAppendTime (1) where a column says so, else CreateTime (0),
+        also for null and any other number.
         """
         if not has_field(self.job.format.magic, "timestamp_type"):
             return np.full(count, -1, np.int8)

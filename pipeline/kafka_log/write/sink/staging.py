@@ -80,8 +80,9 @@ def to_json(staged: Iterable[Staged]) -> str:
 def write_task(job: WriteJob, task: int, batches: Iterable[pa.RecordBatch]) -> list[Staged]:
     """Write the rows of the task number ``task`` into a new directory of the job, verify them, and
     return the staged segments of each partition, by topic and number; ``[]`` without rows. Raise
-    SinkError for a row that cannot be written; CodecError if what was written does not read as
-    these rows; OSError if writing fails. After an error nothing of the task is left.
+    SinkError for a column or row that cannot be written; CodecError if what was written does not
+    read as these rows; OSError if writing fails. Errors of iterating ``batches`` pass through. After
+    an error nothing of the task is left.
     """
     place = job_directory(job)
     attempt = place / f"{task}-{uuid.uuid4().hex}"
@@ -117,10 +118,10 @@ class _Partitions:
         self._held = 0
 
     def add(self, part: PartitionRows) -> None:
-        """Buffer rows of a partition. Write its rows if it holds its maximum of bytes, or the rows
-        of all partitions if they hold more than HELD_BYTES together. Raise SinkError for a row that
-        cannot be written; WrittenError if what was written does not read as the rows; OSError if
-        writing fails.
+        """Buffer rows of a partition. Write its rows if it holds its maximum of bytes (4 MiB, or 1
+        MiB of compressed legacy messages), or the rows of all partitions if they hold more than 64
+        MiB (HELD_BYTES) together. Raise SinkError for a row that cannot be written; WrittenError if
+        what was written does not read as the rows; OSError if writing fails.
         """
         key = part.topic, part.partition
         one = self._of.get(key)

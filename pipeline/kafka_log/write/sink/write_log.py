@@ -38,10 +38,13 @@ def write_log(
     """Write Arrow rows with the columns of Spark's Kafka sink into logs as a broker does, and
     return their number. ``mode`` is ``append``, or ``overwrite`` to replace all partitions of the
     written topics; ``topic`` overrides the column. All other arguments are settings of LogFormat.
-    Raise SinkError for rows or columns that cannot be written; FormatError, ValueError or TypeError
-    for arguments; DirectoryError if ``path`` cannot be appended to or a broker runs there;
+    Without rows the topic of ``topic`` is still created, or overwritten. Raise SinkError for rows or
+    columns that cannot be written; FormatError, ValueError or TypeError for arguments;
+    DirectoryError if ``path`` cannot be appended to, a broker runs there, or another job commits
+    there for a minute;
     CodecError if the result does not read as the rows; OSError if a file cannot be read or written.
-    After an error the logs are unchanged.
+    After an error the logs are unchanged, unless it comes in the final moves of files: the rows are
+    committed then, and this or the next job completes the moves.
 
     ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, anything else that gives an Arrow stream, or an iterable of
     RecordBatches with one schema. Its columns are those of Spark's Kafka sink: ``value``, which has to be there, and ``key`` (binary or
