@@ -38,11 +38,10 @@ VENV = Path(os.environ.get("VENV") or ROOT / ".venv").absolute()
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 SAMPLES = ROOT / "samples"
 JSON_SCHEMA = ROOT / "schemas" / "codecgen.schema.json"
+IN_PARALLEL = ("-n", str(min(8, (os.cpu_count() or 1) + 1)), "--dist", "loadfile")
+"""A process more than there are processors: that of the tests of Spark waits for Spark most of the time."""
 TIERS = {"quick": "not slow and not broker", "ci": "not soak"}
 """What pytest's option -m selects for the variable TIER, as in tests/tiers.py."""
-WAITING = {"quick": 1, "ci": 2}
-"""Processes of a tier beside one for each processor: those of the tests of Spark and of brokers wait for these most of the time."""
-MOST_PROCESSES = 8
 
 
 class ChoreError(Exception):
@@ -226,9 +225,7 @@ def test(arguments: list[str]) -> None:
         raise ChoreError(f"TIER={tier}: there is no such tier; there are: {', '.join(TIERS)}")
     venv("dev")
     java()
-    processes = min(MOST_PROCESSES, (os.cpu_count() or 1) + WAITING[tier])
-    chosen = ["-n", str(processes), "--dist", "loadfile", "-m", TIERS[tier]]
-    run([PYTHON, "-m", "pytest", *(arguments or chosen)])
+    run([PYTHON, "-m", "pytest", *(arguments or [*IN_PARALLEL, "-m", TIERS[tier]])])
 
 
 def soak(arguments: list[str]) -> None:

@@ -107,6 +107,7 @@ def test_a_broker_takes_a_repaired_log(tmp_path: Path) -> None:
     taken_in(tmp_path, made)
 
 
+@pytest.mark.soak
 def test_a_broker_takes_a_merged_log(tmp_path: Path) -> None:
     """Two replicas are damaged in other batches of each segment; a consumer reads what it read before."""
     made = {}

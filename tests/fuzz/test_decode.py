@@ -27,7 +27,13 @@ BATCHES = 120_000
 SECONDS = 15.0
 
 
-@pytest.mark.parametrize("checks", [False, True], ids=["guard pages", "checked accesses"])
+@pytest.mark.parametrize(
+    "checks",
+    [
+        pytest.param(False, id="guard pages"),
+        pytest.param(True, id="checked accesses", marks=pytest.mark.soak),
+    ],
+)
 def test_mutated_batches(checks: bool, tmp_path: Path) -> None:
     job = decode.Job(seed=1 + checks, batches=BATCHES, seconds=SECONDS, checks=checks, compare=60)
     wrong = decode.fuzz(job, tmp_path, quiet=True)

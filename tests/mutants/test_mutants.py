@@ -149,8 +149,8 @@ def test_expressions() -> None:
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("some", [80, pytest.param(240, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("some", [80, 240])
 def test_many_load_and_many_do_not(some: int) -> None:
     """Mutants that no loader takes test the loader alone: they are the smaller part."""
     taken = every_mutant()[:: len(every_mutant()) // some]
@@ -161,7 +161,7 @@ def test_many_load_and_many_do_not(some: int) -> None:
 # ---------------------------------------------------------------- the list
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_every_listed_mutant_is_there_and_has_a_reason() -> None:
     reasons = equivalent.read()
     every = [m for subject in subjects("all") for m in subject.mutants()]

@@ -98,6 +98,7 @@ def test_what_both_refuse(kafka4: Peer, tmp_path: Path, options: dict[str, Any])
         assert isinstance(found, Failed), source
 
 
+@pytest.mark.soak
 def test_what_comes_later(kafka4: Peer, tmp_path: Path) -> None:
     """Queries that began at the end go on from their checkpoints when there is more."""
     with kafka4.broker.client() as client:

@@ -36,7 +36,7 @@ def test_functions_of_a_module() -> None:
     assert compile_ahead(sys.modules[__name__]) == []
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.skipif(not JIT, reason="needs numba")
 def test_nothing_is_compiled_after_it(tmp_path: Path) -> None:
     """Machine code for the arguments that calls have: a scan, headers, a view and a dump add none."""

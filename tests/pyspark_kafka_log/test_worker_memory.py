@@ -136,7 +136,7 @@ def asked(lane: str, limit: str, *paths: Path, **more: str) -> subprocess.Comple
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.share(ci=4)
+@pytest.mark.share(ci=0)
 @pytest.mark.parametrize(
     ("lane", "mib", "environment"),
     [
