@@ -68,7 +68,7 @@ NUMPY = [
     ("m: {type: u8, measures: {from: x, to: x}, when: n == 1}, x: {bytes: rest}", "m: {type: u8, measures: {from: x, to: x}}, x: {bytes: rest}", '"m" is a length that may be left out'),
     ("x: {array: {string: u8}, count: u8}", "x: {array: u8, count: u8}", '"x" is an array of bytes or text'),
     ("x: {array: varint, count: u8}", "x: {array: u8, count: u8}", '"x" is an array of numbers that vary in length'),
-    ("x: {layout: pair}", "x: u16", '"x" is a layout with a field that a column or condition uses'),
+    ("x: {layout: pair}", "x: u16", '"x" is a layout in the place of a field'),
     ("k: {type: u8, counts: x}, x: {array: u8, when: n == 1}", "k: {type: u8, counts: x}, x: {array: u8}", '"x" is an array that may be left out with its count elsewhere'),
 ]  # fmt: skip
 
