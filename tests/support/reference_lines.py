@@ -9,10 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.segment.printable import escape_unprintable
 from kafka_log.text.columns import format_bytes
 from kafka_log.text.json_values import convert_bytes, format_json, is_json, to_objects
 from kafka_log.text.lines import Cell, Layout
-from kafka_log.text.values import escape_unprintable, format_time, format_uuid
+from kafka_log.text.values import format_time, format_uuid
 
 _QUOTED = re.compile(r'[,"\r\n]|\A\s|\s\Z|\A\Z')
 

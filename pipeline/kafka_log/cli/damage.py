@@ -12,6 +12,7 @@ from kafka_log.cli.common import GOOD, PROBLEMS
 from kafka_log.cli.messages import print_message
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.model import Batch, End
+from kafka_log.segment.printable import escape_unprintable
 from kafka_log.segment.reader import damage
 
 
@@ -131,8 +132,4 @@ def print_damage(line: str) -> None:
 
 def write_damage(out: BinaryIO, line: str) -> None:
     """Write a line about damage between the rows, with unprintable characters escaped."""
-    if not line.isprintable():
-        from kafka_log.text.values import escape_unprintable
-
-        line = escape_unprintable(line)
-    out.write(line.encode() + b"\n")
+    out.write(escape_unprintable(line).encode() + b"\n")

@@ -33,6 +33,7 @@ from kafka_log.read.internal_topics import VIEWS
 from kafka_log.read.parquet import Compression
 from kafka_log.read.selection import Selection
 from kafka_log.segment.places import is_url, local_path, place_of
+from kafka_log.segment.printable import escape_unprintable
 
 if TYPE_CHECKING:
     from kafka_log.read.schemas.registry import SchemaRegistry
@@ -164,7 +165,6 @@ def _export_files(options: argparse.Namespace) -> int:
     """
     from codecgen.runtime.errors import CodecError
     from kafka_log.inspect.export import ExportError, export
-    from kafka_log.text.values import escape_unprintable
     from kafka_log.write.staged_output import refuse_inside
 
     if options.format in TABLES:

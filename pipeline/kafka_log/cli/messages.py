@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kafka_log.logs.discovery import AllSegmentsExcluded
+from kafka_log.segment.printable import escape_unprintable
 
 PREFIX = "kafka-log: "
 """Prefix of all messages and warnings of kafka-log."""
@@ -16,12 +17,7 @@ PREFIX = "kafka-log: "
 
 def print_message(message: object) -> None:
     """Print ``kafka-log: TEXT`` as one line to stderr. Escape unprintable characters, such as control characters in a path."""
-    text = str(message)
-    if not text.isprintable():
-        from kafka_log.text.values import escape_unprintable  # takes time to load
-
-        text = escape_unprintable(text)
-    print(f"{PREFIX}{text}", file=sys.stderr)
+    print(f"{PREFIX}{escape_unprintable(str(message))}", file=sys.stderr)
 
 
 @contextmanager

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.nouns import count_noun
+from kafka_log.segment.printable import escape_unprintable
 from kafka_log.text.json_values import format_json, is_json, is_text, json_converter, to_objects
-from kafka_log.text.values import escape_unprintable
 
 TEXT = pa.large_string()
 

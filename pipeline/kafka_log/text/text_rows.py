@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.cells import cell_len, set_cell_size
 
+from kafka_log.segment.printable import escape_unprintable
 from kafka_log.text.folding import NUMBER, fold_cell
 from kafka_log.text.lines import Cell, Layout, encode_text_lines
 from kafka_log.text.text_table import GAP
-from kafka_log.text.values import escape_unprintable
 
 ROOM = 10
 """Cells of the terminal that must be left for texts next to numbers. If fewer are left, each row is a paragraph."""

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 from rich.cells import cell_len
 
+from kafka_log.segment.printable import escape_unprintable
 from kafka_log.text.columns import format_json_column
 from kafka_log.text.folding import NUMBER, fold_cell
 from kafka_log.text.json_values import format_json, is_json
-from kafka_log.text.values import escape_unprintable
 
 GAP = 2
 """Spaces between columns."""

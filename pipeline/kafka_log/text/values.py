@@ -20,10 +20,3 @@ def format_time(milliseconds: int) -> str:
 def format_uuid(value: bytes) -> str:
     """Return the 16 bytes of a UUID as Kafka spells them: URL-safe Base64 without padding."""
     return base64.urlsafe_b64encode(value).rstrip(b"=").decode("ascii")
-
-
-def escape_unprintable(text: str) -> str:
-    """Return `text` with each character escaped that a terminal does not print: control characters and those that change the direction of text."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

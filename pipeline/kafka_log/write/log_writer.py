@@ -505,8 +505,9 @@ def _encode_rows(
 
 
 def _written_version(magic: int) -> int:
-    """Return the version in which the records of a batch with a magic byte are written again: its
-    own, or the newest one of record batches if its own is only read.
+    """Return the version in which the records of a batch with a magic byte are written again: the
+    one as which Kafka reads it (an unknown byte as the newest version below it, a negative one as
+    1), or the newest one of record batches if that is only read.
     """
     version = version_of(magic)
     return version if version in WRITTEN_VERSIONS else WRITTEN_BATCH_VERSIONS[-1]

@@ -20,8 +20,8 @@ from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS
 from kafka_log.cli.messages import print_message
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.selection import Selection
+from kafka_log.segment.printable import escape_unprintable
 from kafka_log.segment.ranges import counts_from_end
-from kafka_log.text.values import escape_unprintable
 from pyspark_kafka_log.export import DataLossError, Exported, ExportError, TaskError, target_of
 from pyspark_kafka_log.export.job import run_export
 from pyspark_kafka_log.export.spark import SparkRunner

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.catalog import SEVERITIES
+from kafka_log.segment.printable import escape_unprintable
 
 _INDENT = "  "
 
@@ -39,7 +40,7 @@ def _paragraph(row: dict[str, Any], width: int | None) -> str:
     lines = [f"{row['severity']}: {row['code']}{where}", _INDENT + describe_place(row)]
     for sentence in (row["meaning"], row["remedy"]):
         lines += _wrap_sentence(sentence, width)
-    return "\n".join(map(_escape_unprintable, lines))
+    return "\n".join(map(escape_unprintable, lines))
 
 
 def describe_place(row: Mapping[str, Any]) -> str:
@@ -71,8 +72,3 @@ def _wrap_sentence(sentence: str, width: int | None) -> list[str]:
     return textwrap.wrap(
         sentence, width, initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False
     )
-
-
-def _escape_unprintable(line: str) -> str:
-    """Return a line with unprintable characters escaped: names and messages come from files."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.diff.table import PROBLEMS, VERDICTS
+from kafka_log.segment.printable import escape_unprintable
 
 _INDENT = "  "
 
@@ -47,7 +48,7 @@ def _paragraph(row: dict[str, Any], width: int | None) -> str:
         if row[f"directory_{name}"] is not None:
             lines += _wrap_sentence(_side_line(row, name), width)
     lines += _wrap_sentence(row["meaning"], width) + _wrap_sentence(row["remedy"], width)
-    return "\n".join("".join(c if c.isprintable() else repr(c)[1:-1] for c in s) for s in lines)
+    return "\n".join(map(escape_unprintable, lines))
 
 
 def _side_line(row: dict[str, Any], name: str) -> str:

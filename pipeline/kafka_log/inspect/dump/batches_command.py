@@ -20,6 +20,7 @@ from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.model import Batch, Policy
+from kafka_log.segment.printable import escape_unprintable
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.reader import SegmentReader
 
@@ -35,12 +36,7 @@ MAX_BUFFERED = 1 << 12
 
 def _printable_path(path: Path) -> str:
     """Return a path as text, with unprintable characters escaped."""
-    text = utf8(str(path))
-    if text.isprintable():
-        return text
-    from kafka_log.text.values import escape_unprintable  # takes time to load
-
-    return escape_unprintable(text)
+    return escape_unprintable(utf8(str(path)))
 
 
 FEW_BATCHES = 50_000

@@ -15,7 +15,8 @@ from codecgen.runtime.construct import Bits, Bytes, Codec, Field, Layout
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from codecgen.runtime.nouns import count_noun
-from kafka_log.text.values import escape_unprintable, format_time
+from kafka_log.segment.printable import escape_unprintable
+from kafka_log.text.values import format_time
 
 Note = Callable[[str, Any, Any], str | None]
 """Returns words to add to a value, or None: from the field's name, the values of its layout, and those of the outer layout."""

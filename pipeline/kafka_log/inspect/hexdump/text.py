@@ -8,8 +8,8 @@ from itertools import zip_longest
 from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.hexdump.byte_fields import Piece, Stream
 from kafka_log.inspect.hexdump.segment_bytes import Part
+from kafka_log.segment.printable import escape_unprintable
 from kafka_log.text.folding import fold_cell
-from kafka_log.text.values import escape_unprintable
 
 MAX_SHOWN_BYTES = 64
 """Maximum number of bytes shown of one field."""

@@ -22,8 +22,9 @@ from kafka_log.logs.partition_filters import is_topic_pattern
 from kafka_log.logs.partitions import Partition
 from kafka_log.logs.replicas import find_duplicate
 from kafka_log.read.schemas.sources import SCHEMAS_TOPIC
+from kafka_log.segment.printable import escape_unprintable
 from kafka_log.text.text_table import format_table
-from kafka_log.text.values import escape_unprintable, format_time
+from kafka_log.text.values import format_time
 
 MAX_TOPICS = 5
 """Number of topics that are listed."""

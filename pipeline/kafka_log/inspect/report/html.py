@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from xml.etree.ElementTree import Element, tostring
 
-from kafka_log.text.values import escape_unprintable
+from kafka_log.segment.printable import escape_unprintable
 
 Child = Element | str | int | None
 """Content of an element: another element, a text or number, or None for nothing."""

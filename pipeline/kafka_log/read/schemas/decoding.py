@@ -286,7 +286,8 @@ class PartDecoder:
 
     def _is_registered(self, schema_id: SchemaId) -> bool:
         """Return whether the registry has one schema for an id; False if it has none, or several
-        that differ.
+        that differ. Others do not count if the subject has the id, nor those of other contexts if
+        the default one has it.
         """
         try:
             self._find(schema_id)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from codecgen.runtime.nouns import count_noun
+from kafka_log.segment.printable import escape_unprintable
 
 _INDENT = "  "
 _WORDS = {"rewritten": "written anew", "open": "left open", "twice": "there twice"}
@@ -100,11 +101,11 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _fold_line(text: str, indent: str, width: int | None) -> list[str]:
-    """Return a text as a list of indented lines, folded at ``width``; a single line if that is
-    None. Lines after the first are indented by two spaces more. Unprintable characters are escaped
-    as in Python.
+    """Return a text as a list of indented lines, folded at ``width`` (indent included), the later
+    ones indented by two more; a longer word is broken, and ``[]`` is returned for an empty text. If
+    ``width`` is None return a single line. Unprintable characters are escaped as in Python.
     """
-    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    plain = escape_unprintable(text)
     if width is None:
         return [indent + plain]
     return textwrap.wrap(

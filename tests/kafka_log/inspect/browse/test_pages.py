@@ -21,8 +21,8 @@ from kafka_log.inspect.browse.batch_windows import Budget, Target, read_window, 
 from kafka_log.inspect.browse.records import RecordView
 from kafka_log.logs.discovery import discover
 from kafka_log.segment.model import Batch
+from kafka_log.segment.printable import escape_unprintable
 from kafka_log.text.json_values import to_rows
-from kafka_log.text.values import escape_unprintable
 from tests.paths import SAMPLES
 from tests.support.batches import batch
 from tests.support.browse_sites import Visitor, links

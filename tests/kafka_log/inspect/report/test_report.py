@@ -26,8 +26,8 @@ from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.report.page import make_page
 from kafka_log.inspect.report.verdict import judge
 from kafka_log.logs.names import LOG_START
+from kafka_log.segment.printable import escape_unprintable
 from kafka_log.text.json_values import to_rows
-from kafka_log.text.values import escape_unprintable
 from tests.paths import SAMPLES
 from tests.support.check_plants import flip, put, restamp
 from tests.support.hostile_texts import NASTY
