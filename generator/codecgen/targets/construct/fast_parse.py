@@ -557,12 +557,12 @@ class ParseFunction(ReadPrinter):
                 f"pos += {number} * {scalar.width}" if scalar.width > 1 else f"pos += {number}",
             )
             return
+        place = self.places.get(op.field.name)
         if isinstance(element, LayoutPlan) and self.modules.is_element(element):
             if number is None and op.field.until is None:
                 number = self.number_of_elements(element, pos, end)
             if number is not None:
                 parse_each = self.module.array_function(element)
-                place = self.places.get(op.field.name)
                 arguments = ", ".join(
                     [number, data, pos, end, "session", *([place] if place else [])]
                 )
@@ -591,6 +591,8 @@ class ParseFunction(ReadPrinter):
         if isinstance(element, LayoutPlan):
             function = self.module.function(element)
             self.emit(f"{item}, {pos} = {function}({data}, {pos}, {end}, session{given})")
+            if place is not None:
+                self.emit(f"{self.module.use('set_place')}({item}, {place})")
         elif data != "data":
             raise Unsupported
         elif isinstance(element, ScalarType):

@@ -15,11 +15,13 @@ from uuid import UUID
 import pytest
 
 from codecgen.cli import main
+from codecgen.plan import make_plan
 from codecgen.runtime.errors import BuildError, ParseError
 from codecgen.runtime.fast_path import without_fast_paths
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from kafka_codecs.records import header_fast
 from tests.codecgen.generated import package_of
+from tests.codecgen.schemas import codecs_of, model_of
 from tests.laws.fast_laws import same_either_way
 from tests.laws.mutations import mutated
 
@@ -180,3 +182,37 @@ fields: {{ {field}: {{type: varint, default: 0}}, at: {{array: u8, count: u8}}}}
     package: Any = package_of(text, tmp_path, f"names_{layout}_{field}")
     data = package.AROUND.build({field: [{field: 300, "at": [1]}, {field: 1}], "stop": 200})
     assert is_taken(package.AROUND, data)
+
+
+ELEMENTS = """
+enums:
+  codec: {values: {none: 0, gzip: 1}}
+---
+layout: element
+fields: {n: varlong}
+---
+layout: outer
+fields:
+  add: u16
+  codec: {type: i16, enum: codec}
+  WAY
+derived:
+  elements: {sum: {type: i64, is: "item.n + add"}}
+"""
+WAYS = (
+    "elements: {array: element, count: 2}",
+    "elements: {array: element, until: end}",
+    'elements: {array: element, until: "item.n < 0"}',
+    "number: {type: u8, counts: elements}\n  elements: {array: element}",
+    "elements: {array: element, compressed: {by: codec, limit: 99}, until: end}",
+    "number: {type: u8, counts: elements}\n  elements: {array: element, compressed: {by: codec, limit: 99}}",
+)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_elements_have_their_derived_values_however_an_array_ends(way: str) -> None:
+    codec = codecs_of(make_plan(model_of(ELEMENTS.replace("WAY", way)))).OUTER
+    for name in ("none", "gzip"):
+        value = {"add": 5, "codec": name, "elements": [{"n": 300}, {"n": -1}]}
+        parsed = codec.parse(codec.build(value))
+        assert [element.sum for element in parsed.elements] == [305, 4]
