@@ -1114,8 +1114,8 @@ class LogDirectory:
         """Return the report that :meth:`merge` would return, without rows about open transactions.
         Nothing is written. A partition has only a row ``lost`` if its replicas have different topic
         ids, none is readable, or a segment disappears meanwhile. Raise DirectoryError if a path
-        holds no log, or several directories of one of them hold the same partition; CodecError if a
-        batch changes meanwhile.
+        holds no log, or several directories of one LogDirectory hold the same partition and its
+        ``replicas`` is None or ``error`` (with ``keep`` all of them are merged).
 
         Args:
             others: As in :meth:`merge`.

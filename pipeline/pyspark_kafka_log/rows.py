@@ -206,8 +206,9 @@ def rows_bytes(rows: pa.RecordBatch) -> int:
 
 
 def _count_bytes(column: Any) -> int:
-    """Return the number of bytes that the values of an Arrow array take, with validity bitmap and
-    offsets. For a slice only its own values count.
+    """Return the number of bytes that the values of an Arrow array of numbers, bytes, text, lists
+    or structs take, with the validity bitmap if it has one, and 4 bytes per offset, of which an
+    empty array has one too. For a slice only its own values count.
     """
     kind, count = column.type, len(column)
     validity = 0 if column.buffers()[0] is None else (count + 7) // 8

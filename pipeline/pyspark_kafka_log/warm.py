@@ -30,8 +30,9 @@ def kernel_modules() -> list[str]:
 
 
 def warm() -> Iterator[tuple[str, int]]:
-    """Compile the functions of each kernel module, or load them from the cache; yield the module's
-    name and how many are ready. Yield nothing without numba.
+    """Compile the functions of each kernel module that numba caches on disk and whose arguments all
+    are ints, or load them from the cache; yield the module's name and how many are ready. Yield
+    nothing without numba, or with NUMBA_DISABLE_JIT. Errors of numba pass.
     """
     from codecgen.runtime.arrow.primitives.compiling import JIT, compile_ahead
 

@@ -97,11 +97,12 @@ def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
 
 
 def find_partitions(options: argparse.Namespace) -> list[Partition]:
-    """Return the partitions that the options select, and print what is skipped to stderr. A
-    partition that cannot be read is returned with its ``error``. Raise NotFoundError if a topic or
-    partition number does not exist; DirectoryError if a path holds no log, or two directories hold
-    the same partition and ``--replicas`` does not allow that; OSError if a log directory cannot be
-    listed.
+    """Return the partitions that the options select, by topic and number, and print what is skipped
+    to stderr; ``[]`` if all segments are excluded by their state. A partition that cannot be read
+    is returned with its ``error``. Raise NotFoundError if a topic, pattern or partition number
+    selects nothing; DirectoryError if a path holds no log, or two directories hold the same
+    partition and ``--replicas`` is neither keep nor newest, or is newest and they have different
+    topic ids; OSError if a log directory cannot be listed.
     """
     there = survey(options.paths, options.include, unreadable_raises=False)
     partitions = _select(options, there)

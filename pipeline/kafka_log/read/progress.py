@@ -117,9 +117,10 @@ class LogEnds:
 
     def position_at(self, key: Key, log: Log, offset: int) -> Position:
         """Return ``offset`` of a log as a Position, with the leader epoch of the last batch that
-        begins before it; NO_EPOCH (-1) if there is none, or it is damaged or cannot be read.
-        ``key`` (topic, partition) is for the cache: positions found before are returned without a
-        look at the files.
+        begins before it; NO_EPOCH (-1) if there is none. If damage or an unreadable file is met on
+        the way, the epoch is NO_EPOCH too; but if the selection accepts damage, it is that of the
+        last sound batch. ``key`` (topic, partition) is for the cache: once :meth:`find_end` was
+        called for it, positions found before are returned without a look at the files.
         """
         known = self._known.get(key)
         for position in () if known is None else (*known.kept, known.end):

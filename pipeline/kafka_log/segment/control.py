@@ -79,8 +79,9 @@ def _parse(
 
 
 def to_json_fields(layout: Layout, fields: Any) -> dict[str, Any]:
-    """Return parsed fields as a dict of JSON values, with the names of Kafka's documents: UUIDs and
-    bytes as Base64 text, nested layouts as dicts. Hidden and missing fields are left out.
+    """Return parsed fields as a dict of JSON values, with the names of Kafka's documents: UUIDs as
+    URL-safe Base64 without padding, bytes as standard Base64, nested layouts as dicts, lists item
+    by item, anything else unchanged. Hidden and missing fields are left out.
     """
     out: dict[str, Any] = {}
     for f in layout.fields:

@@ -14,7 +14,7 @@ HELD = 4
 
 
 class HeldBlocks:
-    """Cache of the last block of each of the four files that were used last. It is not thread-safe."""
+    """Cache of the last block of each of the four files that were cached last. It is not thread-safe."""
 
     def __init__(self) -> None:
         self._blocks: OrderedDict[tuple[str, int], Block] = OrderedDict()
@@ -27,7 +27,8 @@ class HeldBlocks:
 
     def keep(self, file: RemoteFile, block: Block) -> None:
         """Cache a block of a file in place of its former one. If there are more than four files
-        then, drop the block of the file that was cached the longest ago.
+        then, drop the block of the file for which this was called the longest ago; reading a cached
+        block does not count.
         """
         key = os.fspath(file.name), file.size
         self._blocks[key] = block

@@ -69,7 +69,8 @@ class IcebergTarget:
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
         """Return the location of the table's data files. If no table was found by :meth:`state`,
         create its namespace if needed, and an empty table with ``schema``, partitioned by
-        ``partition_by``; ``date`` becomes the day of the timestamp. Errors of the catalog pass.
+        ``partition_by``; ``date`` becomes the day of the timestamp. Raise ExportError if the table,
+        also a new one, lies neither in a directory nor in S3. Errors of the catalog pass.
         """
         from pyiceberg.transforms import DayTransform, IdentityTransform
 

@@ -62,8 +62,9 @@ class Location:
         return size
 
     def discard(self, file: BinaryIO, path: str) -> None:
-        """Remove an unfinished file at ``path``. In a bucket, cancel its upload; in a directory,
-        ignore errors of closing it, and raise OSError if it cannot be removed.
+        """Remove an unfinished file at ``path``. In a bucket, cancel its upload; errors of the
+        store pass. In a directory, ignore errors of closing it, do nothing if it does not exist,
+        and raise OSError if it cannot be removed.
         """
         if self.is_store:
             cast(Any, file).closed = True  # closing it would send what is held

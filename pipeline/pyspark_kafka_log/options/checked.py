@@ -319,9 +319,10 @@ def _topics(
 
 
 def _columns(of: Given, view: str | None) -> tuple[tuple[str, ...] | None, bool, bool]:
-    """Return the options columns (None if not given), includeHeaders and includeMetadata. Raise
-    OptionError if columns is given and one of the others is true, includeHeaders is true with a
-    view, or a value is invalid.
+    """Return the options ``columns`` (None if not given; whether such columns exist is not
+    checked), includeHeaders and includeMetadata. Raise OptionError if ``columns`` is given and one
+    of the others is true, includeHeaders is true with a view, a column is named twice, or a value
+    is invalid.
     """
     columns = of[table.COLUMNS]
     headers, metadata = of[table.INCLUDE_HEADERS], of[table.INCLUDE_METADATA]

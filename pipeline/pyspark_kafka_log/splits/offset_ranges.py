@@ -26,12 +26,12 @@ from pyspark_kafka_log.splits.logs import Log, find_logs, select_logs
 
 
 def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
-    """Return the half-open offset range that the options select in a log; None at an end without a
-    limit, as for an ending time that no record has. If no record has the starting time, raise
-    OptionError, or start at MAX_OFFSET if the strategy is ``latest``. With ``failOnDataLoss`` raise
-    OptionError if the log does not have a named offset, or the first comes after the end. Raise
-    CodecError for damage before a time's record unless the mode or ``ignoreCorruptFiles`` accepts
-    it.
+    """Return the half-open offset range that the options select in a log: the first offset, None
+    for earliest, and the end, None for latest or an ending time that no record has. If no record
+    has the starting time, raise OptionError, or start at MAX_OFFSET if the strategy is ``latest``.
+    With ``failOnDataLoss`` raise OptionError if the log does not have a named offset, or the first
+    comes after the end; without it both are returned unchanged. Raise CodecError for damage before
+    a time's record unless the mode or ``ignoreCorruptFiles`` accepts it.
     """
     first = _given_offset(options.starting_offsets, log, EARLIEST)
     end = _given_offset(options.ending_offsets, log, LATEST)

@@ -46,7 +46,7 @@ def storage_options(url: str, given: Mapping[str, str]) -> dict[str, Any]:
 def _parse_value(name: str, text: str) -> Any:
     """Return a bool for ``true`` or ``false`` in any case, the parsed value of a JSON object or
     list, any other text itself. Raise OptionError, which names the option ``name``, if the text
-    begins with ``{`` or ``[`` and is invalid JSON.
+    begins, perhaps after blanks, with ``{`` or ``[`` and is invalid JSON.
     """
     if text.lower() in ("true", "false"):
         return text.lower() == "true"

@@ -306,8 +306,9 @@ class LogStream:
         """Return the positions up to which partitions, new ones too, can be read now, and messages
         for records lost or added late since ``start``. A missing partition stays at its position,
         since it may come back; a truncated one goes back to where it was cut. If the query's end is
-        fixed, none advances beyond it. Raise CodecError for damage unless the mode accepts it;
-        FileNotFoundError or UnreadableError if a listed file is gone.
+        fixed, none advances beyond it; partitions that it lacks stay, and new ones are left out.
+        Raise CodecError for damage unless the mode accepts it; FileNotFoundError or UnreadableError
+        if a listed file is gone.
         """
         now: dict[Key, Position] = {}
         losses: list[str] = []

@@ -113,10 +113,12 @@ def find_start_before(segment: Segment, byte: int) -> int:
 def read_window(
     segment: Segment, next_base: int | None, target: Target, count: int, budget: Budget
 ) -> BatchWindow:
-    """Return at most ``count`` entries of a segment from ``target`` on, and damaged ranges right
-    before the first, unless the target is a byte. Checksums are verified, no record is read. The window has no entries if the
-    segment ends before the target, or the budget does (``resume``). An unreadable file is one
-    damaged range. Raise OSError only if a damaged end cannot be read again.
+    """Return at most ``count`` entries (batches and damaged ranges) of a segment: from ``target``
+    on, or the last ones up to it if it is ``before`` or ``end``. Before the first one from an
+    offset or time on come all damaged ranges right before it, even if they are more. Checksums are
+    verified, no record is read. The window has no entries if the segment ends before the target, or
+    the budget does (``resume``). An unreadable file is one damaged range. Raise OSError only if a
+    damaged end cannot be read again.
 
     Args:
         segment: The segment.

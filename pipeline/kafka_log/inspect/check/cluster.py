@@ -113,7 +113,7 @@ class Cluster:
     @cached_property
     def _topics(self) -> dict[str, bytes]:
         """Return the 16-byte topic ids by topic name, of topics that exist at the end of the
-        metadata log; ``{}`` if the metadata is unknown.
+        metadata log. Its unreadable records are skipped; ``{}`` if the metadata is unknown.
         """
 
         def rows(events: Iterable[Event]) -> list[Row]:
