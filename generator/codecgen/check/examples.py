@@ -74,8 +74,9 @@ class _Example:
 
     def findings(self) -> list[Diagnostic]:
         """Return the diagnostics about the version, the values and, if no other mistake was found
-        and the example has bytes, the bytes at fixed offsets. The check ends if nothing states
-        which version it is, or the values are no mapping.
+        and the example has bytes, the bytes at fixed offsets. The check ends with one diagnostic if
+        the layout has several versions and its version field gives none of them, or if the values
+        are no mapping.
         """
         plan = self.version()
         if plan is None:
@@ -333,7 +334,7 @@ class _Example:
     def check_data(self, value: object, type_: BytesType, path: str) -> None:
         """Report a null unless the type can be null, a value that is not text (for text types) or
         not text or bytes, and a value longer than a fixed length, or shorter unless the type is
-        padded. Sizes are in bytes.
+        padded. Sizes are in bytes, those of text in UTF-8.
         """
         if value is None:
             if type_.null is None:

@@ -182,8 +182,10 @@ def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iter
 
 
 def _check_header_only(rows: Rows, layout: LayoutPlan, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each field that the conditions or columns of ``header_only`` rows read
-    and that has no fixed position or does not always exist.
+    """Yield a diagnostic each time that a condition or column of ``header_only`` rows reads a field
+    that has no fixed position or size, or does not always exist. It points to that condition or
+    column. ``scope`` is where their names are looked up; what does not resolve yields nothing. Call
+    it for ``header_only`` rows only.
     """
     taken = {"when": rows.when, "full_check": rows.full_check}
     taken |= {f"columns.{name}": expression for name, expression in rows.values.items()}

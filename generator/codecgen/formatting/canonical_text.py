@@ -373,7 +373,8 @@ def _item_kind(kind: key_types.Kind) -> key_types.Kind:
 
 def _check_same(before: str, after: str) -> None:
     """Raise FormatError unless two YAML texts have the same meaning and the same comments, wherever
-    the comments stand and whatever the order of keys without a meaning is.
+    the comments stand and whatever the order of keys without a meaning is. Raise yaml.YAMLError if
+    a text is not YAML.
     """
     old, new = _meaning(before), _meaning(after)
     if old != new:

@@ -374,8 +374,9 @@ def refuse_linked(items: Any) -> None:
 
 
 def checksum_of(f: Field) -> Callable[[bytes | bytearray], int]:
-    """Return the function that computes a checksum from the covered bytes. Call it for checksum
-    fields only.
+    """Return the function that computes a checksum from the covered bytes, as the unsigned number
+    that the field stores. Its call raises UnsupportedCodec if the package of the checksum is not
+    installed. Call it for checksum fields only: it raises AssertionError for others.
     """
     assert f.checksum is not None
     return f.checksum

@@ -59,9 +59,9 @@ def _iterate_ranged(r: Record, before: str = "") -> Iterator[tuple[str, Ranged]]
 
 def _iterate_cells(r: Record, ranged: Mapping[str, Ranged]) -> Iterator[tuple[Versions, Record]]:
     """Yield ranges of versions, ascending and cut wherever a range of some key begins or ends, each
-    with the record of the values for that range. Of overlapping ranges the first counts. Ranges in
-    which a key has no value are left out, unless the key (``none``) may be missing in some
-    versions.
+    with the record of the values for that range. The last one is open. Of overlapping ranges the
+    first counts. Ranges in which a key has no value are left out, unless the key (``none``) may be
+    missing in some versions. Without keys in ``ranged``, yield all versions as one range.
     """
     every = [part for each in ranged.values() for part, _, _ in each.parts]
     begins = {0} | {part.low for part in every}

@@ -60,9 +60,11 @@ Node = Scalar | Sequence | Mapping
 def load(
     file: str, text: str, *, most: int = MAX_BYTES, deepest: int = MAX_DEPTH
 ) -> tuple[list[Mapping], list[Diagnostic]]:
-    """Return the documents of one YAML file that are mappings, and the diagnostics about it, which
-    name it ``file``. There are no documents if ``text`` is larger than ``most`` bytes, nested
-    deeper than ``deepest``, not UTF-8, not YAML, or uses anchors, aliases or tags.
+    """Return the documents of one YAML file that are mappings, in order, and the diagnostics about
+    it, which name it ``file``. Entries with a wrong key (no word, ``<<``, or given before) are left
+    out and reported, so are other documents. There are no documents if ``text`` is larger than
+    ``most`` bytes, nested deeper than ``deepest``, not UTF-8 (it has surrogates), not YAML, or uses
+    anchors, aliases or tags.
 
     Args:
         file: Name that diagnostics show.

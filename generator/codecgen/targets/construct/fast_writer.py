@@ -188,8 +188,10 @@ class WritePrinter(FunctionPrinter):
         self.unsigned_varint(text, scalar, positive=scalar.signed)
 
     def unsigned_varint(self, text: str, scalar: Scalar, positive: bool = True) -> None:
-        """Print the writing of an unsigned number in a variable: one byte at once, more by a
-        function. ``positive``: it cannot be negative.
+        """Print the pending run, and then the writing of the unsigned number in the variable
+        ``text`` as a varint or VLQ, as ``scalar`` says: one byte at once, more by a function, which
+        raises Irregular if the number is negative or too large. ``positive``: it cannot be
+        negative, so that this is not tested for one byte.
         """
         self.flush()
         self.emit(

@@ -141,8 +141,9 @@ class FieldCodecs:
         return mapping([(name, code or "None") for name, code in items]) if items else None
 
     def enum_members(self, enum: str, only: tuple[str, ...] | None) -> Code | None:
-        """Return the code of a tuple of the members ``only`` of an enum, or None if ``only`` is
-        None and every member is allowed.
+        """Return the code of a tuple of the members ``only`` of an enum, in that order, and import
+        the enum's class unless this module defines it. Return None if ``only`` is None and every
+        member is allowed. Raise KeyError for an unknown enum.
         """
         if only is None:
             return None

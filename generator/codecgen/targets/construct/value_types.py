@@ -229,9 +229,9 @@ class ValueTypes:
     def element_derived(
         self, plan: LayoutPlan, array: str, element: LayoutPlan
     ) -> list[tuple[str, str]]:
-        """Return the names and types (``int``, perhaps with ``None``) of the values that a layout
-        derives for elements of ``array``. Values with the name of a field or derived value of the
-        element are left out.
+        """Return the names and types (``int``, ``str`` or ``bytes``, with ``None`` if it can be
+        null) of the values that a layout derives for elements of ``array``, in the order of
+        declaration. Values with the name of a field or derived value of the element are left out.
         """
         known = {fp.name for fp in element.values}
         known |= {v.derived.name for v in element.derived if v.derived.array is None}

@@ -311,9 +311,9 @@ def _array(array: ArrayType) -> list[str | Phrase]:
 
 
 def compression_words(c: Compression) -> Phrase:
-    """Return the sentences about the compression of an array: the field that names the codec, then,
-    if declared, codecs that are not allowed and variants of codecs, and the limit of decompressed
-    bytes.
+    """Return the sentences about the compression of an array: the field that names the codec,
+    codecs that are not allowed and variants of codecs (both only if declared), and always the limit
+    of decompressed bytes.
     """
     words = [phrase("Compressed together with the codec that ", value(c.by.node), " names.")]
     if c.excluded:

@@ -98,8 +98,10 @@ def _n(x: float) -> str:
 
 
 def _label(x: float, y: float, width: float, words: list[str], below: str) -> list[str]:
-    """Return the SVG elements for a name in the middle of a box of height ROW, on one or two lines,
-    and for the smaller line ``below`` under it unless that is empty.
+    """Return the SVG elements, with escaped text, for the name ``words`` (joined by ``_``) in the
+    middle of a box of height ROW whose upper left corner is ``x``, ``y``: on one line, or on two if
+    it is wider than the box and has several words. The smaller line ``below`` is under it unless
+    that is empty. Lines that are still too wide are squeezed.
     """
     lines = _break_name(words, width - 8, 12)
     height = 14 * len(lines) + (11 if below else 0)

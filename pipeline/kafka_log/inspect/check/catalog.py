@@ -584,7 +584,8 @@ _KINDS = (
         " rebuilds the state of the producers from an older snapshot or from the log.",
         "Nothing to do if another .snapshot of the partition is readable, or if the log begins at offset 0:"
         " the broker deletes this one. Otherwise the broker forgets the producers whose records retention has"
-        f" deleted. To keep them: {_COPY_PARTITION[0].lower()}{_COPY_PARTITION[1:]}",
+        " deleted, also if it copies the partition from the leader, which rebuilds them from the records. To it, a"
+        " producer that goes on is a new one.",
     ),
     FindingKind(
         "snapshot_offset",
@@ -905,8 +906,10 @@ _KINDS = (
         "File that cannot be read",
         "The operating system returned an error when the file or directory was read. Checks that need it were"
         " skipped.",
-        f"Check the disk and the permissions. If the disk fails: {_COPY_PARTITION[0].lower()}{_COPY_PARTITION[1:]}"
-        " Otherwise copy the files to another disk, as far as they can be read, and run kafka-log salvage there.",
+        "Check the permissions: the broker needs them too. Check the disk. If it fails, stop the broker and give it"
+        " another disk. If another replica then leads the partition, start the broker: it copies the partition from the"
+        " leader. Otherwise copy the files to the other disk, as far as they can be read, and run kafka-log salvage"
+        " there.",
     ),
     FindingKind(
         "file_gone",

@@ -273,7 +273,7 @@ def _check_key(_: str, name: Any) -> Any:
     """
     if not (isinstance(name, str) and name in BY):
         hint = suggest_similar(name, BY) if isinstance(name, str) else ""
-        raise ValueError(f"there is no sum by {name!r}; known: {', '.join(BY)}{hint}")
+        raise ValueError(f"there are no totals by {name!r}; known: {', '.join(BY)}{hint}")
     return name
 
 

@@ -169,7 +169,7 @@ class JsonSchema:
             name = next((n for n in names if n in self._documents), "")
             if name not in names:
                 raise SchemaError(
-                    f"'$ref' of the schema names a part that does not exist: {reference!a}"
+                    f"'$ref' of the schema names another schema that is not among its references: {reference!a}"
                 )
         whole = f"{name}#{fragment}"
         if whole in above:

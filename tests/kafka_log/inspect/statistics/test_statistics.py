@@ -385,9 +385,9 @@ def test_largest_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["stat", broker, "--largest", "1", "--top", "1"]) == 2
     assert "--top does not go with --largest" in capsys.readouterr().err
     assert main(["stat", broker, "--largest", "1", "--by", "color"]) == 2
-    assert "there is no sum by 'color'" in capsys.readouterr().err
+    assert "there are no totals by 'color'" in capsys.readouterr().err
     assert LogDirectory(SAMPLES / "kafka-4.x").largest(0, by="topic").num_rows == 0
-    with pytest.raises(ValueError, match="no sum by 'color'"):
+    with pytest.raises(ValueError, match="no totals by 'color'"):
         LogDirectory(SAMPLES / "kafka-4.x").largest(1, by="color")
 
 
@@ -397,10 +397,10 @@ def _bytes(record: Any) -> int:
 
 
 def test_what_cannot_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ValueError, match="no sum by 'color'; known: topic, partition, "):
+    with pytest.raises(ValueError, match="no totals by 'color'; known: topic, partition, "):
         LogDirectory(SAMPLES / "kafka-4.x").stat(by="color")
     assert main(["stat", str(SAMPLES / "kafka-4.x"), "--by", "topic,color"]) == 2
-    assert "there is no sum by 'color'" in capsys.readouterr().err
+    assert "there are no totals by 'color'" in capsys.readouterr().err
 
 
 def test_an_empty_directory(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_values_of_other_types(schema: Any, text: str | bytes, problem: str) -> 
         ({"type": "object", "properties": [1]}, "'properties' of the schema is not an object"),
         ({"$ref": "#/nowhere"}, "names a part that does not exist"),
         ({"$ref": "#anchor"}, "names a part that does not exist"),
-        ({"$ref": "other.json"}, "names a part that does not exist"),
+        ({"$ref": "other.json"}, "names another schema that is not among its references"),
         ({"$ref": "http://[/"}, "is invalid"),
         ({"$ref": 7}, "ref' of the schema is not text"),
         (

@@ -800,9 +800,10 @@ def element_size(element: LayoutPlan | ScalarType | BytesType) -> int | None:
 
 
 def default_value(fp: FieldPlan) -> int | None:
-    """Return the default of a tagged field that is a number, as kernels hold it: the number, or for
-    types that kernels only copy (``u64``, floats) its encoded bits as a signed integer. Return None
-    for fields that are no numbers.
+    """Return the default of a tagged number, bool or field of bits, as kernels hold it: the number
+    (0 if none is stated, the number that means null if the field has one), or for types that
+    kernels only copy (``u64``, floats) its encoded bits as a signed integer of that size. Return
+    None for fields of other types.
     """
     f, number = fp.field, default_number(fp)
     if isinstance(f.type, ScalarType) and f.type.name != "uuid" and (number is None or is_raw(f)):

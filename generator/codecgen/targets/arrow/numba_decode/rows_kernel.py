@@ -374,9 +374,9 @@ class RowsKernel:
                 self.number(leaf, term)
 
     def number(self, leaf: Leaf, term: Term) -> None:
-        """Emit the write of a Term into a column of numbers or bools for one row. A condition
-        becomes 0 or 1 in a number column; a conditional expression is evaluated only if the column
-        is requested.
+        """Emit the write of a Term into a column of numbers or bools for one row; its value is
+        evaluated only if the column is requested. In a nullable column, also mark and count the row
+        as null where the Term is null. A condition becomes 0 or 1 in a number column.
         """
         value, truth = term.value, term.value
         if term.truth and leaf.column.type != "bool":

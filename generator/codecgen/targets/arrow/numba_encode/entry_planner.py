@@ -340,9 +340,11 @@ class EntryPlanner:
     # ------------------------------------------------------------ after the last row
 
     def close(self) -> None:
-        """Emit the end of the function: without rows, return 0 and the failed check; otherwise
-        store the entry's case, rows, sizes, codec and values in the table. Before that, fields that
-        change with each row go back to their value before a row that failed a check.
+        """Emit what follows the loop: without rows, return 0 and the failed check. Otherwise set
+        the fields that change with each row back to their value before a row that failed a check,
+        and store the entry's case, rows, sizes, codec and values in the table; the return after
+        that is not emitted here. Raise Unsupported if kernels cannot express the value that names
+        the codec.
         """
         frame, code, table, variables = (
             self.frame,
