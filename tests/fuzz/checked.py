@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -19,18 +20,21 @@ from typing import Any
 import numpy as np
 
 from codecgen.runtime.arrow import primitives
+from codecgen.targets.arrow import primitive_imports
 
 PACKAGE = Path(primitives.__path__[0])
 MOST_RANGES = 128
 ANYWHERE_ELSE = "the kernels {what} {size} bytes at {place}"
 
 # Primitives that touch memory: (parameters, the accesses as (address, bytes, is it written?), what is given instead).
-_LOADS = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "u32": 4, "i32": 4, "i64": 8}
-_LOADS |= {f"{name}_le": size for name, size in _LOADS.items() if size > 1}
+_FIXED = re.compile(r"(load|store)_[iu]?([0-9]+)(?:_le)?")
 Access = tuple[str, str, int]
 PRIMITIVES: dict[str, tuple[str, tuple[Access, ...], str]] = {
-    **{f"load_{name}": ("p", (("p", str(size), 0),), "0") for name, size in _LOADS.items()},
-    **{f"store_{8 * size}": ("p, value", (("p", str(size), 1),), "None") for size in (1, 2, 4, 8)},
+    found[0]: ("p, value", (("p", size, 1),), "None")
+    if found[1] == "store"
+    else ("p", (("p", size, 0),), "0")
+    for found in filter(None, map(_FIXED.fullmatch, primitive_imports.MODULES["memory"]))
+    if (size := str(int(found[2]) // 8))
 }
 _AFTER_32 = "+ 32 * (size > 32)", "32 * max((size - 1) // 32, 0)"
 _RUN_OF = {
@@ -52,7 +56,9 @@ COMPILED = {
     "_fold_lanes": ("a, b, c, d, e, f, g, h, p, n", (("p", "64 * max(n, 0)", 0),), "0"),
 }
 WRITING: dict[str, tuple[str, tuple[Access, ...], str]] = {
-    f"store_{8 * size}_be": ("p, value", (("p", str(size), 1),), "None") for size in (2, 4, 8)
+    name: ("p, value", (("p", str(int(name.split("_")[1]) // 8), 1),), "None")
+    for name in primitive_imports.MODULES["writing"]
+    if name.startswith("store_")
 }
 """Those that write."""
 

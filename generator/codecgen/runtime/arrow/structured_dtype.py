@@ -9,14 +9,21 @@ import numpy as np
 from codecgen.runtime.bits import Bits
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.layout import Layout
-from codecgen.runtime.primitives import Boolean, Codec, EnumField, Float64, Integer
+from codecgen.runtime.primitives import (
+    STRUCT_CODES,
+    Boolean,
+    Codec,
+    EnumField,
+    Float64,
+    Integer,
+)
 
 _ORDER = {"big": ">", "little": "<"}
 
 
 def structured(layout: Layout) -> Any:
     """Return a structured NumPy dtype with the fields of a layout, nested for nested layouts. Enums
-    and bits are their numbers, booleans bytes; uuids, bytes and 3-byte numbers are voids. Raise
+    and bits are their numbers, booleans bytes; uuids, bytes and numbers of other than 1, 2, 4 or 8 bytes are voids. Raise
     CodecError at the first field that is optional or has no fixed size.
 
     No value is checked.
@@ -42,7 +49,7 @@ def _kind(codec: Codec) -> Any:
         return structured(codec)
     if isinstance(codec, EnumField | Bits):
         return _kind(codec.base)
-    if isinstance(codec, Integer) and codec.size != 3:
+    if isinstance(codec, Integer) and codec.size in STRUCT_CODES:
         return f"{_ORDER[codec.endian]}{'i' if codec.signed else 'u'}{codec.size}"
     if isinstance(codec, Float64):
         return f"{_ORDER[codec.endian]}f{codec.size}"

@@ -118,6 +118,12 @@ def test_the_dtypes_of_index_files() -> None:
     assert structured(TRANSACTION_INDEX_ENTRY_V0) == expected
 
 
+@pytest.mark.parametrize("size", [3, 5, 6, 7])
+def test_numbers_that_numpy_has_no_type_for_are_their_bytes(size: int) -> None:
+    dtype = structured(Layout("odd", Field("n", Integer(size)), Field("tail", Integer(1))))
+    assert dtype == np.dtype([("n", f"V{size}"), ("tail", "i1")])
+
+
 @given(st.binary(min_size=5, max_size=5), st.lists(st.integers(0, 2**64 - 1), min_size=20))
 def test_fields_of_all_kinds_read_the_same(data: bytes, numbers: list[int]) -> None:
     values: dict[str, Any] = {

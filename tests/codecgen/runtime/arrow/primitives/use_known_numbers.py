@@ -13,14 +13,14 @@ import numpy as np
 
 from codecgen.runtime.arrow.primitives import memory, writing
 from codecgen.runtime.arrow.primitives.compiling import inner, numba
+from codecgen.targets.arrow.primitive_imports import NAMES
 from tests.codecgen.runtime.arrow.primitives.test_primitives import PRIMITIVES
 
 SIZES = (0, 4, 7, 8, 12)
 DATA = bytes(range(1, 100))
 STORED = 0x0102030405060708
 STORES: dict[str, tuple[Any, ...]] = {
-    **{f"store_{bits}": (STORED,) for bits in (8, 16, 32, 64)},
-    **{f"store_{bits}_be": (STORED,) for bits in (16, 32, 64)},
+    **{name: (STORED,) for name in NAMES if name.startswith("store_")},
     **{f"fill_{bits}": (0, 2, STORED) for bits in (8, 16, 32, 64)},
     "fail": (STORED, STORED),
 }
