@@ -202,6 +202,14 @@ def test_a_damaged_stretch_of_the_log(
     assert "their changes are missing" in err[0]
 
 
+def test_an_unknown_topic_beside_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It may be in what cannot be read."""
+    path = log(tmp_path, "__cluster_metadata-0", topic(0), broken(1), topic(2))
+    code, rows, err = told(path, capsys, "--topic", "t2")
+    assert (code, rows, len(err)) == (2, [], 2)
+    assert "the answer is as of offset 0" in err[0] and "no topic t2; there are: t0" in err[1]
+
+
 def test_changes_beside_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = log(tmp_path, "__cluster_metadata-0", topic(0), topic(1), broken(2), topic(3), topic(4))
     code, rows, err = told(path, capsys, "--changes", "0:4")
