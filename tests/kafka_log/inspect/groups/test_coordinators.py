@@ -139,7 +139,13 @@ def test_a_partition_that_a_topic_of_this_size_does_not_have(tmp_path: Path) -> 
 def topic(offset: int, name: str, partitions: int) -> list[bytes]:
     """Records of a topic and of its partitions, from ``offset`` on."""
     new = metadata(offset, "TOPIC_RECORD", name=name, topic_id=uuid(offset + 1))
-    fields: dict[str, Any] = {"topic_id": uuid(offset + 1), "replicas": [0], "isr": [0], "leader_epoch": 0, "partition_epoch": 0}
+    fields: dict[str, Any] = {
+        "topic_id": uuid(offset + 1),
+        "replicas": [0],
+        "isr": [0],
+        "leader_epoch": 0,
+        "partition_epoch": 0,
+    }
     own = [
         metadata(offset + 1 + i, "PARTITION_RECORD", partition_id=i, leader=0, **fields)
         for i in range(partitions)
