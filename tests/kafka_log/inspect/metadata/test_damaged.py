@@ -155,6 +155,23 @@ def test_salvage_of_a_snapshot(sample: Path, capsys: pytest.CaptureFixture[str])
     assert any("their changes are missing" in line for line in err)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("salvage", [False, True])
+@pytest.mark.parametrize("damaged", [NEWEST, OLDEST])
+def test_snapshots_that_are_included(
+    sample: Path, damaged: MetadataSnapshot, salvage: bool
+) -> None:
+    """To include them changes nothing: the newest undamaged one is read anyhow."""
+    begins_at_newest(sample)
+    flipped(sample / damaged.path.name)
+    answers = []
+    for include in ((), "snapshot"):
+        lines: list[str] = []
+        log = LogDirectory(sample, include=include)
+        answers.append((log.metadata(salvage=salvage, on_damage=lines.append), lines))
+    assert answers[0] == answers[1]
+
+
 def topic(offset: int) -> bytes:
     return metadata(offset, "TOPIC_RECORD", name=f"t{offset}", topic_id=uuid(offset))
 
