@@ -258,10 +258,10 @@ class LogDirectory:
         """Return the ``count`` largest batches, largest first
         (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`), or with ``deep`` the largest
         data records. With ``by`` return that many for each combination of its values, sorted by
-        these first. Damage does not raise, and batches with a wrong checksum count unless under
-        ``strict``; records are always read as under ``salvage``. Raise ValueError if an argument is
-        not one of the documented values; DirectoryError if several directories hold one partition
-        and ``replicas`` is None.
+        these first. Damage does not raise, and batches with a wrong checksum, and their
+        records, count unless under ``strict``. Raise ValueError if an argument is not one of the
+        documented values; DirectoryError if several directories hold one partition and ``replicas``
+        is None.
 
         The size of a record is the bytes of its key, value and headers
         (:data:`~kafka_log.inspect.statistics.largest.LARGEST_RECORDS`).
@@ -1112,9 +1112,8 @@ class LogDirectory:
     ) -> pa.Table:
         """Return the report that :meth:`merge` would return, without rows about open transactions.
         Nothing is written. A partition has only a row ``lost`` if its replicas have different topic
-        ids, none is readable, or a segment disappears meanwhile. Raise DirectoryError if a path
-        holds no log, or several directories of one of them hold the same partition; CodecError if a
-        batch changes meanwhile.
+        ids, none is readable, or a segment disappears or changes meanwhile. Raise DirectoryError if
+        a path holds no log, or several directories of one of them hold the same partition.
 
         Args:
             others: As in :meth:`merge`.
