@@ -258,10 +258,10 @@ class LogDirectory:
         """Return the ``count`` largest batches, largest first
         (:data:`kafka_log.inspect.statistics.largest.LARGEST_BATCHES`), or with ``deep`` the largest
         data records. With ``by`` return that many for each combination of its values, sorted by
-        these first. Damage does not raise, and batches with a wrong checksum count unless under
-        ``strict``; records are always read as under ``salvage``. Raise ValueError if an argument is
-        not one of the documented values; DirectoryError if several directories hold one partition
-        and ``replicas`` is None.
+        these first. Damage does not raise, and batches with a wrong checksum, and their
+        records, count unless under ``strict``. Raise ValueError if an argument is not one of the
+        documented values; DirectoryError if several directories hold one partition and ``replicas``
+        is None.
 
         The size of a record is the bytes of its key, value and headers
         (:data:`~kafka_log.inspect.statistics.largest.LARGEST_RECORDS`).
@@ -752,8 +752,8 @@ class LogDirectory:
         with their directories: one row per name and topic. Each name is looked up as a group and as
         a transactional id. ``partitions`` is the number of partitions of a topic (None: that in the
         cluster metadata, else 50). Raise ValueError if a name is not valid UTF-8, or ``partitions``
-        is below 1 or contradicts a directory; UnreadableError if the metadata log is needed and
-        cannot be read, and ``on_damage`` is None.
+        is below 1 or contradicts a directory; CodecError or DirectoryError if ``partitions`` and
+        ``on_damage`` are None and the metadata log cannot be read to its end.
 
         :data:`kafka_log.inspect.groups.coordinators.COORDINATORS` lists the columns. Groups belong to ``__consumer_offsets``, transactional ids
         to ``__transaction_state``, share groups to ``__share_group_state``; the name of a share group's partition is
@@ -762,10 +762,12 @@ class LogDirectory:
         Args:
             names: Groups and transactional ids.
             partitions: Number of partitions of each internal topic. None: the number in ``__cluster_metadata``, or 50 without it.
-            on_damage: Called with a line if the metadata log cannot be read. None: raise the error.
+            on_damage: Called with a line if the metadata log cannot be read to its end: the numbers are then those before the first
+                unreadable record, or 50. None: raise the error.
 
         Raises:
-            UnreadableError: If the metadata log is needed and cannot be read, and ``on_damage`` is None. It is an OSError.
+            CodecError: If the metadata log is needed and damaged or unreadable, and ``on_damage`` is None.
+            DirectoryError: If the metadata log is needed and records of it are missing, and ``on_damage`` is None.
             ValueError: If a name is not valid UTF-8, or ``partitions`` is below 1 or contradicts a directory.
 
         Example:
@@ -775,10 +777,7 @@ class LogDirectory:
 
         selected = tuple_of(str, text_of("names"))("names", names) or ()
         count = optional_number("partitions", partitions)
-        found = self._survey.partitions
-        if count is None:
-            _report_unreadable((p for p in found if p.topic == CLUSTER_METADATA), on_damage)
-        return coordinator_table(selected, found, count)
+        return coordinator_table(selected, self._survey.partitions, count, on_damage)
 
     def keys(
         self,
@@ -1113,9 +1112,9 @@ class LogDirectory:
     ) -> pa.Table:
         """Return the report that :meth:`merge` would return, without rows about open transactions.
         Nothing is written. A partition has only a row ``lost`` if its replicas have different topic
-        ids, none is readable, or a segment disappears meanwhile. Raise DirectoryError if a path
-        holds no log, or several directories of one LogDirectory hold the same partition and its
-        ``replicas`` is None or ``error`` (with ``keep`` all of them are merged).
+        ids, none is readable, or a segment disappears or changes meanwhile. Raise DirectoryError if
+        a path holds no log, or several directories of one LogDirectory hold the same partition and
+        its ``replicas`` is None or ``error`` (with ``keep`` all of them are merged).
 
         Args:
             others: As in :meth:`merge`.

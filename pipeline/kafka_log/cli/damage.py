@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,36 +17,40 @@ from kafka_log.segment.printable import escape_unprintable
 from kafka_log.segment.reader import damage
 
 
-def run_with_damage(
-    run: Callable[[], int], salvage: Callable[[], int] | None = None, messages: Iterable[str] = ()
-) -> int:
-    """Run ``run`` and return its exit code, or 1 if there are ``messages`` about damage, which are
-    printed afterwards. If it raises CodecError, print the error, run ``salvage`` for an answer from
-    what is readable, and return 1; if ``salvage`` is None, the error names the option for it. Raise
-    all other errors of ``run``, and those of ``salvage``.
+def run_with_damage(run: Callable[[], int], salvage: Callable[[], int] | None = None) -> int:
+    """Run ``run`` and return its exit code. If it raises CodecError, print the error, run
+    ``salvage`` for an answer from what is readable, and return 1; if ``salvage`` is None, the error
+    names the option for it. Raise all other errors of ``run``, and those of ``salvage``.
 
     Args:
         run: Prints the answer and returns the exit code. If it raises CodecError, the error is
             printed.
         salvage: Prints the answer from readable records after such an error; None: it is not
             asked for.
-        messages: Messages about damage to print after the answer. If there are any, the exit code is 1.
     """
     try:
-        code = run()
+        return run()
     except CodecError as error:
         print_message(
             f"{error}; add --policy salvage to answer from what is readable"
             if salvage is None
             else error
         )
-    else:
-        return say_damage(messages) or code
     if salvage is not None:
         print_message("the answer below omits what cannot be read")
         salvage()
-    say_damage(messages)
     return PROBLEMS
+
+
+@contextmanager
+def say_damage_after(lines: Iterable[str]) -> Iterator[None]:
+    """Print each distinct line of ``lines`` to stderr at the end of the block, which adds them,
+    also if the block raises an error: an unknown name may be in what cannot be read.
+    """
+    try:
+        yield
+    finally:
+        say_damage(lines)
 
 
 def say_damage(lines: Iterable[str]) -> int:

@@ -24,7 +24,7 @@ PARTITIONS = pa.schema(
             "base_offset",
             pa.int64(),
             metadata={
-                "doc": "Base offset in the name of the first segment; null if the name has none."
+                "doc": "Base offset in the name of the first segment, 0 if the name has none; null if no segment has the state."
             },
         ),
         pa.field(
@@ -42,7 +42,10 @@ SEGMENTS = pa.schema(
         pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
         pa.field("partition", pa.int64(), False, {"doc": "Partition number."}),
         pa.field(
-            "base_offset", pa.int64(), False, {"doc": "Base offset in the name of the segment."}
+            "base_offset",
+            pa.int64(),
+            False,
+            {"doc": "Base offset in the name of the segment; 0 if it has none."},
         ),
         pa.field(
             "bytes", pa.int64(), True, {"doc": "Size of the file; null if it could not be opened."}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,8 +53,12 @@ def list_snapshots(directory: Path) -> list[MetadataSnapshot]:
         paths = [path for path in directory.iterdir() if path.is_file()]
     except OSError as error:
         raise unreadable(error, None, directory) from error
-    there = [snapshot for snapshot in map(parse_snapshot_path, paths) if snapshot is not None]
-    return sorted(there, key=lambda s: (s.end_offset, s.epoch), reverse=True)
+    return sort_snapshots(snapshot for snapshot in map(parse_snapshot_path, paths) if snapshot)
+
+
+def sort_snapshots(snapshots: Iterable[MetadataSnapshot]) -> list[MetadataSnapshot]:
+    """Return snapshots with the newest (highest offset, then epoch) first."""
+    return sorted(snapshots, key=lambda s: (s.end_offset, s.epoch), reverse=True)
 
 
 def find_snapshot_damage(snapshot: MetadataSnapshot) -> CodecError | None:

@@ -256,7 +256,8 @@ def test_a_closed_metadata_log_does_not_say_how_many(cluster: Path, closed: set[
     told: list[str] = []
     (row, _) = LogDirectory(cluster).coordinator("billing", on_damage=told.append).to_pylist()
     assert row["partitions_from"] == "default"
-    assert told == [reason(cluster / "__cluster_metadata-0")]
+    advice = "give the number of partitions (--partitions, partitions)"
+    assert told == [f"{reason(cluster / '__cluster_metadata-0')}; {advice}"]
     with pytest.raises(UnreadableError):
         LogDirectory(cluster).coordinator("billing")
     assert LogDirectory(cluster).coordinator("billing", partitions=7).num_rows == 2

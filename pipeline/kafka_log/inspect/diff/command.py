@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, progress_of, say_passed_over
-from kafka_log.cli.damage import say_damage
+from kafka_log.cli.damage import say_damage_after
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import INCLUDE_FOR_DIFF, PLACES
 from kafka_log.cli.tables import say_left_out_of, show, size_of
@@ -70,8 +70,9 @@ def run_command(options: argparse.Namespace) -> int:
         table, bad = _compare_logs(log, options, damage)
         return table
 
-    code = show(options, answer, "no partitions", _format_table, has_bar=True)
-    return say_damage(damage) or (PROBLEMS if bad else code)
+    with say_damage_after(damage):
+        code = show(options, answer, "no partitions", _format_table, has_bar=True)
+    return PROBLEMS if damage or bad else code
 
 
 def _write_unshared(options: argparse.Namespace) -> int:
@@ -99,8 +100,9 @@ def _write_unshared(options: argparse.Namespace) -> int:
         )
 
     nothing = f"nothing to write: {options.only} has no records that the other side lacks"
-    code = run_writing(options, "comparing", job, others=[other], empty=nothing)
-    return say_damage(damage) or code
+    with say_damage_after(damage):
+        code = run_writing(options, "comparing", job, others=[other], empty=nothing)
+    return PROBLEMS if damage else code
 
 
 def _compare_logs(

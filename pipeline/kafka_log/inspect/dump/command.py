@@ -25,6 +25,7 @@ from kafka_log.cli.ranges import number_type
 from kafka_log.cli.schemas import add_schemas
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.inspect.dump import WIDTH
+from kafka_log.logs.names import INTERNAL_TOPICS
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import Batches
 
@@ -137,8 +138,12 @@ def run_command(options: argparse.Namespace) -> int:
         if options.format == "vectors":
             _reject_filters(options)
             return _print_vectors(options, find_partitions(options))
+        if options.digest:
+            raise ValueError("--digest is for vectors: add --format vectors, or leave it out")
         if options.batches:
             _reject_record_options(options, "--batches")
+            if options.decode != "auto":
+                raise ValueError("--decode is for records: it does not go with --batches")
             from kafka_log.inspect.dump.batches_command import dump_batches
 
             return dump_batches(options, find_partitions(options))
@@ -153,8 +158,8 @@ def run_command(options: argparse.Namespace) -> int:
 def _reject_filters(options: argparse.Namespace) -> None:
     """Raise ValueError if the options have filters that do not go with vectors, which contain whole
     files. Only ``--topic``, ``--partition``, ``--include`` and ``--replicas`` do. Raise it also for
-    ``-n``, ``--last``, ``--follow``, ``--grep``, ``--where``, ``--columns``, ``--batches`` and
-    ``--show-secrets``.
+    ``-n``, ``--last``, ``--follow``, ``--grep``, ``--where``, ``--columns``, ``--batches``,
+    ``--show-secrets``, and a ``--decode`` that is not ``auto``, ``none`` or an internal topic.
     """
     filters = selection_of(options).to_keywords().keys() - {
         "policy",
@@ -172,6 +177,11 @@ def _reject_filters(options: argparse.Namespace) -> None:
         raise ValueError(
             "--show-secrets does not go with --format vectors, which prints the bytes of records and hides nothing"
         )
+    known = ("auto", "none", *INTERNAL_TOPICS)
+    if options.decode not in known:
+        raise ValueError(
+            f"--format vectors decodes only records of internal topics: its --decode is {', '.join(known[:-1])} or {known[-1]}, not {options.decode!r}"
+        )
 
 
 def _reject_record_options(options: argparse.Namespace, mode: str) -> None:
@@ -188,8 +198,7 @@ def _reject_record_options(options: argparse.Namespace, mode: str) -> None:
 
 def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
     """Print the objects of the reference vectors, one JSON object per line, for each segment.
-    ``--decode`` counts only if it is ``auto`` or an internal topic; any other text is ignored.
-    Return 1 if a partition cannot be read, a batch has a problem or a wrong checksum, or a file
+    ``--decode`` is ``auto`` (the topic of the segment), ``none`` or an internal topic. Return 1 if a partition cannot be read, a batch has a problem or a wrong checksum, or a file
     does not end normally; else 0. Raise EngineError if ``--engine arrow`` is not installed.
     """
     from kafka_log.inspect.dump import json_objects as json_dump

@@ -193,7 +193,7 @@ class KeyValueDecoder:
         """Return the keys and the values of rows as two lists of texts, decoded in ``formats``, with
         None for null. If the format names an internal topic, or is ``auto`` and ``topic`` is one,
         its layouts decode both; other bytes are only rendered with ``auto`` or ``none``. Control
-        records are decoded as such, unless the format of keys is ``none``. Bytes that cannot be
+        records are decoded as such, unless both formats are ``none``. Bytes that cannot be
         decoded are rendered (or redacted, if they may be secrets) and counted in ``failures``.
         Formats that use a schema registry need ``headers`` of the rows. They raise what
         ``read_schemas`` raises at the first call; ModuleNotFoundError if their package is not
@@ -214,10 +214,11 @@ class KeyValueDecoder:
             if self._format_of(name) in SCHEMA_FORMATS
         }
         own = self.formats.internal_topic(topic)
+        decodes_controls = self.formats != KeyValueFormats(NONE, NONE)
         found: tuple[list[str | None], list[str | None]] = ([], [])
         rows = zip(keys.to_pylist(), values.to_pylist(), controls, positions, strict=True)
         for row, (key, value, control, position) in enumerate(rows):
-            if control and self.formats.key != NONE:
+            if control and decodes_controls:
                 decoded = self._decode_control(key, value, file, position)
             elif own is not None:
                 decoded = self._decode_internal(own, key, value, file, position)
@@ -236,10 +237,10 @@ class KeyValueDecoder:
         self, topic: str, name: str, data: Any, headers: Any, controls: Any
     ) -> list[str | None]:
         """Return keys or values (``name``) as JSON texts, decoded with the schemas that they name;
-        None for null. What cannot be decoded is rendered as bytes and counted as a failure; that of
-        control records is None, and not counted. Raise what ``read_schemas`` raises, at the first
-        call; ModuleNotFoundError if the package of the format is not installed; SchemaError if the
-        schemas of the subject have too many fields.
+        None for null. What cannot be decoded is rendered as bytes and counted as a failure, except
+        in control records, which have no schema: their texts are not to be used. Raise what
+        ``read_schemas`` raises, at the first call; ModuleNotFoundError if the package of the format
+        is not installed; SchemaError if the schemas of the subject have too many fields.
         """
         from kafka_log.read.schemas.decoding import PartDecoder, parse_decoding, split_by_parts
         from kafka_log.read.schemas.framing import split_frames

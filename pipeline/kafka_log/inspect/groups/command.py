@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kafka_log.cli.common import add_salvage_policy
-from kafka_log.cli.damage import run_with_damage
+from kafka_log.cli.common import PROBLEMS, add_salvage_policy
+from kafka_log.cli.damage import run_with_damage, say_damage_after
 from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
@@ -107,25 +107,28 @@ def run_command(options: argparse.Namespace) -> int:
         return show(options, lambda log: table(log, salvage), empty, filtered=filtered)
 
     salvage = (lambda: ask(True)) if options.policy == Policy.SALVAGE else None
-    return run_with_damage(lambda: ask(False), salvage, damage)
+    with say_damage_after(damage):
+        code = run_with_damage(lambda: ask(False), salvage)
+    return PROBLEMS if damage else code
 
 
 def _refuse_unknown(options: argparse.Namespace, found: pa.Table, salvage: bool) -> None:
     """Raise NotFoundError for a group of ``--group`` or a topic of ``--topic`` that does not exist.
     A group exists if it is in ``found``, or is there at the end of the log; a topic if it is in
     ``found``, has commits then or has a partition directory. ``salvage`` skips damage in this
-    second reading, which raises CodecError otherwise. It raises UnreadableError if a directory
-    cannot be read, also with ``salvage``.
+    second reading, which raises CodecError otherwise. Directories that cannot be read are skipped:
+    the reading of ``found`` has reported those of __consumer_offsets.
     """
     from kafka_log.log_directory import LogDirectory
 
     everything = LogDirectory(options.paths)
+    how: dict[str, Any] = {"salvage": salvage, "on_damage": lambda line: None}
     if set(options.group or ()) - set(found.column("group").to_pylist()):
-        groups = set(everything.groups(states=True, salvage=salvage).column("group").to_pylist())
+        groups = set(everything.groups(states=True, **how).column("group").to_pylist())
         if missing := set(options.group) - groups:
             raise make_not_found_error("group", missing, groups)
     if find_unmatched_topics(options.topic or (), _committed_topics(found)):
-        committed = everything.groups(salvage=salvage).column("topic").to_pylist()
+        committed = everything.groups(**how).column("topic").to_pylist()
         topics = {*committed, *(partition.topic for partition in everything.all_partitions)}
         if missing_topics := find_unmatched_topics(options.topic, topics):
             raise make_missing_topic_error(missing_topics, topics)

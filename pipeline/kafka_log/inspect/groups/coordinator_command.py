@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import add_output
-from kafka_log.cli.damage import say_damage
+from kafka_log.cli.common import PROBLEMS, add_output
+from kafka_log.cli.damage import say_damage_after
 from kafka_log.cli.ranges import number_type
 from kafka_log.cli.tables import show
 from kafka_log.logs.partition_filters import MAX_PARTITION
@@ -53,8 +53,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Print the partition that coordinates each name. Return 1 if ``--partitions`` is not given and
-    the directory of the metadata log cannot be read (its error is printed), else 0. Damaged
-    metadata is ignored: the topics then count as having 50 partitions. Raise NotFoundError if a
+    the metadata log cannot be read to its end (its error is printed), else 0. The numbers of
+    partitions are then those before its first unreadable record, or 50. Raise NotFoundError if a
     name is not valid UTF-8, or a directory exists whose partition number is not below the number of
     partitions; DirectoryError if a path holds no log.
     """
@@ -70,5 +70,6 @@ def run_command(options: argparse.Namespace) -> int:
         has_no_paths = not options.paths and options.format == "text"
         return found.drop_columns(["known", "directories"]) if has_no_paths else found
 
-    code = show(options, table, "no names")
-    return say_damage(damage) or code
+    with say_damage_after(damage):
+        code = show(options, table, "no names")
+    return PROBLEMS if damage else code

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from codecgen.runtime.errors import CodecError
 from kafka_log.inspect.merge.merge_report import list_merge_rows
 from kafka_log.inspect.merge.merged_log import write_merged
 from kafka_log.inspect.merge.plan import MergePlan, make_plan
@@ -74,14 +75,13 @@ def merge_replicas(
 def list_plan(replicas: Replicas, advance: Advance = lambda _: None) -> pa.Table:
     """Return the report that :func:`merge_replicas` would return, without rows about open
     transactions. Nothing is written. A partition has only a row ``lost`` if its replicas are of
-    different topics, none is readable, or retention deletes a segment meanwhile. Raise CodecError
-    if a batch changes meanwhile.
+    different topics, none is readable, or a segment is deleted or changes meanwhile.
     """
     rows: list[dict[str, Any]] = []
     for (topic, number), some in replicas.items():
         try:
             _, said = _plan_partition(some, advance)
-        except UnreadableError as error:
+        except CodecError as error:
             directory = utf8(os.fspath(some[0].directory))
             said = [ReportRow(directory, "lost", reason=utf8(str(error)))]
         rows += as_rows(utf8(topic), number, said)

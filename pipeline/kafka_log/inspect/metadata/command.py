@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_salvage_policy, add_show_secrets
+from kafka_log.cli.damage import say_damage_after
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import MAX_INT64, number_type
 from kafka_log.cli.selection import CHOICE
@@ -113,9 +114,8 @@ def run_command(options: argparse.Namespace) -> int:
 
     empty = f"no {options.what}" if options.changes is None else "no changes"
     given = [f"--{name}" for name in CHOICE if getattr(options, name)]
-    code = show(options, table, empty, filtered=given if options.changes is None else None)
-    for line in damage:
-        print_message(line)
+    with say_damage_after(damage):
+        code = show(options, table, empty, filtered=given if options.changes is None else None)
     return PROBLEMS if damage else code
 
 

@@ -18,6 +18,7 @@ from kafka_log.logs.metadata_snapshots import (
     find_snapshot_damage,
     list_snapshots,
     parse_snapshot_path,
+    sort_snapshots,
 )
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.logs.replicas import read_log_end
@@ -210,14 +211,14 @@ def _snapshot_error(snapshot: MetadataSnapshot, unread: Unread) -> Reason | None
 
 
 def _snapshots(partition: Partition, end: int | None) -> list[MetadataSnapshot]:
-    """Return the snapshots of a partition directory, newest first. If snapshots were given as
-    paths, return these alone, oldest first; if single segments were given, whose log ends at
+    """Return the snapshots of a partition directory, newest first. If snapshots are among the
+    segments of ``partition``, return these alone; if single segments were given, whose log ends at
     ``end``, return only the snapshots up to there (included; None: all). Raise UnreadableError if
     the directory cannot be listed.
     """
     given = [s for s in (parse_snapshot_path(segment.path) for segment in partition.segments) if s]
     if given:
-        return given
+        return sort_snapshots(given)
     found = list_snapshots(partition.directory)
     there = {path.name for path in listed_directory(partition.directory).glob("*.log")}
     if end is not None and there != {segment.path.name for segment in partition.segments}:

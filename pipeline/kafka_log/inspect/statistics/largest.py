@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from codecgen.runtime.errors import CodecError
 from kafka_log.inspect.statistics.columns import PERIODS, TIME, By
-from kafka_log.inspect.statistics.options import Asked, describe_end
+from kafka_log.inspect.statistics.options import Asked, describe_batch, describe_end
 from kafka_log.inspect.statistics.totals import format_codec
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import read_options
 from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.segment.model import Policy
-from kafka_log.segment.scanner import Scanner
+from kafka_log.segment.scanner import Flagged, Scanner
 
 _PLACE = [
     pa.field("topic", pa.string(), False, {"doc": "Topic name."}),
@@ -94,9 +94,9 @@ def largest_table(
     """Return the ``count`` largest batches by stored bytes, or data records if ``asked.deep``, by
     bytes of key, value and headers; largest first, equal sizes in log order. With ``by`` return at
     most ``count`` rows for each combination of keys, sorted by the keys first. Damage and
-    unreadable files are reported to ``asked.on_problem``, not raised. Batches with a wrong checksum
-    count unless under ``strict``; records are always read under ``salvage``, and their wrong
-    checksums are not reported. Raise ValueError if ``count`` is negative.
+    unreadable files are reported to ``asked.on_problem``, not raised. Batches with a wrong
+    checksum, and their records, count unless under ``strict``. Raise ValueError if ``count`` is
+    negative.
     """
     if count < 0:
         raise ValueError(f"count is {count}: the number of rows must be at least 0")
@@ -193,9 +193,8 @@ def _scan_batches(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
 
 def _scan_records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
     """Yield tables of the selected data records, in the columns of :data:`LARGEST_RECORDS` and
-    ``_HIDDEN``, under ``salvage`` whatever the policy. Lost ranges and files that cannot be read
-    are skipped and reported to ``asked.on_problem``, and not raised. Records of batches with a
-    wrong checksum are included, without a report.
+    ``_HIDDEN``. Damage and files that cannot be read are reported to ``asked.on_problem``, and not
+    raised. Records of batches with a wrong checksum are included unless under ``strict``.
     """
     for owner in owners:
         segment, wanted = owner.segment, owner.wanted
@@ -205,34 +204,47 @@ def _scan_records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
         scanner = Scanner(
             segment.path,
             _RECORD,
-            Policy.SALVAGE,
+            asked.selection.policy,
             selection=rows,
+            on_damage="keep",
             limits=asked.limits,
             engine=asked.engine,
             **read_options(segment),
         )
-        for batch in scanner:
-            sizes = [
-                pc.binary_length(batch.column(name)).cast(pa.int64()) for name in ("key", "value")
-            ]
-            headers = _header_bytes(batch.column("headers"))
-            zeros = [np.asarray(size.fill_null(0)) for size in sizes]
-            producers = batch.column("producer_id")
-            columns = {
-                "bytes": zeros[0] + zeros[1] + headers,
-                "offset": batch.column("offset"),
-                "timestamp": batch.column("timestamp"),
-                "key_bytes": sizes[0],
-                "value_bytes": sizes[1],
-                "header_bytes": headers,
-                "producer_id": pc.if_else(pc.less(producers, 0), None, producers),
-            }
-            yield _make_table(LARGEST_RECORDS, columns, owner, np.asarray(batch.column("codec")))
-        for line in (
-            () if scanner.end is None else describe_end(scanner.end, os.fspath(segment.path))
-        ):
-            asked.on_problem(line)
+        file = os.fspath(segment.path)
+        try:
+            for item in scanner.items():
+                if isinstance(item, pa.RecordBatch):
+                    yield _measure_records(item, owner)
+                elif isinstance(item, Flagged):
+                    for line in describe_batch(item.batch):
+                        asked.on_problem(f"{file}: {line}")
+        except CodecError as error:  # under strict
+            asked.on_problem(str(error))
+        else:
+            for line in () if scanner.end is None else describe_end(scanner.end, file):
+                asked.on_problem(line)
         asked.advance(segment.size)
+
+
+def _measure_records(records: pa.RecordBatch, owner: _Owner) -> pa.Table:
+    """Return a row with the sizes of each record, in the columns of :data:`LARGEST_RECORDS` and
+    ``_HIDDEN``. ``records`` has the columns of ``_RECORD``.
+    """
+    sizes = [pc.binary_length(records.column(name)).cast(pa.int64()) for name in ("key", "value")]
+    headers = _header_bytes(records.column("headers"))
+    zeros = [np.asarray(size.fill_null(0)) for size in sizes]
+    producers = records.column("producer_id")
+    columns = {
+        "bytes": zeros[0] + zeros[1] + headers,
+        "offset": records.column("offset"),
+        "timestamp": records.column("timestamp"),
+        "key_bytes": sizes[0],
+        "value_bytes": sizes[1],
+        "header_bytes": headers,
+        "producer_id": pc.if_else(pc.less(producers, 0), None, producers),
+    }
+    return _make_table(LARGEST_RECORDS, columns, owner, np.asarray(records.column("codec")))
 
 
 def _header_bytes(headers: Any) -> Any:

@@ -113,7 +113,7 @@ class Asked:
         return HeaderPass(
             BatchColumns(columns, self.deep, self.now, period),
             self.make_opener(segments),
-            _describe_batch,
+            describe_batch,
         )
 
     def select_batches(self, arrays: Arrays, wanted: Selection) -> Arrays:
@@ -155,7 +155,7 @@ def describe_end(end: End, file: str) -> Iterator[str]:
         yield f"{file}: {count_noun(end.trailing_bytes, 'byte at the end is', 'bytes at the end are')} not a complete batch"
 
 
-def _describe_batch(batch: Batch) -> Iterator[str]:
+def describe_batch(batch: Batch) -> Iterator[str]:
     """Yield a line for each problem of a batch, and for its own checksum if that is wrong; nothing
     for a valid batch without problems.
     """

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, progress_of, screen_width
-from kafka_log.cli.damage import say_damage
+from kafka_log.cli.damage import say_damage_after
 from kafka_log.cli.ranges import argument_type, number_type
 from kafka_log.cli.selection import BATCHES
 from kafka_log.cli.tables import add_table_arguments, add_wide, show, size_of, with_directory
@@ -101,17 +101,18 @@ def run_command(options: argparse.Namespace) -> int:
         notes.extend(_reasons(table))
         return table.select(with_directory(log, OF_TEXT))
 
-    code = show(
-        options,
-        answer,
-        "no transactions",
-        has_bar=True,
-        filtered=["--state"] if options.state else (),
-    )
-    for note in notes:
-        for line in fold_cell(note, screen_width() or len(note), whole=True):
-            print(line.rstrip())
-    return say_damage(damage) or (PROBLEMS if any(found) else code)
+    with say_damage_after(damage):
+        code = show(
+            options,
+            answer,
+            "no transactions",
+            has_bar=True,
+            filtered=["--state"] if options.state else (),
+        )
+        for note in notes:
+            for line in fold_cell(note, screen_width() or len(note), whole=True):
+                print(line.rstrip())
+    return PROBLEMS if damage or any(found) else code
 
 
 def _reasons(table: pa.Table) -> list[str]:

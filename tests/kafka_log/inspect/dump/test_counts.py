@@ -125,6 +125,12 @@ def test_damage_before_the_last_records_is_not_read(tmp_path: Path, dump: Any) -
         (["--last", "2", "--offsets", "1:3"], "leave out --offsets"),
         (["--batches", "-n", "2"], "do not go with --batches"),
         (["--format", "vectors", "--last", "2"], "do not go with --format vectors"),
+        (["--format", "vectors", "--decode", "nonsense"], "not 'nonsense'"),
+        (["--format", "vectors", "--decode", "utf8"], "not 'utf8'"),
+        (["--format", "vectors", "--decode", "key=none,value=avro"], "not 'key=none,value=avro'"),
+        (["--batches", "--decode", "utf8"], "--decode is for records"),
+        (["--digest"], "add --format vectors"),
+        (["--batches", "--digest"], "add --format vectors"),
     ],
 )
 def test_what_does_not_go_together(

@@ -18,6 +18,7 @@ import pytest
 from kafka_codecs import RECORD_BATCH
 from kafka_log import read_table
 from kafka_log.cli import main
+from kafka_log.inspect.dump.decoding import FORMATS, SCHEMA_FORMATS
 from tests.paths import ROOT, SAMPLES, VECTORS
 from tests.support.peak_memory import PEAK_KIB, needs_peak
 
@@ -249,6 +250,26 @@ def test_markers(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert [row["key"] for row in markers] == [{"control": "COMMIT"}]
     assert markers[0]["value"]["coordinatorEpoch"] == 0
     assert objects(dumped(capfdbinary, *options)) == [row for row in rows if not row["is_control"]]
+
+
+@pytest.mark.parametrize("what", [*FORMATS, *SCHEMA_FORMATS])
+@pytest.mark.parametrize("how", ["{}", "key={}", "value={}", "key=none,value={}"])
+def test_markers_are_the_same_in_every_format(
+    how: str, what: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    options = (BROKER / "transactions-2", "--format", "jsonl", "--control-records")
+    selected = ("--where", "is_control")
+    plain = dumped(capfdbinary, *options, *selected)
+    assert dumped(capfdbinary, *options, *selected, "--decode", how.format(what)) == plain
+    assert objects(plain)[0]["key"] == {"control": "COMMIT"}
+
+
+def test_markers_without_decoding(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    path = BROKER / "transactions-2"
+    options = (path, "--format", "jsonl", "--control-records", "--decode", "none")
+    rows = objects(dumped(capfdbinary, *options, "--columns", "key,value"))
+    there = read_table(path, ["key", "value"], control_records=True).to_pylist()
+    assert [{name: content(row[name]) for name in row} for row in rows] == there
 
 
 def test_several_brokers(

@@ -13,6 +13,7 @@ from kafka_log.cli import main
 from kafka_log.segment.arrow_text import utf8
 from tests.paths import SAMPLES
 from tests.support.made_topics import TIME, commit, log
+from tests.support.permissions import bound_by_modes
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[Any], str]:
@@ -79,6 +80,29 @@ def test_bytes_that_are_no_batch_with_a_time(
     code, found, err = run(capsys, str(path), "--as-of", str(TIME), "--policy", "salvage")
     assert (code, [row["group"] for row in found]) == (1, ["g"])
     assert str(path) in err
+
+
+@pytest.mark.parametrize("more", [[], ["--states"], ["--policy", "salvage"]])
+@pytest.mark.parametrize("closed", ["__consumer_offsets-1", "orders-0"])
+def test_names_that_are_nowhere_where_a_directory_cannot_be_read(
+    closed: str, more: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The directory may have the group, so it is named too."""
+    log(tmp_path, "__consumer_offsets-0", commit(0, "g", 1, topic="orders"))
+    path = log(tmp_path, closed)
+    path.chmod(0)
+    try:
+        with bound_by_modes():
+            unknown_group = run(capsys, str(tmp_path), "--group", "nosuch", *more)
+            unknown_topic = run(capsys, str(tmp_path), "--topic", "nosuch", *more)
+            known = run(capsys, str(tmp_path), "--topic", "orders", *more)
+    finally:
+        path.chmod(0o700)
+    assert unknown_group[:2] == (2, []) and "no group nosuch; there are: g" in unknown_group[2]
+    assert unknown_topic[:2] == (2, []) and "no topic nosuch" in unknown_topic[2]
+    assert str(path) in unknown_group[2]
+    assert (str(path) in unknown_topic[2]) == (closed != "orders-0")
+    assert known[0] == 1 and len(known[1]) == 1 and str(path) in known[2]
 
 
 @pytest.mark.parametrize("more", [[], ["--states"]])

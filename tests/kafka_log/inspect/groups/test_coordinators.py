@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import base64
-import uuid
+import re
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codecgen.runtime.errors import CodecError
 from kafka_codecs import CONSUMER_OFFSETS_KEY, OFFSET_COMMIT_KEY, SHARE_GROUP_STATE_KEY
 from kafka_log import encode
 from kafka_log.cli import main
 from kafka_log.log_directory import LogDirectory
 from kafka_log.logs.coordinators import coordinator_partition, java_hash
-from kafka_log.logs.partitions import NotFoundError
+from kafka_log.logs.partitions import DirectoryError, NotFoundError
 from tests.paths import SAMPLES
-from tests.support.made_topics import log
+from tests.support.made_topics import commit, entry, log, metadata, uuid
 
 # What String.hashCode of Java 17 gives.
 JAVA = {
@@ -133,10 +136,91 @@ def test_a_partition_that_a_topic_of_this_size_does_not_have(tmp_path: Path) -> 
     LogDirectory(tmp_path).coordinator("g", partitions=51)
 
 
-def test_metadata_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
-    path = log(tmp_path, "__cluster_metadata-0", b"\xff" * 100)
+def topic(offset: int, name: str, partitions: int) -> list[bytes]:
+    """Records of a topic and of its partitions, from ``offset`` on."""
+    new = metadata(offset, "TOPIC_RECORD", name=name, topic_id=uuid(offset + 1))
+    fields: dict[str, Any] = {
+        "topic_id": uuid(offset + 1),
+        "replicas": [0],
+        "isr": [0],
+        "leader_epoch": 0,
+        "partition_epoch": 0,
+    }
+    own = [
+        metadata(offset + 1 + i, "PARTITION_RECORD", partition_id=i, leader=0, **fields)
+        for i in range(partitions)
+    ]
+    return [new, *own]
+
+
+@pytest.mark.parametrize("damage", ["before", "after", "gone", "unknown", "empty"])
+def test_metadata_that_cannot_be_read(
+    damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The numbers are those before the damage, or else 50: no answer without the error."""
+    whole = topic(0, "__consumer_offsets", 3)
+    batches = {
+        "before": [b"\xff" * 100, *whole[1:]],
+        "after": [*whole, b"\xff" * 100],
+        "gone": [*whole, *topic(9, "t", 1)],
+        "unknown": [*whole, entry(4, None, b"\1\x63\0\0")],
+        "empty": [],
+    }[damage]
+    path = log(tmp_path, "__cluster_metadata-0", *batches)
+    if damage == "empty":
+        (path / f"{0:020}.log").unlink()
+    expected = (50, "default") if damage in ("before", "empty") else (3, "metadata")
+    opened, lines = LogDirectory(path), list[str]()
+    [row, _] = opened.coordinator("g", on_damage=lines.append).to_pylist()
+    assert (row["partitions"], row["partitions_from"]) == expected
+    assert len(lines) == 1 and str(path) in lines[0] and "--partitions" in lines[0]
+    with pytest.raises((CodecError, DirectoryError), match=re.escape(str(path))):
+        opened.coordinator("g")
+    assert main(["coordinator", "g", str(path), "--format", "csv"]) == 1
+    out, err = capsys.readouterr()
+    assert str(path) in err and f",{expected[0]},{expected[1]}," in out
+    assert main(["coordinator", "g", str(path), "--partitions", "50"]) == 0
+    assert not capsys.readouterr().err
+
+
+def test_metadata_after_a_damaged_snapshot(tmp_path: Path) -> None:
+    """The log has the same records, so nothing is unknown."""
+    path = log(tmp_path, "__cluster_metadata-0", *topic(0, "__consumer_offsets", 3))
+    (path / f"{2:020}-{0:010}.checkpoint").write_bytes(b"\xff" * 100)
     [row, _] = LogDirectory(path).coordinator("g").to_pylist()
-    assert row["partitions_from"] == "default"
+    assert (row["partitions"], row["partitions_from"]) == (3, "metadata")
+
+
+def test_damage_is_printed_with_a_contradicting_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = log(tmp_path, "__cluster_metadata-0", b"\xff" * 100)
+    log(tmp_path, "__consumer_offsets-50")
+    assert main(["coordinator", "g", str(tmp_path)]) == 2
+    err = capsys.readouterr().err
+    assert str(path) in err and "__consumer_offsets-50 exists" in err
+
+
+def test_a_name_beside_damage(tmp_path: Path) -> None:
+    """Another replica that is whole and has the name knows it; else it may be in what is lost."""
+    whole, second = commit(0, "g", 1), commit(1, "h", 1)
+    broken = bytearray(second)
+    broken[-1] ^= 1
+    log(tmp_path / "whole", "__consumer_offsets-0", whole, second)
+    log(tmp_path / "short", "__consumer_offsets-0", whole)
+    log(tmp_path / "torn", "__consumer_offsets-0", whole, second[:-9])
+    log(tmp_path / "damaged", "__consumer_offsets-0", whole, bytes(broken))
+
+    def known(*brokers: str) -> list[bool | None]:
+        opened = LogDirectory([tmp_path / broker for broker in brokers])
+        rows = opened.coordinator(["g", "h", "nobody"], partitions=1).to_pylist()
+        return [row["known"] for row in rows if row["topic"] == "__consumer_offsets"]
+
+    assert known("whole") == [True, True, False]
+    assert known("short") == known("torn") == [True, False, False]
+    assert known("damaged") == [None, None, None]
+    assert known("damaged", "short") == [True, None, None]
+    assert known("damaged", "whole") == [True, True, None]
 
 
 def test_names_that_are_known() -> None:
@@ -176,7 +260,7 @@ def test_a_name_whose_records_are_deleted(tmp_path: Path) -> None:
 
 def test_share_partitions_that_are_known(tmp_path: Path) -> None:
     name = "g:XltkfBVhTDGMYthxGxdo9g:3"
-    topic_id = uuid.UUID(bytes=base64.urlsafe_b64decode("XltkfBVhTDGMYthxGxdo9g=="))
+    topic_id = UUID(bytes=base64.urlsafe_b64decode("XltkfBVhTDGMYthxGxdo9g=="))
     key = SHARE_GROUP_STATE_KEY.build(
         {"type": "share_snapshot", "group_id": "g", "topic_id": topic_id, "partition": 3}
     )

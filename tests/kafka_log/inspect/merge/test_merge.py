@@ -13,8 +13,9 @@ from uuid import UUID
 import pytest
 
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT, OFFSET_CHECKPOINT, PARTITION_METADATA
-from kafka_log import LogDirectory
+from kafka_log import LogDirectory, Partition
 from kafka_log.cli import main
+from kafka_log.inspect.merge.replica import Replica, read_replica
 from kafka_log.write.rewrite.partition_writer import finish
 from kafka_log.write.staged_output import OutputError
 from tests.paths import SAMPLES
@@ -369,6 +370,28 @@ def test_what_is_written_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyP
     found, data = merge(tmp_path / "out", a, b)
     assert data == b""
     assert [row["what"] for row in found] == ["lost"]
+
+
+def test_a_batch_that_changes_while_it_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan says of the partition what the merge says."""
+    log_b = [*LOG[:4], *other(LOG[4:5], 0), *LOG[5:]]
+    a, b = put(tmp_path / "a/t-0", LOG), put(tmp_path / "b/t-0", log_b)
+    whole = (b / f"{0:020d}.log").read_bytes()
+
+    def read_and_change(number: int, partition: Partition) -> Replica:
+        found = read_replica(number, partition)
+        if partition.directory == b:
+            damage(b, log_b, 4)
+        return found
+
+    monkeypatch.setattr("kafka_log.inspect.merge.merging.read_replica", read_and_change)
+    (planned,) = LogDirectory(a).merge_plan(b).to_pylist()
+    (b / f"{0:020d}.log").write_bytes(whole)
+    (merged,), data = merge(tmp_path / "out", a, b)
+    assert planned == merged and data == b""
+    assert planned["what"] == "lost" and str(b) in planned["reason"]
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

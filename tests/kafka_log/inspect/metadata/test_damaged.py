@@ -155,6 +155,23 @@ def test_salvage_of_a_snapshot(sample: Path, capsys: pytest.CaptureFixture[str])
     assert any("their changes are missing" in line for line in err)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("salvage", [False, True])
+@pytest.mark.parametrize("damaged", [NEWEST, OLDEST])
+def test_snapshots_that_are_included(
+    sample: Path, damaged: MetadataSnapshot, salvage: bool
+) -> None:
+    """To include them changes nothing: the newest undamaged one is read anyhow."""
+    begins_at_newest(sample)
+    flipped(sample / damaged.path.name)
+    answers = []
+    for include in ((), "snapshot"):
+        lines: list[str] = []
+        log = LogDirectory(sample, include=include)
+        answers.append((log.metadata(salvage=salvage, on_damage=lines.append), lines))
+    assert answers[0] == answers[1]
+
+
 def topic(offset: int) -> bytes:
     return metadata(offset, "TOPIC_RECORD", name=f"t{offset}", topic_id=uuid(offset))
 
@@ -200,6 +217,14 @@ def test_a_damaged_stretch_of_the_log(
     names = [json.loads(row)["topic"] for row in rows]
     assert (code, names[:2], names[-1]) == (1, ["t0", "t1"], "t3")
     assert "their changes are missing" in err[0]
+
+
+def test_an_unknown_topic_beside_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It may be in what cannot be read."""
+    path = log(tmp_path, "__cluster_metadata-0", topic(0), broken(1), topic(2))
+    code, rows, err = told(path, capsys, "--topic", "t2")
+    assert (code, rows, len(err)) == (2, [], 2)
+    assert "the answer is as of offset 0" in err[0] and "no topic t2; there are: t0" in err[1]
 
 
 def test_changes_beside_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

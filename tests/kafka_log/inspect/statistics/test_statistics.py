@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import shutil
 import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -22,10 +23,11 @@ from kafka_log.cli import main
 from kafka_log.inspect import header_pass
 from kafka_log.inspect.statistics import totals as stat_sums
 from kafka_log.inspect.statistics.columns import PERIODS, By, stat_schema
-from kafka_log.inspect.statistics.options import Asked
+from kafka_log.inspect.statistics.options import Asked, StatOptions
 from kafka_log.inspect.statistics.table import Stat
 from kafka_log.read.selection import Selection
 from kafka_log.segment import file_groups
+from kafka_log.segment.kernels import Engine
 from tests.paths import SAMPLES, VECTORS
 from tests.support import histories, naive_stat
 from tests.support.random_segments import mutated, sources
@@ -389,6 +391,30 @@ def test_largest_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None
     assert LogDirectory(SAMPLES / "kafka-4.x").largest(0, by="topic").num_rows == 0
     with pytest.raises(ValueError, match="no totals by 'color'"):
         LogDirectory(SAMPLES / "kafka-4.x").largest(1, by="color")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["construct", "arrow"])
+@pytest.mark.parametrize("policy", ["kafka", "strict", "salvage"])
+def test_the_largest_records_have_the_problems_of_all(
+    policy: str, engine: Engine, tmp_path: Path
+) -> None:
+    """Whatever is wrong with a file: reading its records for the largest reports what their sums report."""
+    for kind in ("malformed", "truncated"):
+        for i, file in enumerate(sorted((VECTORS / kind).glob("*.log"))):
+            (tmp_path / f"{kind}-{i}").mkdir()
+            shutil.copy(file, tmp_path / f"{kind}-{i}" / f"{0:020d}.log")
+    data = bytearray(next((SAMPLES / "kafka-4.x" / "codecs-0").glob("*.log")).read_bytes())
+    data[17] ^= 1
+    (tmp_path / "flipped-0").mkdir()
+    (tmp_path / "flipped-0" / f"{0:020d}.log").write_bytes(data)
+    log = LogDirectory(tmp_path)
+    options = StatOptions(deep=True, policy=policy, engine=engine)
+    sums, largest = list[str](), list[str]()
+    log.stat(on_problem=sums.append, **options)
+    log.largest(1, on_problem=largest.append, **options)
+    assert largest == sums
+    assert [line for line in largest if "flipped-0" in line and "stored checksum" in line]
 
 
 def _bytes(record: Any) -> int:
