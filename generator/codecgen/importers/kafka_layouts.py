@@ -110,7 +110,8 @@ class _Writer:
 
     def documents(self) -> list[Mapped]:
         """Return the layout of the message, then one for each struct, common or inline, to which the naming gives a
-        name. A struct that no version uses gets no layout and is noted in ``missing``.
+        name. A struct that no version uses gets no layout and is noted in ``missing``. Raise KeyError as
+        :meth:`message_layout` does.
         """
         m = self.message
         self.missing.count(m.left_out)
@@ -135,8 +136,8 @@ class _Writer:
         return out
 
     def find_uses(self) -> None:
-        """Record in ``uses`` the versions of the message in which each named struct is used, also
-        through other structs.
+        """Record in ``uses`` the range of message versions in which each named struct is used, also
+        through other structs. Gaps are filled; structs that no version uses get no entry.
         """
         before: dict[str, Range] | None = None
         while before != self.uses:
@@ -447,7 +448,7 @@ def _range_text(here: Range, said: Range, around: Range) -> str:
 
 def _held_by_tags(message: Message) -> set[str]:
     """Return the names of the structs that tagged fields hold without array or null, and of structs
-    inside these, except in arrays (in fields that can be null too). If such a tagged field is
+    inside these, also in fields that can be null, but not in arrays. If such a tagged field is
     omitted, the struct has its defaults.
     """
     out: set[str] = set()

@@ -100,7 +100,8 @@ def struct_names(
     """Return the name of each struct that becomes a layout of its own, by (message, struct). A
     struct does so if ``needs_name`` says so, or if its place inline would give it a taken or too
     long name. Ambiguous names, and those of ``taken`` or of a message's layout, get the name of the
-    message in front. Raise KeyError if ``needs_name`` is False for a common struct.
+    message in front, and a number behind if they are still taken. Raise KeyError if ``needs_name``
+    is False for a common struct.
     """
     named = {(m.name, _name_of(s)) for m in messages for s in structs_of(m) if needs_name(m, s)}
     layouts = {layout_name(m) for m in messages} | set(taken)
