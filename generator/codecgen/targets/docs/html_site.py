@@ -358,7 +358,9 @@ def _named_rows(thing: Section) -> Iterator[tuple[str, str, str]]:
 
 
 def _short(words: str) -> str:
-    """Return text cut at a word after MAX_SEARCH_WORDS characters."""
+    """Return text, cut at the last space within MAX_SEARCH_WORDS characters and with ``…`` after it
+    if it is longer.
+    """
     if len(words) <= MAX_SEARCH_WORDS:
         return words
     return words[:MAX_SEARCH_WORDS].rpartition(" ")[0] + "…"
