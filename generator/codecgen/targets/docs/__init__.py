@@ -129,7 +129,8 @@ def _pages(
 ) -> Iterator[tuple[str, str]]:
     """Yield the path and text of the index and of each page of a site, and of the pages' pictures
     unless the site is brief. ``worked`` has the checked examples by declaration, ``old`` the sites
-    of old releases to link. Raise RenderError if a template cannot be rendered.
+    of old releases to link. Raise RenderError if a template cannot be rendered, and, unless the
+    site is brief, SizeError if an overhead size cannot be computed.
     """
     index, found = pages(site, worked, old)
     yield index.path, writer.index(index)

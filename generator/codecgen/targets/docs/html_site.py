@@ -73,7 +73,8 @@ class HtmlPages:
     ) -> Iterator[tuple[str, str]]:
         """Yield the path and text of each file of one site: the index, the list of names, the
         search index and the pages. ``worked`` has the examples by declaration, ``old`` the sites of
-        old releases. Raise RenderError if a template cannot be rendered.
+        old releases. Raise RenderError if a template cannot be rendered, SizeError if an overhead
+        size cannot be computed.
         """
         index, plain = pages(site, worked, old)
         found, uses = link_fields(site, plain)
