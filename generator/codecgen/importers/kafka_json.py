@@ -94,9 +94,8 @@ def convert(
 ) -> Imported:
     """Return the schema files, by relative path, and what they lack: one file per message that is
     not retired, and files with record types. The caller checks that ``found`` has no findings;
-    otherwise KeyError is possible.
-    ``spelling`` is the manifest's; ``taken`` has names that other schema files declare: layouts of
-    structs avoid them, layouts of messages do not.
+    otherwise KeyError is possible. ``spelling`` is the manifest's; ``taken`` has names that other
+    schema files declare: layouts of structs avoid them, layouts of messages do not.
     """
     messages = [m for m in found.messages if not m.is_retired]
     groups = _by_directory(messages)
