@@ -69,9 +69,10 @@ Node = Scalar | Array | Object
 
 
 def parse(file: str, data: bytes) -> Node | Diagnostic:
-    """Return the JSON value of a file with its comments, or a Diagnostic about the first error:
-    larger than ``MAX_BYTES``, not UTF-8, or not JSON. Objects in arrays get the comments around
-    them; ``//`` and ``/* */`` are comments.
+    """Return the JSON value of a file with its comments (``//`` and ``/* */``), or a Diagnostic
+    about the first error: larger than ``MAX_BYTES``, not UTF-8, empty, not JSON, or nested deeper
+    than ``DEEPEST`` levels. A byte order mark is skipped; keys that are given twice are kept.
+    Comments go to members and to objects in arrays.
     """
     if len(data) > MAX_BYTES:
         return Diagnostic("", f"the file is larger than {MAX_BYTES >> 20} MiB", Span(file, 1, 1, 1))
@@ -167,8 +168,9 @@ class _Parser:
         return True
 
     def value(self) -> Node:
-        """Return the next value. Raise _Stop if there is none, or at the first syntax error in it.
-        Numbers, true, false and null become a Scalar with their text.
+        """Return the value that begins here: white space before it must be skipped. Raise _Stop if
+        none does, or at the first syntax error in it. Numbers, true, false and null become a Scalar
+        with their text.
         """
         start = self.at
         if self.skip("{"):
@@ -190,8 +192,9 @@ class _Parser:
         return Scalar(bare[0], False, self.span(start, self.at))
 
     def string(self) -> Scalar:
-        """Return the next quoted text as a Scalar. Raise _Stop if it does not end, has an unescaped
-        control character, or contains half of a surrogate pair.
+        """Return the quoted text that begins here as a Scalar. Raise _Stop if none does, or if it
+        does not end, has an unescaped control character or an invalid escape, or contains half of a
+        surrogate pair.
         """
         start = self.at
         found = _STRING.match(self.text, start)

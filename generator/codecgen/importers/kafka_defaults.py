@@ -16,8 +16,10 @@ _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def wrong_default(f: Field) -> str:
-    """Return why the default of a field does not fit its type, or ``""`` if it does, is missing, or
-    the field is of records. Null fits only a field that can be null in all its versions.
+    """Return why the default of a field does not fit its type, or ``""`` if it does, is missing or
+    empty, or the field is of records. Arrays, bytes and structs accept only ``null`` as default.
+    For these and strings, ``null`` fits only if the field can be null in all its versions; any
+    other text fits a string.
     """
     text, kind = f.default, f.type.non_array_name
     if not text or kind == "records":
@@ -41,8 +43,9 @@ def wrong_default(f: Field) -> str:
 
 
 def number_of(text: str) -> int | None:
-    """Return the number of a default, in decimal digits with a sign or as ``0x`` and up to 16
-    hexadecimal digits, or None if it is something else.
+    """Return the number of a default, or None if the text is something else, such as one with
+    blanks. Valid are up to 20 decimal digits, perhaps with a sign, and ``0x`` with up to 16
+    hexadecimal digits, without a sign.
     """
     try:
         if text.startswith("0x"):

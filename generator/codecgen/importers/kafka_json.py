@@ -58,9 +58,10 @@ class Imported:
 
 def find(directory: Path) -> Definitions:
     """Return the message definitions below a directory (``*.json``, sorted by path, without hidden
-    ones) with the findings that Kafka's generator would report. Return no files and one finding if there are more
-    than ``MOST_FILES`` or ``MOST_BYTES``, and nothing at all for a directory that does not exist.
-    Raise OSError if a file or directory cannot be read.
+    ones) with the findings that Kafka's generator would report. Files that define no valid message are in ``files``
+    and the findings, not in ``messages``. Return no files and one finding if there are more than ``MOST_FILES`` or
+    ``MOST_BYTES``; all is empty if ``directory`` is missing or no directory. Raise OSError if a file or directory
+    cannot be read.
     """
     files: dict[str, bytes] = {}
     findings: list[Diagnostic] = []
@@ -91,9 +92,10 @@ def find(directory: Path) -> Definitions:
 def convert(
     found: Definitions, spelling: Literal["camel", "snake"], taken: Collection[str] = ()
 ) -> Imported:
-    """Return the schema files, by relative path, for definitions without findings: one per message
-    that is not retired, and files with record types. ``spelling`` is the manifest's; ``taken`` has
-    names that other schema files declare.
+    """Return the schema files, by relative path, and what they lack: one file per message that is
+    not retired, and files with record types. The caller checks that ``found`` has no findings;
+    otherwise KeyError is possible. ``spelling`` is the manifest's; ``taken`` has names that other
+    schema files declare: layouts of structs avoid them, layouts of messages do not.
     """
     messages = [m for m in found.messages if not m.is_retired]
     groups = _by_directory(messages)
@@ -133,8 +135,9 @@ def _by_directory(messages: Sequence[Message]) -> dict[tuple[str, ...], list[Mes
 
 
 def lines_about(imported: Imported) -> Iterator[str]:
-    """Yield a line each about retired messages, keys that were not carried over, and fields in no
-    version. Yield nothing if the schema files lack nothing.
+    """Yield up to three lines, in this order: one that lists all retired messages, one for keys
+    that were not carried over, and one for fields in no version. A line with nothing to list is
+    left out.
     """
     if imported.retired:
         yield f"retired, so without a file: {', '.join(imported.retired)}"

@@ -82,7 +82,8 @@ def needs_name(message: Message, struct: Struct | Field) -> bool:
 
 def layouts(message: Message, naming: Naming) -> tuple[list[Mapped], Missing]:
     """Return the documents of a message's layout and of those of its structs, and what of the
-    definition they do not carry over. ``naming`` has the names for all messages.
+    definition they do not carry over. ``naming`` has the names for all messages. Raise KeyError for
+    a coordinator key that ``naming.record_types`` lacks.
     """
     writer = _Writer(message, naming)
     return writer.documents(), writer.missing
@@ -109,7 +110,8 @@ class _Writer:
 
     def documents(self) -> list[Mapped]:
         """Return the layout of the message, then one for each struct, common or inline, to which the naming gives a
-        name. A struct that no version uses gets no layout and is noted in ``missing``.
+        name. A struct that no version uses gets no layout and is noted in ``missing``. Raise KeyError as
+        :meth:`message_layout` does.
         """
         m = self.message
         self.missing.count(m.left_out)
@@ -134,8 +136,8 @@ class _Writer:
         return out
 
     def find_uses(self) -> None:
-        """Record in ``uses`` the versions of the message in which each named struct is used, also
-        through other structs.
+        """Record in ``uses`` the range of message versions in which each named struct is used, also
+        through other structs. Gaps are filled; structs that no version uses get no entry.
         """
         before: dict[str, Range] | None = None
         while before != self.uses:
@@ -143,11 +145,10 @@ class _Writer:
             self.look_into(self.message.fields, self.message.valid, self.message.valid)
 
     def look_into(self, fields: Sequence[Field], around: Range, scope: Range) -> None:
-        """Extend, in ``uses``, the versions of each named struct that ``fields`` hold, directly or
-        nested, by the versions in which they hold it. A field in all versions ``around`` counts for
-        all of ``scope``.
-
-        A field that states no versions exists in all versions ``around``.
+        """Extend, in ``uses``, the version range of each named struct that ``fields`` hold, directly
+        or nested, so that it contains the versions in which they hold it; gaps are filled.
+        ``around`` has the versions of the struct with ``fields``, ``scope`` those of the layout in
+        which it is written. A field in all versions ``around`` counts for all of ``scope``.
         """
         for one in fields:
             here = one.versions.intersect(around)
@@ -169,7 +170,8 @@ class _Writer:
 
     def message_layout(self) -> Mapped:
         """Return the layout of the message itself. A coordinator key begins with a field for the
-        record type, a coordinator value with one for the version.
+        record type, a coordinator value with one for the version. Raise KeyError for a coordinator
+        key that ``naming.record_types`` lacks, such as one without apiKey.
         """
         m = self.message
         head, first = Mapped(), Mapped()
@@ -210,7 +212,9 @@ class _Writer:
     ) -> Mapped:
         """Return the YAML of the layout ``name``. ``head`` has entries before its versions,
         ``comments`` stand above these, ``first`` has fields before the others; ``filled`` gives
-        every untagged field a default. A coordinator key gets no versions.
+        every untagged field whose type needs one a default (arrays, structs and uuids do not).
+        Layouts of a coordinator key get no versions. If ``first`` is not None, the layout of a
+        coordinator key or value accepts trailing bytes.
         """
         made = _Layout(versions)
         plain, tagged = self.make_fields(fields, versions, made, filled=filled)
@@ -242,10 +246,11 @@ class _Writer:
     def make_fields(
         self, fields: Sequence[Field], around: Range, made: _Layout, *, filled: bool
     ) -> tuple[Mapped, Mapped]:
-        """Return (untagged fields, tagged fields) in order. A field that is tagged in some versions
-        is in both, as a tagged one with ``tagged_`` before its name. ``filled`` gives each untagged
-        one a default. Fields in no version of ``around`` are left out. They, and keys that YAML
-        cannot express, are noted in ``missing``; ``made`` gets the tolerances that the fields need.
+        """Return (untagged fields, tagged fields) in order. A field that is tagged only in later
+        versions is in both, as a tagged one with ``tagged_`` before its name. ``filled`` gives each
+        untagged one a default, except arrays, structs and uuids. Fields in no version of ``around``
+        are left out. They, and keys that YAML cannot express, are noted in ``missing``; ``made``
+        gets the tolerances that the fields need.
         """
         plain, tagged = Mapped(), Mapped()
         names = field_names(fields)
@@ -332,7 +337,8 @@ class _Writer:
     def null_freedoms(self, one: Field, nullable: Range, made: _Layout, *, is_tagged: bool) -> None:
         """Add to ``made``, the layout around, the tolerances that Kafka's readers have for the null
         of a field. Structs get ``any_present``. Structs that are not tagged, and fields with a
-        version in ``nullable`` whose lengths are not compact, get ``negative_null``.
+        version in ``nullable`` whose lengths are not compact, get ``negative_null``. The caller
+        checks that the field can be null.
         """
         flexible = self.message.flexible if one.flexible is None else one.flexible
         struct = one.type.is_struct and not one.type.is_array
@@ -407,7 +413,7 @@ def _extend(parts: list[tuple[Range, str]], version: int, value: str) -> None:
 
 def _by_version(parts: list[tuple[Range, str]], here: Range) -> Value:
     """Return the value of ``parts`` alone if its range is all of ``here``, else a mapping of values
-    by version range. The last range is open if it ends where ``here`` does.
+    by version range. The last range is open if it ends where ``here`` does. ``parts`` is not empty.
     """
     if parts[0][0] == here:
         return Word(parts[0][1])
@@ -418,8 +424,8 @@ def _by_version(parts: list[tuple[Range, str]], here: Range) -> Value:
 
 
 def _in_order(entries: Mapped) -> Value:
-    """Return the keys as a mapping in the order in which a person writes them, nested ones last; if
-    there is only a type, the type as a word.
+    """Return a copy of ``entries`` with ``array`` and ``fields`` last if they are mappings, and all
+    other keys in their order. Return the value of ``type`` alone if it is the only key.
     """
     found = entries.entries
     if list(found) == ["type"]:
@@ -442,7 +448,8 @@ def _range_text(here: Range, said: Range, around: Range) -> str:
 
 def _held_by_tags(message: Message) -> set[str]:
     """Return the names of the structs that tagged fields hold without array or null, and of structs
-    inside these: if such a field is omitted, the struct has its defaults.
+    inside these, also in fields that can be null, but not in arrays. If such a tagged field is
+    omitted, the struct has its defaults.
     """
     out: set[str] = set()
     new = {

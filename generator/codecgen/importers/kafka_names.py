@@ -99,7 +99,9 @@ def struct_names(
 ) -> dict[Key, str]:
     """Return the name of each struct that becomes a layout of its own, by (message, struct). A
     struct does so if ``needs_name`` says so, or if its place inline would give it a taken or too
-    long name. Ambiguous names get the name of the message in front.
+    long name. Ambiguous names, and those of ``taken`` or of a message's layout, get the name of the
+    message in front, and a number behind if they are still taken. Raise KeyError if ``needs_name``
+    is False for a common struct.
     """
     named = {(m.name, _name_of(s)) for m in messages for s in structs_of(m) if needs_name(m, s)}
     layouts = {layout_name(m) for m in messages} | set(taken)
@@ -159,7 +161,8 @@ def _find_unplaceable_structs(
     messages: Sequence[Message], names: Mapping[Key, str], taken: Collection[str]
 ) -> set[Key]:
     """Return the (message, struct) keys of inline structs without a name that cannot be written
-    inline, because the name made of their path is taken or longer than ``LONGEST``.
+    inline, because the name made of their path is in ``taken``, that of an earlier inline struct,
+    or longer than ``LONGEST``. Raise KeyError if ``names`` lacks a common struct.
     """
     seen = set(taken)
     out: set[Key] = set()

@@ -20,9 +20,9 @@ _KEY_FIELD, _VERSION_FIELD = "RequestApiKey", "RequestApiVersion"
 
 
 def _header_version(message: Message, version: int) -> int:
-    """Return the version of the header in front of a message of type request or response: the
-    flexible one in flexible versions, else the older one. ControlledShutdown 0 and all ApiVersions
-    responses have version 0.
+    """Return the version of the header in front of a request (2 in flexible versions, else 1) or a
+    response (1 in flexible versions, else 0). ControlledShutdown requests of version 0 and all
+    ApiVersions responses have header version 0. Raise KeyError for messages of another type.
     """
     if (message.type, message.api_key, version) == ("request", 7, 0):
         return 0  # ControlledShutdown
@@ -65,10 +65,10 @@ class Protocol:
         return cls(headers, frozenset(found.values()))
 
     def entry(self, message: Message) -> Mapped | None:
-        """Return the value of the key ``message`` of a layout: role, apiKey, headers by version,
-        unstable version and listeners. Return None for messages that are neither header, request
-        nor response with an apiKey, and if another message has the type and apiKey in the table of
-        messages.
+        """Return the value of the key ``message`` of a layout: role and apiKey, then, if known,
+        headers by version, the unstable version and listeners. Return None for messages that are
+        neither header, request nor response with an apiKey, and if an earlier message has the type
+        and apiKey in the table of messages.
         """
         if message.type == "header":
             return _header_entry(message)
@@ -90,7 +90,8 @@ class Protocol:
 
     def _header(self, message: Message) -> Value | None:
         """Return the header of a message, ``name@version``, by version range if it differs. Return
-        None if the definitions lack the header or one of its versions.
+        None if the definitions lack the header or one of the header versions that the message
+        needs. The message must have a valid version.
         """
         header = self.headers.get(message.type)
         if header is None:

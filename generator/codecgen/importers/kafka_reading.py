@@ -59,9 +59,10 @@ _WHOLE = re.compile(r"[+-]?\d{1,10}")
 
 
 def read(file: str, data: bytes) -> tuple[Message | None, list[Diagnostic]]:
-    """Return (message, findings) of a definition file. The message is None if the file is not JSON
-    or no object, or if the message has no valid name or type, or no ``validVersions``. Fields and
-    structs that are wrong are reported and left out.
+    """Return (message, findings) of a definition file. The message is None if the file cannot be
+    parsed or holds no object, or if the message has no valid name or type, or no ``validVersions``.
+    Fields and structs that are wrong are reported and left out; an invalid ``validVersions`` is
+    reported and counts as ``none``.
     """
     node = commented_json.parse(file, data)
     if isinstance(node, Diagnostic):
@@ -121,8 +122,8 @@ class _Reader:
 
     def entry(self, node: Object, known: Collection[str], what: str) -> _Entry:
         """Return the members of an object by key, without those that are null. Report unknown keys
-        and leave them out. Report keys that are given twice with different values; the first value
-        counts. ``what`` names the object in messages.
+        and leave them out. Report keys that are given twice with different values, or with an object
+        or array; the first value counts. ``what`` names the object in messages.
         """
         out = _Entry(node)
         for member in node.members:
@@ -150,8 +151,9 @@ class _Reader:
         return ""
 
     def boolean(self, entry: _Entry, key: str) -> bool:
-        """Return whether a key is ``true``, ``True`` or ``TRUE``; False if it is missing. Report a
-        text that is neither this nor the same of false.
+        """Return whether the text of a key is ``true`` in any letter case; False if it is missing or
+        blank. Report an object or array, and text other than ``true``, ``True``, ``TRUE`` and the
+        same spellings of false.
         """
         text = self.text(entry, key).strip()
         if text not in ("", "true", "false", "True", "False", "TRUE", "FALSE"):
@@ -172,8 +174,8 @@ class _Reader:
         return number
 
     def range(self, entry: _Entry, key: str) -> Range | None:
-        """Return the version range of a key, or None if it is missing or empty. Report an invalid
-        one and return the empty range :data:`NONE`.
+        """Return the version range of a key, or None if it is missing or blank. Report invalid text
+        and return the empty range :data:`NONE`. Report an object or array and return None.
         """
         text = self.text(entry, key)
         if not text.strip():
@@ -220,7 +222,7 @@ class _Reader:
     def message(self, file: str, node: Object) -> Message | None:
         """Return the message of an object, without fields and structs that are wrong. Report what
         is missing or wrong. Return None if its name or type is missing or wrong, or
-        ``validVersions`` is missing.
+        ``validVersions`` is missing. Other wrong keys count as missing, invalid ranges as empty.
         """
         entry = self.entry(node, MESSAGE_KEYS, "message")
         named = self.has_key(entry, "name", "message")
@@ -272,7 +274,7 @@ class _Reader:
 
     def struct(self, node: Object) -> Struct | None:
         """Return a common struct, without fields that are wrong. Report a missing or invalid name
-        and missing versions, and return None.
+        and missing versions, and return None. Report invalid versions; they count as none.
         """
         entry = self.entry(node, STRUCT_KEYS, "common struct")
         named = self.has_key(entry, "name", "common struct")

@@ -72,7 +72,8 @@ def records_of(messages: Sequence[Message], part: str) -> Records:
 def record_files(records: Records) -> Iterator[tuple[str, str]]:
     """Yield (name, text) of the schema files with record types and the choices among records: two
     for coordinator records, two for metadata records, none for kinds that the directory lacks.
-    Raise KeyError if a coordinator value has no key, which ``check_directory`` reports.
+    Values without any coordinator key give no file. Raise KeyError if there are keys, but none for
+    the apiKey of a value, which ``check_directory`` reports.
     """
     if records.keys:
         name = records.coordinator
@@ -158,7 +159,8 @@ def _choice(
     given: str | None = None,
 ) -> Mapped:
     """Return the document of a choice of layouts, one case per message: by the field ``by``, or by a
-    value of that name of the enum ``given``. ``stems`` has the name of each record type by apiKey.
+    value of that name of the enum ``given``. ``stems`` has the name of each record type by apiKey;
+    raise KeyError if it lacks one of ``messages``.
     """
     cases = Mapped({stems[n]: Word(layout_name(m)) for n, m in messages.items()})
     decider = {} if given is None else {"given": Mapped({by: Word(given)}, short=True)}

@@ -47,8 +47,9 @@ def documents(parts: Sequence[Mapped], head: Sequence[str] = ()) -> str:
 
 def _mapping(mapped: Mapped, depth: int) -> Iterator[str]:
     """Yield the lines of a mapping at nesting ``depth``, with comments above keys. Values go on the
-    line of their key if they fit into ``WIDTH`` columns, else into nested or folded lines; a text
-    that cannot be folded makes a long line.
+    line of their key if they fit into ``WIDTH`` columns, else into nested or folded lines. Lists,
+    and text that cannot be folded, make a long line. At depth 0 an empty line stands before
+    ``fields``, ``tagged`` and ``enums``, unless it is the only key.
     """
     blanks = "  " * depth
     for key, value in mapped.entries.items():
@@ -88,8 +89,9 @@ def _printable(line: str) -> str:
 
 
 def _short(value: Value, *, in_flow: bool) -> str | None:
-    """Return a value as YAML on one line, or None if it is a mapping that is not short or has
-    comments, or contains such a mapping. ``in_flow`` quotes text as braces require.
+    """Return a value as YAML on one line, or None if it is a mapping that is not ``short`` or has
+    comments, or contains such a mapping. Empty mappings without comments always give ``{}``. If
+    ``in_flow``, text with a comma is quoted, as inside braces.
     """
     if isinstance(value, Word):
         return value.text
@@ -106,8 +108,9 @@ def _short(value: Value, *, in_flow: bool) -> str | None:
 
 
 def _is_plain(text: str, *, in_flow: bool) -> bool:
-    """Return whether text is read back as the same text without quotes: it is no other scalar such
-    as ``null``, has only plain characters, and, ``in_flow`` (inside brackets), no comma.
+    """Return whether text is written without quotes: it begins with a letter or ``(``, is no other
+    scalar such as ``null``, has only plain characters, and, ``in_flow`` (inside brackets), no
+    comma. False for some text that YAML would read back without quotes, and for ``""``.
     """
     if text.lower() in _OTHER_SCALARS or not _PLAIN.match(text) or text.endswith((" ", ":")):
         return False

@@ -86,9 +86,10 @@ _COMMENT_MARKS = re.compile(
 
 def comment_text(text: str, prefix: str, width: int) -> str:
     """Return text as comment lines that begin with ``prefix``, wrapped to ``width`` with the prefix
-    included, but to at least 20 characters of text. White space becomes single spaces, and empty
-    text gives one line. Spaces separate characters that end or begin a comment in common languages.
-    Control characters become U+FFFD; blanks and backslashes at line ends are dropped.
+    included, but to at least 20 characters of text; longer words are broken. White space becomes
+    single spaces, and blank text gives one line, the prefix. Spaces separate characters that end or
+    begin a comment in common languages. Control characters become U+FFFD; blanks and backslashes at
+    line ends are dropped.
     """
     apart = _COMMENT_MARKS.sub(" ", printable(" ".join(text.split())))
     lines = textwrap.wrap(apart, max(20, width - len(prefix)), break_on_hyphens=False)

@@ -156,8 +156,9 @@ def assign(target: str, code: Code) -> str:
 
 def docstring(*paragraphs: str, indent: int = 0) -> str:
     """Return a docstring of the paragraphs that are not blank, indented and wrapped so that lines
-    have at most 100 characters; longer words are not broken. Backslashes are escaped, triple double
-    quotes become ``'''``. A docstring of one line has its closing quotes on that line.
+    have at most 96 characters without the quotes; longer words are not broken. Backslashes are
+    escaped, triple double quotes become ``'''``. A docstring of one line has its closing quotes on
+    that line; without paragraphs it is empty.
     """
     pad = " " * indent
     safe = [p.replace("\\", "\\\\").replace('"""', "'''").strip() for p in paragraphs if p.strip()]

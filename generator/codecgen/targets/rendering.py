@@ -247,7 +247,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
     def concatenate(self, *parts: object) -> str:
         """Return the operands of the template operator ``~`` as text. If all are text, integers or
         bools, the result is plain text; otherwise each operand is escaped as if printed alone, and
-        the result is Markup. Raise SecurityError if it is too long.
+        the result is Markup. Raise SecurityError if it, or all values of the file, are too long. What
+        ``finalize`` raises, such as TypeError for None, passes.
         """
         plain = all(type(part) in (str, int, bool) for part in parts)
         finalize = str if plain else self.finalize or str
@@ -263,7 +264,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
     def join(self, values: Iterable[object], between: object = "") -> str:
         """Return ``values`` joined by ``between`` (the template filter ``join``): plain text if all
         parts, also ``between``, are text, integers or bools, otherwise Markup with each part
-        escaped. Return ``""`` for no values. Raise SecurityError if the result is too long.
+        escaped. Return ``""`` for no values. Raise SecurityError and what ``finalize`` raises, as
+        :meth:`concatenate` does.
         """
         parts: list[object] = []
         size = 0
@@ -302,8 +304,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         """Return the result of ``+``, ``*`` or ``%`` on integers, or of ``+`` on other values but
         text. Raise SecurityError for text, for ``**``, and for ``*`` and ``%`` on other values, and
-        if the result is an integer above 256 bits or a list above the size limit. Other operators
-        are not intercepted.
+        if the result is an integer above 256 bits or a list or tuple above the size limit. Python's
+        own TypeError and ZeroDivisionError pass. Other operators are not intercepted.
         """
         numbers = isinstance(left, int) and isinstance(right, int)
         if operator == "**" or not (numbers or operator == "+"):
@@ -366,8 +368,9 @@ class _Guards(NodeTransformer):
         return _call(node, "concatenate", node.nodes)
 
     def _with_round_count(self, node: tree.For | tree.Macro) -> tree.Node:
-        """Return the loop or macro with a call of ``count_round`` as the first statement of its
-        body; the argument is the number of characters of template text in it.
+        """Insert a call of ``count_round`` as the first statement of the body of a loop or macro,
+        and return ``node`` itself. The argument is the number of characters of template text in it,
+        inner loops included.
         """
         size = sum(len(text.data) for text in node.find_all(tree.TemplateData))
         self.generic_visit(node)

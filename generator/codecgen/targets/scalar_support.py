@@ -15,7 +15,8 @@ def refuse_scalars(
 ) -> tuple[Diagnostic, ...]:
     """Return a C023 finding for each field and each of its scalar types, also of its lengths and
     counts, that is unknown or for which ``can_express`` returns False; ``()`` if there are none.
-    ``target`` is the target's name for the message.
+    Derived values, and values that a layout gets from outside, are not checked. ``target`` is the
+    target's name for the message.
     """
     found = []
     for layout in plan.model.layouts.values():

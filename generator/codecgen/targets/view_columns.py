@@ -27,7 +27,8 @@ def emit(plan: Plan, mark: str) -> dict[str, str]:
     """Return a module with the columns of each view, and the ``__init__.py`` of their package, by
     path. Skip views whose layouts the plan lacks; return ``{}`` if none is left. ``__init__.py``
     lists the views of payloads with their parts. ``mark`` begins the note in each docstring that
-    the file is generated.
+    the file is generated. The checks must have accepted the views; otherwise AssertionError,
+    KeyError or ValueError is possible.
     """
     package = f"{plan.manifest.package}/columns"
     files: dict[str, str] = {}

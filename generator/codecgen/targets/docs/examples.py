@@ -59,7 +59,7 @@ def work(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Worked
 def _derived(codecs: Codecs, plan: LayoutPlan, parsed: Any) -> Iterator[tuple[str, object]]:
     """Yield the name and value of each derived value of a layout version in ``parsed``; for
     elements of an array as ``array[0].name``. The value is None if a field that it needs is null.
-    Skip values of other versions.
+    Skip values of other versions; a null array gives none.
     """
     file = plan.layout.span.file
     for d in plan.layout.derived:

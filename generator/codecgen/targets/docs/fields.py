@@ -138,7 +138,7 @@ def field_rows(site: Site, page: str, group: Group, anchored: set[str]) -> tuple
 
 
 def order_words(f: Field) -> list[str]:
-    """Return the byte order of a field, if it differs from that of the layout, as a list of at most one item."""
+    """Return the byte order of a field, if the field declares one, as a list of at most one item."""
     return [f"{f.endian} endian"] if "endian" in f.places else []
 
 
@@ -190,9 +190,9 @@ def _secret(found: Sensitive) -> str | Phrase:
 
 def _meaning(site: Site, page: str, group: Group, fp: FieldPlan) -> Phrase:
     """Return the meaning of a field as one Phrase of sentences, each if declared: description,
-    condition, constant, unit, secrecy, default, values, array limits, rule, release and former
-    name. Links are relative to ``page``; ``group`` has the versions that the field is described
-    for.
+    condition, constant, unit, secrecy, default, values, array limits, rule (``valid``, not
+    ``refuse``), release and former name. Links are relative to ``page``; ``group`` has the versions
+    that the field is described for.
     """
     f = fp.field
     parts: list[str | Phrase] = [f.doc]
@@ -382,7 +382,7 @@ def bits_tables(site: Site, page: str, layout: Layout) -> list[BitsTable]:
 def _variants(site: Site, layout: Layout, name: str) -> list[tuple[str, str, FieldPlan]]:
     """Return the label (``version 0``), key (``v0``) and field plan for each span of versions in
     which the field has the same bits. Label and key are ``""`` if there is one span. Versions
-    without the field are skipped.
+    without the field are skipped; ``[]`` if none has it.
     """
     spans: list[list[tuple[Group, FieldPlan]]] = []
     for group in groups(site.plan.versions[layout.name]):

@@ -96,11 +96,10 @@ def streams(
 ) -> list[Stream]:
     """Return the bytes of a parsed value as a Stream with a piece for each field, then a Stream for
     each compressed section in it, decompressed, the outer sections first. ``trace`` has the path,
-    first byte and end of each field that was parsed. Sections that cannot be decompressed are left
-    out.
+    first byte and end of each field that was parsed; others are skipped. Sections whose codec is
+    not installed are left out; a damaged section shows the bytes before the damage.
 
-    ``trace`` has (path, first byte, end, in a decompressed stream?) of every field. A value that was not parsed to
-    its end is shown as far as it goes.
+    The last item of an entry of ``trace`` tells whether the field is in a decompressed stream; it is not used.
     """
     dumper = _Dumper(plan, trace)
     out = []
@@ -154,8 +153,9 @@ class _Dumper:
         self, section: _Section, data: Bytes
     ) -> tuple[str, str, Bytes, Iterator[Piece]]:
         """Decompress a compressed section of ``data``, and return its path, codec name,
-        decompressed bytes and an iterator of the pieces in them. Raise CodecError if its bytes are
-        invalid or exceed its limit when decompressed.
+        decompressed bytes and an iterator of the pieces in them. Damage, or more bytes than its
+        limit, raise nothing: the bytes before are returned. Raise UnsupportedCodec, a CodecError,
+        if the codec or variant does not exist or its package is not installed.
         """
         stream = decompress(
             section.codec,
@@ -234,8 +234,8 @@ class _Dumper:
     ) -> Iterator[Piece]:
         """Yield the pieces of a section of tagged fields: the count, then for each field its tag
         and size, and its content, for unknown tags as one piece. Of a known tag that appears twice
-        only the last is split into its fields. Raise KeyError if the parser did not read a known
-        field.
+        only the last is split into its fields. A count of 2^31 or more yields only the count. Raise
+        KeyError if the parser did not read a known field.
 
         A lenient reader may have read fewer or more bytes than the size says.
         """
@@ -386,7 +386,8 @@ class _Dumper:
     ) -> int:
         """Return the position after an element that is bytes or text and begins at ``start``: after
         its fixed size, after its zero byte, or after its length and content. For a null ``item``,
-        return the position after the length.
+        return the position after the length. Raise IndexError if the data end without the zero
+        byte; sizes and lengths are not compared with the data.
         """
         if isinstance(type_.length, int):
             return start + type_.length

@@ -13,7 +13,7 @@ from codecgen.targets.escaping import html_text
 
 
 def html(words: object) -> str:
-    """Return a phrase, or any other value as escaped text."""
+    """Return a phrase as HTML, or any other value as escaped text."""
     return "".join(_piece_text(piece) for piece in as_phrase(words).pieces)
 
 

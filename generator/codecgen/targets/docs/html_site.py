@@ -73,7 +73,8 @@ class HtmlPages:
     ) -> Iterator[tuple[str, str]]:
         """Yield the path and text of each file of one site: the index, the list of names, the
         search index and the pages. ``worked`` has the examples by declaration, ``old`` the sites of
-        old releases. Raise RenderError if a template cannot be rendered.
+        old releases. Raise RenderError if a template cannot be rendered, SizeError if an overhead
+        size cannot be computed.
         """
         index, plain = pages(site, worked, old)
         found, uses = link_fields(site, plain)
@@ -358,7 +359,9 @@ def _named_rows(thing: Section) -> Iterator[tuple[str, str, str]]:
 
 
 def _short(words: str) -> str:
-    """Return text cut at a word after MAX_SEARCH_WORDS characters."""
+    """Return text, cut at the last space within MAX_SEARCH_WORDS characters and with ``…`` after it
+    if it is longer.
+    """
     if len(words) <= MAX_SEARCH_WORDS:
         return words
     return words[:MAX_SEARCH_WORDS].rpartition(" ")[0] + "…"

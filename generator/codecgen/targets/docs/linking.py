@@ -124,7 +124,8 @@ def field_target(
     """Return the anchor parts of the field that the path ``names`` in the layout ``name`` leads to,
     through held layouts: layout, field, and perhaps the bit or "derived". The name ``item`` means
     an element of ``array``. A path that leaves the known layouts and bits gives the last field
-    before. Return None if the path names no field, or if ``name`` is of another directory.
+    before. Return None if the path names no field, or if ``name`` is of another directory. Raise
+    KeyError if ``name`` is unknown.
     """
     if is_used(name):
         return None

@@ -20,7 +20,7 @@ from codecgen.targets.escaping import markdown_code, markdown_text
 
 
 def markdown(words: object) -> str:
-    """Return a phrase, or any other value as escaped text."""
+    """Return a phrase as Markdown, or any other value as escaped text."""
     return "".join(_piece_text(piece) for piece in as_phrase(words).pieces)
 
 

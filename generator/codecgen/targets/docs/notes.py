@@ -384,7 +384,7 @@ def _numbers(plan: Plan, enum: str | None, only: tuple[str, ...] | None) -> str:
 def _misprint(site: Site, where: Phrase, misprint: Misprint | None, truth: str) -> list[Phrase]:
     """Return a list with one sentence about an error in documents of the format: where it is
     (``where``), what they show, and what is right (``truth``; "": only that it is wrong). Return
-    ``[]`` if ``misprint`` is None, ended before the plan's release, or equals ``truth``.
+    ``[]`` if ``misprint`` is None, was corrected by the plan's release, or equals ``truth``.
     """
     if misprint is None or not misprint_applies(misprint, site.plan.release):
         return []

@@ -102,7 +102,8 @@ def pages(
 def _page(site: Site, file: str, worked: Mapping[str, Sequence[Worked | WorkedText]]) -> Page:
     """Return the Page of a YAML file with a section for each declaration, and their examples from
     ``worked`` (by name). If the file has a single declaration, its name is the title; otherwise the
-    title is the file's name, and the page lists links to the declarations.
+    title is the file's name, and the page lists links to the declarations. Raise SizeError as
+    :func:`section` does.
     """
     found = items_by_file(site.plan)[file]
     path = site.pages[file]

@@ -243,8 +243,8 @@ def section(
 ) -> Section:
     """Return the section of a page for a declaration (layout, text, choice or enum) or a view, with
     links relative to ``page``. Of ``worked``, the correct examples, layouts and texts show those of
-    their own kind; views, choices and enums show none. Raise SizeError if an overhead size cannot
-    be computed.
+    their own kind; views, choices and enums show none. Raise SizeError if an overhead size of a
+    layout cannot be computed, unless the site is brief.
     """
     if isinstance(thing, Layout):
         return _layout(site, page, thing, [w for w in worked if isinstance(w, Worked)])
@@ -261,7 +261,8 @@ def section(
 def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> LayoutSection:
     """Return the LayoutSection of a layout, with links relative to ``page``: facts, versions,
     fields, bits, derived values, misprints. On a brief site, builders, readers, changes and
-    examples are empty and overhead is None. Raise SizeError if an overhead size cannot be computed.
+    examples are empty and overhead is None. On others, raise SizeError if an overhead size cannot
+    be computed.
     """
     found = groups(site.plan.versions[layout.name])
     full = not site.brief
@@ -348,7 +349,8 @@ def _layout_facts(site: Site, page: str, layout: Layout, found: list[Group]) -> 
 def _message_facts(site: Site, page: str, message: Message) -> Iterator[Phrase]:
     """Yield facts about a request, response or header as sentences, with links relative to
     ``page``: its role, key and headers; for a header the fields that name the message after it;
-    unstable versions; other declared facts. Headers that the plan lacks are left out.
+    unstable versions; other declared facts. Facts that are not declared, and headers that the plan
+    lacks, are left out.
     """
     key = "" if message.key is None else f" with the key {message.key}"
     known = site.plan.model.layouts

@@ -63,8 +63,9 @@ class Site:
 
     def link(self, page: str, name: str, label: str | None = None) -> Phrase:
         """Return ``label``, by default the name, as a link to the description of the declaration
-        ``name``, as seen from ``page``. A name of another directory becomes a web link, or code if
-        its web address is not known.
+        ``name``, as seen from ``page``. A name of another directory becomes a web link, plain text
+        if its address is not ``http`` or ``https``, or code if its manifest gives no address. Raise
+        KeyError for an unknown name, for views, and for texts of another directory.
         """
         label = name if label is None else label
         if not is_used(name):
@@ -74,8 +75,8 @@ class Site:
 
     def address(self, name: str) -> str:
         """Return the web address at which another schema directory describes ``name``
-        (``weather.reading``), or ``""`` if its manifest gives no address. Raise KeyError if that
-        directory lacks the name.
+        (``weather.reading``), or ``""`` if its manifest gives no address. Raise KeyError if the
+        alias before the last dot is unknown, or that directory has no such layout, enum or choice.
         """
         before, _, own = name.rpartition(".")
         model = self.plan.model.uses[before].model
@@ -96,11 +97,9 @@ def make_site(
 ) -> Site:
     """Return the Site of a plan: a page below ``root`` for each YAML file, with the suffix of
     ``index_name``; ``brief`` pages have no pictures and examples. On an old site, ``today`` is the
-    root of the current site; if ``folders`` is not empty, files outside of these folders get no
-    page, and links to them lead to the current site. Read and write nothing.
-
-    ``today`` is the root of the current pages, for a site as of an old release. All folders get pages if ``folders`` is
-    empty.
+    root of the current site; if ``folders`` is not empty, files that are not directly in one of
+    these folders (``.`` for the root) get no page, and links to them lead to the current site.
+    Without ``today``, ``folders`` is ignored. Read and write nothing.
     """
     suffix = PurePosixPath(index_name).suffix
     pages: dict[str, str] = {}

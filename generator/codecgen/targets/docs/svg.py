@@ -298,6 +298,7 @@ def byte_description(layout: LayoutPlan) -> str:
 def bit_picture(base: str, members: tuple[BitMember, ...], title: str, description: str) -> Picture:
     """Return the Picture of the bits of an integer of the type ``base``, most significant bit on
     the left, with a line from each member to its bits and name. Reserved members are drawn dashed.
+    Raise KeyError if ``base`` is no scalar type.
     """
     count = SCALARS[base].bits
     cell = min(40.0, 640 / count)

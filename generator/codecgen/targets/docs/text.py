@@ -98,8 +98,8 @@ BREAK = Phrase((Break(),))
 
 
 def as_phrase(text: object) -> Phrase:
-    """Return a value as a Phrase of plain text, with white space reduced to single spaces; an empty
-    Phrase for blank text. A Phrase is returned unchanged.
+    """Return ``str(text)`` as a Phrase of plain text, with white space reduced to single spaces; an
+    empty Phrase for blank text, but ``None`` as text for None. A Phrase is returned unchanged.
     """
     if isinstance(text, Phrase):
         return text

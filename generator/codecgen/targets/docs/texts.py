@@ -125,8 +125,9 @@ def _notation(text: Text) -> Iterator[str]:
 
 
 def _rows(site: Site, text: Text) -> Iterator[TextRow]:
-    """Yield a TextRow for each value of a text: lines by number, repeated lines with a row of their
-    own before their values, and properties by key.
+    """Yield a TextRow for each value of a text, in order: lines by number from 1, repeated lines
+    with a row of their own before their values, and properties by key. Repeated lines count as one
+    line in the numbers.
     """
     number = 0
     for line in text.lines:
@@ -182,7 +183,8 @@ def _form(value: TextValue) -> Phrase:
 
 def _readers(text: Text) -> Iterator[ReaderRow]:
     """Yield a ReaderRow for each unusual spelling that lenient readers accept, in the whole text or
-    in certain lines or keys: strict readers refuse it, lenient ones note it.
+    in certain lines or keys: strict readers refuse it, lenient ones note it. If the whole text
+    accepts a spelling, lines and keys are not named.
     """
     for freedom, words in TEXT_FREEDOMS.items():
         if freedom in text.accepts:

@@ -18,9 +18,9 @@ KAITAI = "sets/kaitai"
 
 def emit(plan: Plan, templates: Mapping[str, str]) -> Emitted:
     """Return the files that templates (text by path) produce, at the paths that their names give,
-    with the warnings that templates add. Return only C034 findings if a name has an unknown or
-    second placeholder or two templates produce the same file, and only a C033 finding if a template
-    cannot be rendered.
+    with the warnings that templates add. Return only C034 findings if a name has an unknown or a
+    second, different placeholder, or if two files get the same path in any letter case. Return only
+    a C033 finding, for the first failure, if a template cannot be rendered.
     """
     wrong = [_unknown_placeholder(name, word) for name in templates for word in unknown_names(name)]
     if wrong:

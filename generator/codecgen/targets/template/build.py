@@ -96,7 +96,8 @@ def _enum(plan: Plan, enum: model.Enum) -> view_types.Enum:
 def _choice(plan: Plan, choice: model.Choice) -> view.Choice:
     """Return the view.Choice of a choice with its cases, in the order of the file. The number of a
     case is its key, or, if the key names a member of the enum that selects cases, that member's
-    value (0 if the enum lacks it).
+    value (0 if the enum lacks it). ``offset`` is that of the field ``by`` in the first case, None if
+    it is not fixed or no field decides.
     """
     first = plan.of(choice.cases[0][1])[0].field(choice.by or "")
     values = plan.model.enums[choice.given].values if choice.given is not None else ()
@@ -128,7 +129,7 @@ def _choice(plan: Plan, choice: model.Choice) -> view.Choice:
 
 def _layout(plan: Plan, layout: model.Layout) -> view.Layout:
     """Return the view.Layout of a layout with its versions, tolerances (sorted) and examples. The
-    bytes of an example are in hexadecimal, None if the builder makes them.
+    bytes of an example are in hexadecimal, None if the builder makes them or there are none.
     """
     return view.Layout(
         name=layout.name,

@@ -85,10 +85,11 @@ def unknown_names(template: str) -> list[str]:
 
 
 def outputs(root: Root, templates: Iterable[str]) -> tuple[Output, ...]:
-    """Return an Output for each file that templates produce, sorted by template. A placeholder such
-    as ``{{layout}}`` in the name gives one file for each declaration of that kind, otherwise one in
-    all. Skip templates whose file name begins with ``_``. Raise KeyError for an unknown
-    placeholder.
+    """Return an Output for each file that templates produce, sorted by template; its path lacks the
+    suffix ``.j2``. A placeholder such as ``{{layout}}`` in the name gives one file for each
+    declaration of that kind, otherwise one in all. Skip templates whose file name begins with
+    ``_``. Raise KeyError if the first placeholder is unknown; the caller checks further
+    placeholders, and paths that collide.
     """
     out: list[Output] = []
     for template in sorted(templates):

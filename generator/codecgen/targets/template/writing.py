@@ -41,9 +41,10 @@ class Writer:
 
     def write(self, output: Output) -> str:
         """Return the text of the file ``output``, rendered from its template, with printed values
-        escaped as the suffix of its path requires. Raise RenderError if the template fails, prints
-        None or another value that is no text or number, or prints schema text without a filter in a
-        file of a kind without escaping. Its warnings are added to ``warnings``.
+        escaped as the suffix of its path requires. Raise RenderError if the template is missing or
+        fails, prints None or another value that is no text or integer (such as a float), or prints
+        schema text without a filter in a file of a kind without escaping. Its warnings are added to
+        ``warnings``.
         """
         suffix = PurePosixPath(output.path).suffix.lower()
         if suffix not in self._renderers:
@@ -68,13 +69,14 @@ class Writer:
 
 
 def _printer(escape: Callable[[str], str] | None) -> Callable[[Any], Markup]:
-    """Return the function that prints values in templates. It escapes text, numbers and schema text
-    with ``escape``, or, if that is None, prints text and numbers unchanged and raises TypeError for
-    schema text. Markup stays unchanged. It raises TypeError for None and values of other types.
+    """Return the function that prints values in templates. It escapes text, integers and schema text
+    with ``escape``, or, if that is None, prints text and integers unchanged and raises TypeError for
+    schema text. Markup stays unchanged. It raises TypeError for None and values of other types, such
+    as floats, and UndefinedError for unknown names.
     """
 
     def printed(value: Any) -> Markup:
-        """Return a value as markup; raise TypeError for None and for values that are no text or number."""
+        """Return a value as markup; raise TypeError for None and for values that are no text or integer."""
         if isinstance(value, Markup):
             return value
         if value is None:
