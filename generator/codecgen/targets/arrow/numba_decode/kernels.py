@@ -14,7 +14,8 @@ from codecgen.targets.arrow.numba_decode.view import Kernels
 
 def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
     """Return the Kernels of a view and the source of their module; ``doc`` has the paragraphs of
-    the module's docstring, at least one. Raise Unsupported if kernels cannot read the view.
+    the module's docstring, at least one. Raise Unsupported if kernels cannot read the view; callers
+    have let :func:`refuse_unsupported_view` refuse other fields before.
     """
     kernels = Kernels(plan, view)
     passes = []

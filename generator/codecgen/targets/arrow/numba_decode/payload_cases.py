@@ -56,8 +56,9 @@ class Cases:
 
     def ask(self, part: str, layout: LayoutPlan, read: nodes.FieldValue) -> None:
         """Note that columns or conditions use a case of a choice, and the field in it that ``read``
-        names, if it names one. Raise Unsupported if the field lies in a layout inside the case, or
-        if kernels cannot read a layout of the case.
+        names, if it names one. Raise Unsupported if the field lies in a layout inside the case, if
+        :func:`refuse_unsupported_layout` refuses a layout of the case, or if that layout is given
+        values.
         """
         choice, case = (*read.holders, read.field)[:2]
         if len(read.holders) > 2:
@@ -116,8 +117,9 @@ class Cases:
 
     def term(self, read: nodes.FieldValue, part: str, variables: Variables) -> Term:
         """Return a field in a case as a Term: a number, or the size of bytes, null if it is absent.
-        A case itself is 1, null unless it was read. Raise Refused for arrays and for numbers that
-        do not fit int64; KeyError if :meth:`ask` did not note the case. ``part`` holds the choice.
+        A case itself is 1, null unless it was read. Raise Refused for anything but bytes, bits,
+        bools and integers that fit int64; KeyError if :meth:`ask` did not note the case. ``part``
+        holds the choice.
         """
         choice, held = (*read.holders, read.field)[:2]
         case = self.found[part, choice.name][layout_of(held)]
