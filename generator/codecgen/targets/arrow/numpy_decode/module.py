@@ -287,7 +287,8 @@ class Readers(ElementReader):
     def layout(self, entry: LayoutPlan, keys: list[int], cases: tuple[CasePlan, ...]) -> str:
         """Add the description of a layout of entries to the module as a constant, and return its
         name: discriminators, size or length, and the function that chooses cases. Raise Unsupported
-        for entries without length and size, or if NumPy readers cannot express a condition.
+        for entries without length and size, for a length that :func:`framing_of` or :meth:`prefix`
+        refuses, or if NumPy readers cannot express a condition.
         """
         framing = framing_of(entry)
         if framing.open:
@@ -486,9 +487,10 @@ class Readers(ElementReader):
 
     def opener(self, case: CasePlan, array: FieldPlan, type_: ArrayType) -> str:
         """Emit a function that reads an entry up to the array of rows and returns a ``Section``
-        (place, codec, count, fields); return its name. Raise Unsupported if NumPy readers cannot
-        read a field before the array or express the codec, and at a second call for the layout
-        version: it has two arrays of rows.
+        (place, codec, count, fields); return its name. The function refuses entries in which the
+        array is absent or its count or length is invalid. Raise Unsupported if NumPy readers cannot
+        read a field before the array, its count or length, or express the codec, and at a second
+        call for the layout version: it has two arrays of rows.
         """
         entry, f = case.entry, array.field
         key = ("open", entry.name, entry.version)
