@@ -96,10 +96,11 @@ def _kernels(plan: Plan, view: ViewPlan) -> tuple[Kernels, str]:
 
 
 def _readable_part(plan: Plan, view: ViewPlan) -> tuple[ViewPlan, list[Diagnostic]]:
-    """Return the view without the rows of layouts that kernels cannot read, its cases numbered anew,
-    and a note for each such layout. Kernels still find the entries of such a layout and reject
-    them, so that the reference codecs read them. Return the view itself, and no notes, if kernels
-    can read all of its layouts or none; raise nothing.
+    """Return the view without the rows of layouts that kernels cannot read, its cases numbered
+    anew, and a note for each such layout. Kernels still find the entries of such a layout and
+    reject them, so that the reference codecs read them. Return the view itself, and no notes, if
+    kernels can read it as a whole, or each or none of its layouts alone. The result may still be a
+    view that kernels cannot read; raise nothing.
     """
     refused: list[tuple[LayoutPlan, Unsupported]] = []
     layouts = view.layouts()
