@@ -67,9 +67,9 @@ class RuleValues(Values):
         return super().field(value, part)
 
     def end(self, value: nodes.EndValue) -> Term:
-        """Return a field of the first, last, largest or smallest row as a Term, and set
-        ``running``. Raise Refused for elements that are no layouts, for nested fields, and for
-        fields that are not written as a number.
+        """Return a field of the first, last, largest or smallest row as a Term, which is never
+        null, and set ``running``. Raise Refused for elements that are no layouts, for nested
+        fields, and for fields that are not written as a number.
         """
         self.running = True
         inner = value.value

@@ -127,8 +127,9 @@ class Readers(ElementReader):
 
     def columns_of(self, case: CasePlan) -> list[tuple[str, Expr]]:
         """Return the name and the expression of each column of ``case`` that shows a field or has a
-        number. Columns without a value, and columns inside others, are left out. Raise Unsupported
-        if NumPy readers cannot express a value.
+        number. A number that may be null is a call of ``Nullable`` if its column is nullable.
+        Columns without a value, and columns inside others, are left out. Raise Unsupported if NumPy
+        readers cannot express a value.
         """
         fields, found = self.fields[case.number], self.sources[case.number]
         out: list[tuple[str, Expr]] = []
