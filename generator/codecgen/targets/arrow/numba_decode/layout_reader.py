@@ -571,9 +571,9 @@ class LayoutReader:
         counted: bool,
     ) -> None:
         """Emit the loop over the elements of an array, ``n`` of them if ``counted``, otherwise up
-        to ``end`` with ``n`` counting them. The kernel fails below ``at_least`` elements or above
-        its limit, and returns 0 if the column has no room. Raise Unsupported if kernels cannot read
-        an element.
+        to ``end`` with ``n`` counting them. The kernel fails below ``at_least`` elements or, if not
+        ``counted``, above its limit (:meth:`read_array` tests counts), and returns 0 if the column
+        has no room. Raise Unsupported if kernels cannot read an element.
         """
         code = self.code
         part = fields.part

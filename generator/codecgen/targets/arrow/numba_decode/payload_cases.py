@@ -173,7 +173,7 @@ def is_there(variables: Variables, case: Case, name: str) -> Var:
 
 def choices(plan: Plan, layout: LayoutPlan) -> list[read_ops.Choose]:
     """Return the operations of a layout's read program that read a choice, or a layout whose
-    version another field gives; conditional ones come last.
+    version another field gives; conditional ones come last, those of tagged fields are left out.
     """
     ops = list(read_program(plan, layout).ops)
     for op in ops:

@@ -392,7 +392,8 @@ class PayloadRowsKernel:
     ) -> list[tuple[LayoutPlan, Expr | None]]:
         """Return the layout versions in which the field ``f`` of ``part`` may have been read, each
         with its condition; the condition of the last is None (otherwise). For a part that is no
-        case of a choice, return its one layout with None.
+        case of a choice, return its one layout with None. Raise ValueError for a case without a
+        version that has the field.
         """
         chosen = self.cases.find_case(part)
         if chosen is None:

@@ -402,7 +402,8 @@ class RowsKernel:
     def same(self) -> None:
         """Emit the function that fills the rows written since row ``first`` in all columns whose
         value is the same in them: values of the entry, and columns without a value (null, or empty
-        if not nullable). Raise Unsupported if kernels cannot express a value.
+        if not nullable). A value is evaluated only if its column is requested; nulls of nullable
+        columns are always counted. Raise Unsupported if kernels cannot express a value.
         """
         self.start()
         code, case = self.code, self.case
