@@ -63,8 +63,8 @@ def function_name(verb: str, entry: LayoutPlan) -> str:
 
 def integer_of(f: Field) -> tuple[int, bool]:
     """Return the size in bytes of a field that is an integer of fixed size, or bits on such an
-    integer, and whether it is signed. Raise Unsupported for other types, and for sizes that kernels
-    cannot load.
+    integer, and whether it is signed. Raise Unsupported for other types, and for ``u64`` and 24-bit
+    integers, which kernels cannot load.
     """
     name = str(getattr(f.type, "base", None) or getattr(f.type, "name", ""))
     if not is_integer(name):

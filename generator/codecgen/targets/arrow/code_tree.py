@@ -220,8 +220,9 @@ def invert(condition: Expr) -> Expr:
 
 
 def subexpressions(value: Expr) -> tuple[Expr, ...]:
-    """Return the direct subexpressions of ``value``, in order, as a tuple; ``()`` for variables,
-    names, numbers and strings. Parameters of lambdas and keys of dict displays are not included.
+    """Return the direct subexpressions of ``value`` as a tuple, in order of the text, but the
+    condition of a conditional expression first; ``()`` for variables, names, numbers and strings.
+    Parameters of lambdas and keys of dict displays are not included.
     """
     match value:
         case Var() | Global() | Num():  # most of them
@@ -246,8 +247,8 @@ def subexpressions(value: Expr) -> tuple[Expr, ...]:
 
 
 def iterate_expressions(value: Expr) -> Iterator[Expr]:
-    """Yield ``value`` and all its subexpressions, depth first: each one before its own parts, from
-    left to right, with repetitions. Parameters of lambdas are not included.
+    """Yield ``value`` and all its subexpressions, depth first: each one before its own parts, in
+    the order of :func:`subexpressions`, with repetitions. Parameters of lambdas are not included.
     """
     todo = [value]
     while todo:
@@ -418,8 +419,9 @@ def is_pure(value: Expr) -> bool:
 
 
 def all_values(body: list[Statement]) -> Iterator[Expr]:
-    """Yield the expressions of statements and of their nested blocks, in order; each as a whole,
-    without its subexpressions.
+    """Yield the expressions of statements and of their nested blocks, in order, but the conditions
+    of all arms of a branch before the arms' blocks. Each is yielded as a whole, without its
+    subexpressions.
     """
     for statement in body:
         yield from own_values(statement)

@@ -74,9 +74,10 @@ Arms = list[tuple[Expr | None, list[Statement]]]
 
 def pruned(body: list[Statement]) -> list[Statement]:
     """Return ``body`` without assignments whose targets are never read and whose value has no side
-    effects. Drop empty arms at the end of a branch, and branches without arms; empty loops stay.
-    Repeat both until nothing changes. An ``if`` that holds only another ``if``, both without further
-    arms, becomes one with both conditions. The statements of ``body`` are not changed.
+    effects. Drop empty arms at the end of a branch, whatever their conditions do, and branches
+    without arms; empty loops stay. Repeat both until nothing changes. An ``if`` that holds only
+    another ``if``, both without further arms, becomes one with both conditions. The statements of
+    ``body`` are not changed.
     """
     while True:
         used = set(_all_reads(body))

@@ -79,7 +79,8 @@ def _layouts(plan: Plan, entry: LayoutPlan) -> Iterator[LayoutPlan]:
 def _unsupported_feature(fp: FieldPlan) -> str:
     """Return the feature of a field that kernels and NumPy readers lack, in words for a message;
     ``""`` if there is none. Features: padding, ``until`` arrays, zero-terminated or zero-padded
-    bytes, a count plus or minus a number, and some lengths and checksums.
+    bytes, a count plus or minus a number; lengths from outside, with an excess, or that count bytes
+    before them; checksums of several ranges, or for which fields count as zeros.
     """
     f = fp.field
     if isinstance(f.type, PaddingType):

@@ -103,10 +103,11 @@ class ArrayOpener:
 
     def emit(self, end: Expr) -> None:
         """Emit code that reads and checks the entry up to its rows, stores its fields, codec,
-        section and row count (-1: unknown) in the index row, and returns 1, or fails, also for more
-        uncompressed rows than bytes allow. Raise Unsupported if the array is not last, has a fixed
-        count, holds anything but one layout in one version, or is nullable with a length or
-        ``at_least``, or if kernels cannot read a field.
+        section and row count (-1: unknown) in the index row, and returns 1. It also fails if the
+        array is absent, or for more uncompressed rows than bytes allow. Raise Unsupported if the
+        array is not last, has a fixed count, holds anything but one layout in one version, or is
+        nullable with a length or ``at_least``, or if kernels cannot express a field, rule, checksum
+        or codec.
         """
         case, code, reader, slots = self.case, self.code, self.reader, self.kernels.slots
         assert case.array is not None
@@ -200,8 +201,8 @@ class ArrayOpener:
 
     def name_codec(self, codec: Var, fields: Fields, f: Field) -> None:
         """Emit the assignment of the number of the compression codec to ``codec``. Raise
-        Unsupported if kernels cannot express the value that names the codec, or if its 0 does not
-        mean uncompressed.
+        Unsupported if kernels cannot express the value that names the codec, or if its 0 names a
+        codec.
         """
         assert self.case.array is not None and self.case.array.codec is not None
         if 0 in self.case.codecs and self.case.codecs[0] is not None:
@@ -214,8 +215,9 @@ class ArrayOpener:
 
     def checksums(self, end: Expr, codec: Expr) -> None:
         """Emit the comparison of the reader's pending checksums if the rows are compressed, and
-        clear that list; pass 2 compares those of uncompressed rows. Note in the index which case
-        applies. Raise Unsupported if the range of a checksum does not end with the rows.
+        clear that list; pass 2 compares those of uncompressed rows. Store in the index, as
+        ``CHECKED``, whether pass 1 compares them. Raise Unsupported if the range of a checksum does
+        not end with the rows.
         """
         code, reader, checked = self.code, self.reader, self.row + self.kernels.slots["CHECKED"]
         for c, after in reader.pending:

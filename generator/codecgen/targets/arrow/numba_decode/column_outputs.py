@@ -160,7 +160,8 @@ class ColumnOutputs:
 
     def write_null(self, target: Target) -> None:
         """Emit code that marks the value at the current position as null and adds 1 to the column's
-        null count. Emit nothing for a column that is not nullable.
+        null count, also if the column was not requested. The value itself is not written. Emit
+        nothing for a column that is not nullable.
         """
         if target.leaf.column.nullable:
             self.code.add(target.nulls, 1)
@@ -233,7 +234,8 @@ class ColumnOutputs:
         """Emit the write of a number or bool at the current position. In a bool column, only clear
         the bit where the condition ``truth`` is false; in others store ``value``. If ``null`` is
         not None and the column is nullable, also mark and count the value as null where that
-        condition holds. Raise KeyError for a column of another type.
+        condition holds. The value is evaluated only if the column is requested, the condition
+        always. Raise KeyError for a column of another type.
 
         Args:
             leaf: The column.
@@ -270,7 +272,9 @@ class ColumnOutputs:
     ) -> None:
         """Emit the write of one value, ``value`` or in a bool column ``truth``, into ``rows[1]``
         rows from row ``rows[0]`` on. If ``null`` is not None and the column is nullable, also mark
-        these rows as null where that condition holds; ``state`` is the table with the null counts.
+        these rows as null where that condition holds, and add them to the null count in the table
+        ``state``. The value is evaluated only if the column is requested, the condition always.
+        Raise KeyError for a column of another type.
         """
         t = self.target_of(leaf)
         if leaf.column.type == "bool":
@@ -285,7 +289,8 @@ class ColumnOutputs:
 
     def fill_null(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
         """Emit code that marks ``rows[1]`` rows from row ``rows[0]`` on as null, and adds them to
-        the column's null count in the table ``state``.
+        the column's null count in the table ``state``, also if the column was not requested. The
+        values are not written. Whether the column is nullable is not tested here.
         """
         t = self.target_of(leaf)
         place = state + self.slots[leaf.index].nulls

@@ -162,8 +162,8 @@ class Fields:
     def leaf(self, value: Value) -> Term:
         """Return the Term of a value that is a name: a layout version that is known, a place (such
         as the entry's position), a numeric field, bits, or the size of bytes, or a field of an
-        array end. Raise Refused for other values, and for fields that are no numbers or lie in
-        nested layouts.
+        array end. Raise Refused for other values, and for fields that :meth:`field` or :meth:`end`
+        refuses, such as ``u64``, floats, arrays, and fields in nested layouts.
         """
         match value:
             case nodes.VersionValue(version) if version is not None:
@@ -217,8 +217,8 @@ class Fields:
     def field(self, value: nodes.FieldValue) -> Term:
         """Return the Term of a field, with the condition under which it is null, and note it in
         ``used``: a number or bits, or the size of bytes, null if negative. Raise Refused for fields
-        in nested layouts, fields that the layout lacks, arrays, types that do not fit int64, and
-        conditions that kernels cannot express.
+        in nested layouts, fields that the layout lacks (but for values given from outside), arrays,
+        types that do not fit int64, and conditions that kernels cannot express.
         """
         f = value.field
         part, layout = self.locate_owner(value.owner)
@@ -239,8 +239,8 @@ class Fields:
     def raw(self, value: nodes.FieldValue, column: str) -> Term | None:
         """Return the Term of a ``u64``, ``f32`` or ``f64`` field whose bits a column of the
         matching type ``column`` stores unchanged, and note it in ``used``. Return None for other
-        types or columns, and for fields in nested layouts. Raise Refused if kernels cannot express
-        when the field is absent.
+        types or columns, and for fields in nested layouts or that the layout lacks. Raise Refused
+        if kernels cannot express when the field is absent.
         """
         f = value.field
         part, layout = self.locate_owner(value.owner)

@@ -38,9 +38,9 @@ class Framing:
 
 def framing_of(entry: LayoutPlan) -> Framing:
     """Return how the end of an entry is found: by the first length field whose range ends with the
-    entry, if it has a fixed offset and size; without such a field by the constant size; otherwise
-    only by reading its fields (``open``). Raise Unsupported if that length is optional, counts
-    itself, or measures from no fixed offset.
+    entry; without such a field by the constant size. Without both, or if that length has no fixed
+    offset and size, it is found only by reading the fields (``open``). Raise Unsupported if that
+    length, at a fixed offset, is optional, counts itself, or measures from no fixed offset.
     """
     last = (None, entry.fields[-1].name)
     found = (m for m in entry.fields if m.measures is not None and m.measures.last in last)

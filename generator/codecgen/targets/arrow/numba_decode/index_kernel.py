@@ -118,8 +118,9 @@ class Index:
 
     def tests(self, variables: Variables) -> list[Test]:
         """Return a Test for each case of the layout: the condition that an entry has rows of the
-        case (None: always), the condition that it needs the full check (None: never), and the names
-        of the fields that both read. Raise Unsupported if kernels cannot express a condition.
+        case (None or TRUE: always), the condition that it needs the full check (None or FALSE:
+        never), and the names of the fields that these conditions read. Raise Unsupported if kernels
+        cannot express a condition.
         """
         first = self.entry.fields[0].field
         out = []
@@ -134,7 +135,8 @@ class Index:
         self, code: Builder, tests: list[Test], start: Expr, variables: Variables
     ) -> None:
         """Emit loads of the entry's fields that the conditions of ``tests`` use, from the entry at
-        ``start`` into their variables. Raise Unsupported if a field has no fixed offset and size.
+        ``start`` into their variables. Raise Unsupported if a field has no fixed offset and size,
+        or is no integer that kernels load.
         """
         for name in sorted({name for test in tests for name in test.used}):
             fp = self.entry.field(name)
@@ -149,7 +151,7 @@ class Index:
         """Emit the function that checks an entry whose rows are elements of its array, and stores
         its case, place and sections in an index row. It returns 1, or notes the failed check and
         returns 0 if the entry is too short, invalid, or of no such case. Raise Unsupported if
-        kernels cannot read a field.
+        kernels cannot read a field or express a condition.
         """
         slots, module = self.kernels.slots, self.module
         p, end, row, most, full_check = map(Var, ("p", "end", "row", "most", "full_check"))
@@ -223,7 +225,7 @@ class Index:
         """Emit the function that returns the end address of the entry at an address: 0 if the bytes
         end before it, 2 for a discriminator of another layout, -1 for an invalid length. Entries of
         constant size end after it; for entries without a length it returns the end of the bytes.
-        Raise Unsupported if kernels cannot check the length.
+        Raise Unsupported if kernels cannot load the discriminator or check the length.
         """
         kernels, framing = self.kernels, self.framing
         kind = kind_of(kernels.view)
@@ -283,7 +285,7 @@ class Index:
         """Emit the function that returns whether an entry is itself a row of ``case``: False if it
         is shorter than its fields at fixed offsets, fails the case's condition, or needs a full
         check and the caller wants full checks. Raise Unsupported if kernels cannot express a
-        condition.
+        condition of a case of the layout, or load a field that it reads.
         """
         p, after, full_check = map(Var, ("p", "after", "full_check"))
         code, variables = Builder(), Variables()

@@ -14,7 +14,8 @@ from codecgen.targets.arrow.numba_decode.view import Kernels
 
 def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
     """Return the Kernels of a view and the source of their module; ``doc`` has the paragraphs of
-    the module's docstring, at least one. Raise Unsupported if kernels cannot read the view.
+    the module's docstring, at least one. Raise Unsupported if kernels cannot read the view; callers
+    have let :func:`refuse_unsupported_view` refuse other fields before.
     """
     kernels = Kernels(plan, view)
     passes = []
@@ -35,8 +36,9 @@ def kernels_of(plan: Plan, view: ViewPlan, *doc: str) -> tuple[Kernels, str]:
 def decode(kernels: Kernels, entry: LayoutPlan, fills: list[RowsKernel]) -> str:
     """Emit the function that decodes the rows of the entries from index ``first`` to ``last``
     (exclusive), pass 2, and return its name. The function returns ``last``, or the index of the
-    first entry that failed in pass 1, is invalid or does not fit, where it stops. ``fills`` has the
-    row functions of each case.
+    first entry that failed in pass 1, is invalid or does not fit, where it stops. Columns that are
+    equal in all rows of an entry are filled for the rows that it wrote, also if it failed in this
+    pass. ``fills`` has the row functions of each case.
     """
     code, slots = Builder(), kernels.slots
     parameters = [

@@ -119,8 +119,9 @@ class LayoutReader:
     ) -> Expr:
         """Emit the reads of all fields of a layout, or of those before the field ``stop``, and
         return the end of the bytes that may be read after them (``end``, or that of a window open
-        at ``stop``). In mode ``hop``, jump over the rest once the ``needed`` fields are read. Raise
-        Unsupported if kernels cannot read a field, or for rules unless ``ruled``.
+        at ``stop``). In mode ``hop``, once the ``needed`` fields are read, jump over the rest if a
+        length field measures it. Raise Unsupported if kernels cannot read a field, or for rules
+        unless ``ruled``.
 
         Args:
             layout: The layout.
@@ -178,8 +179,9 @@ class LayoutReader:
         return False
 
     def skip_to_end(self, layout: LayoutPlan) -> Expr:
-        """Emit the jump to the end of the outermost window of ``layout``, by which the kernel fails
-        if that end lies beyond the bytes around the window. Return the end of the bytes around it.
+        """Emit the jump to the end of the outermost window of ``layout``, and return the end of the
+        bytes around it. The end is not checked here: :meth:`open_window` has done that. Raise
+        IndexError if no window is open.
         """
         inner = self.windows[0]
         end = self.ends[inner.length][0]
@@ -198,8 +200,8 @@ class LayoutReader:
         wanted: set[str],
     ) -> Expr:
         """Emit the code of ``op``, the operation at index ``i`` of ``ops``, and return the end of
-        the bytes that may be read afterwards, which windows change. Requirements emit nothing in
-        mode ``hop``. Raise Unsupported if kernels cannot express the operation.
+        the bytes that may be read afterwards, which windows change. Requirements and checksums emit
+        nothing in mode ``hop``. Raise Unsupported if kernels cannot express the operation.
         """
         match op:
             case read_ops.Open():
@@ -339,8 +341,8 @@ class LayoutReader:
         """Open the window of bytes that a length field, read before, measures, and return the
         window's end. The kernel fails if the length is negative or reaches beyond ``end``; where an
         optional length is absent, the window reaches to ``end`` less the fields after it. Raise
-        Unsupported if the length is no integer, counts itself, or is optional and measures anything
-        but one field of bytes, or one that fields of varying size follow.
+        Unsupported if the length is no integer that fits int64, counts itself, or is optional and
+        measures anything but one field of bytes, or one that fields of varying size follow.
         """
         m, code = op.length, self.code
         check_number(m.field)
@@ -416,7 +418,8 @@ class LayoutReader:
         """Emit code by which the kernel fails if a checksum differs: over the bytes from its noted
         start to its noted end (else to ``p``), or with ``ahead`` from ``p`` to ``end``, which mode
         ``open`` only notes in ``pending`` for fields of the entry itself. Emit nothing in mode
-        ``hop``. Raise Unsupported if the checksum is optional, or if ``ahead`` has no window.
+        ``hop``. Raise Unsupported if the checksum is optional, or if ``ahead`` has no window to the
+        end of the layout.
         """
         if not self.checks:
             return
@@ -449,10 +452,10 @@ class LayoutReader:
         self.values.fail_if(all_of([*only, computed.ne(stored)]), c.field)
 
     def check_fixed_sizes(self, ops: tuple[ReadOp, ...], layout: LayoutPlan, end: Expr) -> None:
-        """Require that the bytes of all consecutive fields of fixed size at the start of ``ops``
-        precede ``end``, by one check, which may be put off to a later check while at most 40 bytes
-        are unchecked. Emit nothing if an earlier check covers them, or if the first field varies in
-        size.
+        """Require that the bytes of all consecutive numbers and bytes of fixed size at the start of
+        ``ops`` precede ``end``, by one check, which may be put off to a later check while at most
+        40 bytes are unchecked. Emit nothing if an earlier check covers them, or if the first field
+        varies in size.
         """
         first = ops[0]
         fp = first.field  # type: ignore[union-attr]
@@ -568,9 +571,9 @@ class LayoutReader:
         counted: bool,
     ) -> None:
         """Emit the loop over the elements of an array, ``n`` of them if ``counted``, otherwise up
-        to ``end`` with ``n`` counting them. The kernel fails below ``at_least`` elements or above
-        its limit, and returns 0 if the column has no room. Raise Unsupported if kernels cannot read
-        an element.
+        to ``end`` with ``n`` counting them. The kernel fails below ``at_least`` elements or, if not
+        ``counted``, above its limit (:meth:`read_array` tests counts), and returns 0 if the column
+        has no room. Raise Unsupported if kernels cannot read an element.
         """
         code = self.code
         part = fields.part
@@ -670,8 +673,8 @@ class LayoutReader:
     def read_tags(self, op: read_ops.Tags, fields: Fields, end: Expr, wanted: set[str]) -> None:
         """Emit code that reads a section of tagged fields; known fields that are missing get their
         defaults, unknown tags are skipped. The kernel fails if tags do not ascend, are known only
-        to other versions, or are more than fit. Raise Unsupported if kernels cannot read a tagged
-        field.
+        to other versions, are more than fit, or are of a layout that :meth:`is_left_to_codecs`
+        leaves to the reference codecs. Raise Unsupported if kernels cannot read a tagged field.
         """
         code, f = self.code, op.field.field
         part = fields.part

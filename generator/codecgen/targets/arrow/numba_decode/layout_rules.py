@@ -45,7 +45,7 @@ def rules_of_fields(layout: LayoutPlan) -> list[RulePlan]:
 def rules_of_rows(case: CasePlan) -> list[RulePlan]:
     """Return the rules of the entry that use elements of the case's array of rows. Skip rules about
     an array that is absent in this case. Raise Unsupported if a rule uses elements of another
-    array.
+    array, or of any array if the case has none.
     """
     found = []
     for rule in case.entry.rules:

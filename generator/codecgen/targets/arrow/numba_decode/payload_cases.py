@@ -56,8 +56,9 @@ class Cases:
 
     def ask(self, part: str, layout: LayoutPlan, read: nodes.FieldValue) -> None:
         """Note that columns or conditions use a case of a choice, and the field in it that ``read``
-        names, if it names one. Raise Unsupported if the field lies in a layout inside the case, or
-        if kernels cannot read a layout of the case.
+        names, if it names one. Raise Unsupported if the field lies in a layout inside the case, if
+        :func:`refuse_unsupported_layout` refuses a layout of the case, or if that layout is given
+        values.
         """
         choice, case = (*read.holders, read.field)[:2]
         if len(read.holders) > 2:
@@ -116,8 +117,9 @@ class Cases:
 
     def term(self, read: nodes.FieldValue, part: str, variables: Variables) -> Term:
         """Return a field in a case as a Term: a number, or the size of bytes, null if it is absent.
-        A case itself is 1, null unless it was read. Raise Refused for arrays and for numbers that
-        do not fit int64; KeyError if :meth:`ask` did not note the case. ``part`` holds the choice.
+        A case itself is 1, null unless it was read. Raise Refused for anything but bytes, bits,
+        bools and integers that fit int64; KeyError if :meth:`ask` did not note the case. ``part``
+        holds the choice.
         """
         choice, held = (*read.holders, read.field)[:2]
         case = self.found[part, choice.name][layout_of(held)]
@@ -171,7 +173,7 @@ def is_there(variables: Variables, case: Case, name: str) -> Var:
 
 def choices(plan: Plan, layout: LayoutPlan) -> list[read_ops.Choose]:
     """Return the operations of a layout's read program that read a choice, or a layout whose
-    version another field gives; conditional ones come last.
+    version another field gives; conditional ones come last, those of tagged fields are left out.
     """
     ops = list(read_program(plan, layout).ops)
     for op in ops:

@@ -23,7 +23,8 @@ left to the reference codecs; nothing knows it."""
 def payload_kernels_of(plan: Plan, view: PayloadPlan, *doc: str) -> str:
     """Return the source of the kernel module of a payload view: a row function for each combination
     of part layouts, and the loop over payloads. ``doc`` has the paragraphs of the module's
-    docstring, at least one. Raise Unsupported if kernels cannot read a layout, condition or column.
+    docstring, at least one. Raise Unsupported if kernels cannot read a layout, condition or column,
+    or find out the layouts of the parts.
 
     Args:
         plan: Plan of the schemas.

@@ -152,7 +152,7 @@ class PayloadRowsKernel:
     def prepare_column(self, leaf: Leaf, case: PayloadCase) -> None:
         """Note which fields and places a column needs in a case; nothing if its value is missing or
         null. Raise Unsupported if kernels cannot express the value, or if a column of bytes or
-        strings shows a field of another type.
+        strings shows a field of another type, or a tagged field with a default that is not empty.
         """
         value = case.values.get(leaf.column.name)
         if value is None or isinstance(value, nodes.NullValue):
@@ -217,8 +217,8 @@ class PayloadRowsKernel:
 
     def shown_field(self, value: Value, case: PayloadCase) -> tuple[str, Field]:
         """Return the part and the field that a column of bytes, lists or structs shows; the field
-        may lie in a case of a choice. Raise Unsupported for conditional values and others that are
-        no single field.
+        may lie in a case of a choice. Raise Unsupported for conditional values, fields in nested
+        layouts, and others that are no single field of a part.
         """
         if isinstance(value, nodes.FieldValue) and nodes.case_in(value) and len(value.holders) == 2:
             part, _ = self.fields_of(case, Variables()).locate_owner(value.owner)
@@ -351,7 +351,8 @@ class PayloadRowsKernel:
 
     def write_number(self, leaf: Leaf, term: Term) -> None:
         """Emit the write of a Term into a column of numbers or bools. A condition becomes 0 or 1 in
-        a number column; a conditional expression is evaluated only if the column is requested.
+        a number column. The value is evaluated only if the column is requested. In a nullable
+        column, the null condition is evaluated always, and nulls are counted.
         """
         value = term.value
         if term.truth and leaf.column.type != "bool":
@@ -391,7 +392,8 @@ class PayloadRowsKernel:
     ) -> list[tuple[LayoutPlan, Expr | None]]:
         """Return the layout versions in which the field ``f`` of ``part`` may have been read, each
         with its condition; the condition of the last is None (otherwise). For a part that is no
-        case of a choice, return its one layout with None.
+        case of a choice, return its one layout with None. Raise ValueError for a case without a
+        version that has the field.
         """
         chosen = self.cases.find_case(part)
         if chosen is None:
@@ -422,7 +424,8 @@ class PayloadRowsKernel:
     ) -> None:
         """Emit a second read of a field, from its noted address, that writes its column (a struct,
         list or uuid). A field that was not read writes its default, null or an empty value. Raise
-        Unsupported if no operation reads the field by itself.
+        Unsupported if no operation reads the field by itself, if the field is a layout or array
+        that is given values, or if kernels cannot read it.
         """
         start, end = self.places.again[part, f.name]
         gives = self.make_outputs(self.sources_inside(leaf))
@@ -466,8 +469,8 @@ class PayloadRowsKernel:
 
     def write_left_out(self, target: Target, layout: LayoutPlan, f: Field) -> None:
         """Emit the value of a column whose field is absent in ``layout``: null, or empty if the
-        column is not nullable; for a tagged field its empty default. Raise Unsupported for a scalar
-        default that is not zero.
+        column is not nullable; for a tagged field its default, null for an array that states one,
+        otherwise empty. Raise Unsupported for a scalar default that is not zero.
         """
         tagged = next((fp for fp in layout.tagged if fp.name == f.name), None)
         if tagged is None or (isinstance(f.type, ArrayType) and tagged.default is not None):

@@ -251,9 +251,10 @@ class RowsKernel:
             code.do("store_64", self.row + slots[which, name], variable)
 
     def rows_that_are_entries(self, rows_room: Var) -> None:
-        """Emit the loop that decodes and commits entries that are rows, until another kind or the
-        end (the kernel returns 1), or until one is invalid or does not fit (0). Raise Unsupported
-        if kernels cannot read a field, or for header-only rows of entries without a length.
+        """Emit the loop that decodes and commits entries that are rows. The kernel returns 1 at the
+        end, and at an entry that is no such row, is incomplete or has an invalid length; 0 if one
+        is otherwise invalid or does not fit. Raise Unsupported if kernels cannot read a field, for
+        a rule about array elements, or for header-only rows of entries without a length.
         """
         code, case = self.code, self.case
         full_check, after, start = Var("full_check"), Var("after"), Var("start")
@@ -302,8 +303,8 @@ class RowsKernel:
 
     def head_fields(self) -> None:
         """Emit loads of the header fields that columns use, from their fixed offsets, for a
-        header-only case. Raise Unsupported if a field is optional, has no fixed offset, or is no
-        integer that kernels load.
+        header-only case. Raise Unsupported if a field is optional, has no fixed offset, or is of a
+        type that is not loaded here: only integers but 24-bit ones, bits and floats are.
         """
         entry = self.case.entry
         for name in sorted(self.kernels.item_fields(self.case)):
@@ -319,8 +320,9 @@ class RowsKernel:
             self.code.assign(self.variables.get(ITEM, name), value)
 
     def commit(self, rows: Expr) -> None:
-        """Emit stores of ``rows`` as the row count, of one more entry, and of the sizes and null
-        counts of columns. Rows written before count only from then on.
+        """Emit stores of ``rows`` as the row count, of one more entry, and of the sizes of columns
+        that have a value and the null counts of columns whose nulls are written row by row
+        (:meth:`same` counts others). Rows written before count only from then on.
         """
         code = self.code
         code.do("store_64", self.slot(self.state, "ROWS"), rows)
@@ -359,8 +361,8 @@ class RowsKernel:
 
     def has_nulls_in_rows(self, leaf: Leaf) -> bool:
         """Return True if nulls of a column are written row by row: columns inside structs or lists,
-        columns that copy a field, and numbers whose value varies and may be null. Return False for
-        others, filled for all rows at once.
+        columns of bytes, text, uuids, structs and lists, and numbers whose value varies and may be
+        null. Return False for others, filled for all rows at once.
         """
         if leaf.inside is not None or leaf.column.type in DIRECT:
             return True
@@ -376,7 +378,8 @@ class RowsKernel:
     def number(self, leaf: Leaf, term: Term) -> None:
         """Emit the write of a Term into a column of numbers or bools for one row; its value is
         evaluated only if the column is requested. In a nullable column, also mark and count the row
-        as null where the Term is null. A condition becomes 0 or 1 in a number column.
+        as null where the Term is null, which is evaluated always. A condition becomes 0 or 1 in a
+        number column.
         """
         value, truth = term.value, term.value
         if term.truth and leaf.column.type != "bool":
@@ -399,7 +402,8 @@ class RowsKernel:
     def same(self) -> None:
         """Emit the function that fills the rows written since row ``first`` in all columns whose
         value is the same in them: values of the entry, and columns without a value (null, or empty
-        if not nullable). Raise Unsupported if kernels cannot express a value.
+        if not nullable). A value is evaluated only if its column is requested; nulls of nullable
+        columns are always counted. Raise Unsupported if kernels cannot express a value.
         """
         self.start()
         code, case = self.code, self.case

@@ -137,7 +137,8 @@ class ValueReader:
         """Emit the read of an integer, varint or bool into ``variable``, and the step over it. The
         kernel fails for a bool above 1 and for an overlong varint; 1 is subtracted from a compact
         length. It may read beyond ``end``: that is checked only before MAX_LOOSE (40) bytes in sum
-        are unchecked, and at last by :meth:`check_end`. Raise Unsupported for any other type.
+        are unchecked, and at last by :meth:`check_end`. Raise Unsupported for ``u64``, 24-bit
+        integers and all other types.
         """
         if is_integer(name):
             size = SCALARS[name].width
@@ -181,9 +182,10 @@ class ValueReader:
         ends_window: bool = False,
     ) -> None:
         """Emit the read of bytes or text: the size into ``n`` (-1 for null), the content into the
-        column ``target`` unless it is None. The kernel fails if they reach beyond ``end``. Raise
+        column ``target`` unless it is None. The kernel fails if they reach beyond ``end`` or
+        (except in mode ``hop``) are text but not UTF-8, and returns 0 if the column is full. Raise
         Unsupported if they take all bytes up to ``end`` and the fields after them vary in size
-        (``after`` is None), or if null is a possible size.
+        (``after`` is None), if null is a possible size, or for a length that kernels cannot read.
 
         Args:
             f: Field that the bytes are, or are elements of.
@@ -223,9 +225,9 @@ class ValueReader:
         target: Target | None,
     ) -> None:
         """Emit the read of bytes after a length prefix of the type ``length``: the size into ``n``
-        (-1 for null), the content into the column. The kernel fails for other negative sizes and
-        beyond ``end``. Raise Unsupported if null is written as a possible size, or for a prefix
-        that kernels cannot read.
+        (-1 for null), the content into the column. The kernel fails for other negative sizes,
+        beyond ``end``, and (except in mode ``hop``) for text that is not UTF-8. Raise Unsupported
+        if null is written as a possible size, or for a prefix that kernels cannot read.
         """
         code = self.code
         self.covered = 0

@@ -123,9 +123,10 @@ class EntryPlanner:
 
     def first_row(self) -> None:
         """Emit, before the loop over rows, what the first row determines: initial column values and
-        extremes, fields of the entry that no later row changes, and the test of the case's
-        condition (the function returns -1). Raise Unsupported if kernels cannot express a value or
-        no row can meet the condition.
+        extremes, fields of the entry that no later row changes with their checks, the test of the
+        case's condition (the function returns -1), and rules that no later row changes. If such a
+        check or rule fails, the function returns 0, checks before the condition. Raise Unsupported
+        if kernels cannot express a value or no row can meet the condition.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         used = {(value.which, value.column.name) for value in self.used()}
@@ -253,7 +254,8 @@ class EntryPlanner:
     def sizes(self) -> None:
         """Emit the size of the row in bytes, and stops for rows that exceed a length field or the
         room of an entry; only rows after the first end the entry for lack of ``bytes_room``. Add
-        the size to the entry's. Raise Unsupported if a length measures only a part of the row.
+        the size to the entry's. Raise Unsupported if a length measures only a part of the row, or
+        if a varint length follows another one or a field of varying size.
         """
         frame, code, taken = self.frame, self.code, self.frame.taken
         others: list[Expr] = []
@@ -317,8 +319,8 @@ class EntryPlanner:
 
     def lengths_hold(self) -> None:
         """Emit stops for rows whose size exceeds a fixed-size length field in them. Emit nothing
-        for fields that hold at least 2**31 - 1. Raise Unsupported if such a field measures only a
-        part of the row.
+        for fields that hold at least 2**31 - 1. Raise Unsupported if such a field measures from no
+        fixed offset, or not to the end of the row.
         """
         element = self.program.case.element
         for op in self.program.row:

@@ -263,8 +263,9 @@ class EntryWriter:
 
     def bytes(self, op: Bytes) -> None:
         """Emit the write of a bytes field from its column, after its length if it has one. Without
-        a column, or for a null value, write the length that means null; a null value without a
-        length writes nothing. Raise Unsupported if kernels cannot write the length.
+        a column, or for a null value, write the length that means null (0 if the type has none); a
+        null value without a length writes nothing. Raise Unsupported if kernels cannot write the
+        length.
         """
         f, leaf, length = op.field.field, op.column, op.type.length
         counted = not isinstance(length, int) and length != "rest"

@@ -67,9 +67,9 @@ class RuleValues(Values):
         return super().field(value, part)
 
     def end(self, value: nodes.EndValue) -> Term:
-        """Return a field of the first, last, largest or smallest row as a Term, and set
-        ``running``. Raise Refused for elements that are no layouts, for nested fields, and for
-        fields that are not written as a number.
+        """Return a field of the first, last, largest or smallest row as a Term, which is never
+        null, and set ``running``. Raise Refused for elements that are no layouts, for nested
+        fields, and for fields that are not written as a number.
         """
         self.running = True
         inner = value.value
@@ -107,7 +107,8 @@ class LayoutRules:
     def check_of(self, rule: RulePlan) -> RuleCheck | None:
         """Return the RuleCheck of a rule: the condition that the rows of an entry break it, and
         whether that condition changes with each row. Return None if constants show that it is
-        always met. Raise Unsupported if kernels cannot express the rule.
+        always met; if they show that it is never met, every row breaks it. Raise Unsupported if
+        kernels cannot express the rule.
         """
         try:
             if rule.ascending is not None:

@@ -117,9 +117,9 @@ class PlannerFunction:
 
     def stop(self, condition: Expr, leaf: int | None, f: Field | None = None) -> None:
         """Emit code by which a row is not taken into the entry where ``condition`` holds: the
-        column with the index ``leaf`` (None: the whole row) does not fit the field ``f``, or, if
-        ``f`` is None, a reader would return another value. Emit nothing for the constant false.
-        Raise Unsupported for the constant true with a field.
+        column with the index ``leaf`` (None: the whole row) does not fit the field ``f``. If ``f``
+        is None, a reader would return another value, or the entry has no room for the row. Emit
+        nothing for the constant false. Raise Unsupported for the constant true with a field.
         """
         check = Check(column=leaf) if f is None else Check(f.name, f.span, leaf)
         if condition == TRUE and f is not None:

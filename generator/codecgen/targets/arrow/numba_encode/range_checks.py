@@ -86,8 +86,8 @@ class RangeChecks:
 
     def rules(self, ops: tuple[WriteOp, ...], part: str) -> None:
         """Emit checks of the schema's ``valid`` and ``refuse`` rules for the fields of ``ops``,
-        which are of ``part`` (entry or item). Raise Unsupported if no row can meet a rule, or if
-        kernels cannot express it.
+        which are of ``part`` (entry or item). Lengths, counts, checksums and absent fields are not
+        checked. Raise Unsupported if no row can meet a rule, or if kernels cannot express it.
         """
         for op in ops:
             if isinstance(op, Number | Bits | Constant | Bytes | Elements | Rows):

@@ -78,8 +78,9 @@ class RoundTrip:
     def columns(self, leaves: list[Leaf]) -> None:
         """Emit stops for rows in which a reader would not return the value of one of ``leaves``. If
         readers compute no value for a column, and for bytes and lists, a given column must be null,
-        or an empty list. Skip columns of file positions and columns that are read from the field
-        that they are written to. Raise Unsupported if kernels cannot express a value.
+        or an empty list; given columns of other types that are not nullable stop every row. Skip
+        columns of file positions and columns that are read from the field that they are written to.
+        Raise Unsupported if kernels cannot express a value.
         """
         frame = self.frame
         for leaf in leaves:
@@ -129,10 +130,10 @@ class RoundTrip:
         )
 
     def number(self, leaf: Leaf, value: Value, given: Expr, n: Var) -> None:
-        """Emit stops for rows in which ``value``, as a reader computes it, differs from the given
-        value of a numeric column; also as computed with the values before the row, so that earlier
-        rows stay right. Note columns that vary by row in ``varying``. Raise Unsupported if kernels
-        cannot express the value.
+        """Emit stops for rows in which ``value``, as a reader computes it, differs from the value
+        of a numeric column, if the column is given; also as computed with the values before the
+        row, so that earlier rows stay right. Note columns that vary by row in ``varying``. Raise
+        Unsupported if kernels cannot express the value.
         """
         frame = self.frame
         term = frame.read(value)
@@ -162,7 +163,7 @@ class RoundTrip:
     def compare(self, leaf: Leaf, term: Term, n: Var) -> None:
         """Emit a stop where the value that a reader computes (``term``) differs from the column's
         value in the variable ``n``. For a nullable column, first compare whether both are null, and
-        compare values only where they are not.
+        compare values only where they are not. The caller tests whether the column is given.
         """
         frame, back = self.frame, self.found
         if not leaf.column.nullable:

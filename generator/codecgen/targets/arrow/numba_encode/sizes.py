@@ -124,7 +124,7 @@ def fixed_size_of(op: WriteOp) -> int:
 
 def size_around(program: WriteProgram) -> int:
     """Return an upper limit for the size in bytes of an entry without its rows. Fields of varying
-    size count 20 bytes each, two varints.
+    size, and the array of rows with its count and length, count 20 bytes each, two varints.
     """
     total = 0
     for op in program.around:

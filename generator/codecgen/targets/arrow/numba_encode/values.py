@@ -113,9 +113,9 @@ class Values:
         raise Refused("used while rows are written, but known only after the last row")
 
     def end(self, value: nodes.EndValue) -> Term:
-        """Return a number field of the first or last element of the array of rows as a Term, and
-        note it in ``ends``. Raise Refused for other arrays, for extremes, and for fields that are
-        nested or not written as a number.
+        """Return a number field of the first or last element of the array of rows as a Term, which
+        is never null, and note it in ``ends``. Raise Refused for other arrays, for extremes, and
+        for fields that are nested or not written as a number.
         """
         array, inner = self.program.case.array, value.value
         if array is None or value.array.names != (array.name,):

@@ -101,8 +101,8 @@ class NumpyFields:
 
     def field(self, value: nodes.FieldValue) -> Term:
         """Return a number, bits, or bytes field as a Term with its null mask, and note it in
-        ``used``. Raise Refused for fields in nested layouts, fields that the layout lacks, and
-        types that do not fit int64.
+        ``used``. Raise Refused for fields in nested layouts, fields that the layout lacks, arrays,
+        types that do not fit int64, and conditions that NumPy readers cannot express.
         """
         f = value.field
         part, layout = self.locate_owner(value.owner)
@@ -121,8 +121,8 @@ class NumpyFields:
 
     def raw(self, value: Value, column: str) -> Term | None:
         """Return the Term of a ``u64`` field whose bits a ``uint64`` column stores, and note it in
-        ``used``. Return None for other values and columns, and for fields in nested layouts. Raise
-        Refused if NumPy readers cannot express when the field is absent.
+        ``used``. Return None for other values and columns, and for fields in nested layouts or that
+        the layout lacks. Raise Refused if NumPy readers cannot express when the field is absent.
         """
         if not isinstance(value, nodes.FieldValue) or value.holders or column != "uint64":
             return None

@@ -120,9 +120,9 @@ class NumpyLayoutReader:
             self.op(op, needed)
 
     def op(self, op: ReadOp, needed: set[str]) -> None:
-        """Emit one operation of the read program. Raise Unsupported for optional lengths, lengths
-        that count themselves, unconditional compressed arrays, tagged fields, nested layouts,
-        choices, and values that NumPy readers cannot express.
+        """Emit one operation of the read program. Raise Unsupported for optional lengths and
+        checksums, lengths that count themselves, unconditional compressed arrays, tagged fields,
+        nested layouts, choices, and values that NumPy readers cannot express.
         """
         match op:
             case read_ops.Open(length, when=when):
@@ -188,8 +188,8 @@ class NumpyLayoutReader:
     ) -> None:
         """Emit the read of a field that is present where ``condition`` holds, and its checks there.
         Where the field is a compressed array, the code refuses the structures. Raise Unsupported
-        for an optional array whose elements are needed or whose count is another field, or for a
-        type that cannot be read.
+        for an optional array whose elements are needed (unless numbers) or whose count is another
+        field, or for a type that cannot be read.
         """
         f = fp.field
         first = then[0]
@@ -270,7 +270,8 @@ class NumpyLayoutReader:
     def bytes(self, f: Field, type_: BytesType, after: int | None, walk: Var) -> Expr:
         """Return the call that reads bytes or text of a fixed size, after a length, or up to the
         end. Raise Unsupported if ``after`` is None for bytes up to the end (fields of varying size
-        follow), or if null is a possible length.
+        follow), if null is a possible length, or for a length of a type that :meth:`number`
+        refuses.
         """
         named: dict[str, Expr] = {}
         if type_.length == "rest":

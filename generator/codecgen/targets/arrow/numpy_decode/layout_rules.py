@@ -30,7 +30,8 @@ class RuleFields(NumpyFields):
     def leaf(self, value: Value) -> Term:
         """Return a value as a Term, as NumpyFields does; the first, last, largest or smallest
         element gives a field of the rows. Raise Refused for other values, and for end fields that
-        are nested or no integers.
+        are nested or no integers. Nullable end fields are not refused here: kernels, which come
+        first, refuse the view.
         """
         if not isinstance(value, nodes.EndValue):
             return NumpyFields.leaf(self, value)

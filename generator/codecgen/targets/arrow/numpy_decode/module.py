@@ -127,8 +127,9 @@ class Readers(ElementReader):
 
     def columns_of(self, case: CasePlan) -> list[tuple[str, Expr]]:
         """Return the name and the expression of each column of ``case`` that shows a field or has a
-        number. Columns without a value, and columns inside others, are left out. Raise Unsupported
-        if NumPy readers cannot express a value.
+        number. A number that may be null is a call of ``Nullable`` if its column is nullable.
+        Columns without a value, and columns inside others, are left out. Raise Unsupported if NumPy
+        readers cannot express a value.
         """
         fields, found = self.fields[case.number], self.sources[case.number]
         out: list[tuple[str, Expr]] = []
@@ -287,7 +288,8 @@ class Readers(ElementReader):
     def layout(self, entry: LayoutPlan, keys: list[int], cases: tuple[CasePlan, ...]) -> str:
         """Add the description of a layout of entries to the module as a constant, and return its
         name: discriminators, size or length, and the function that chooses cases. Raise Unsupported
-        for entries without length and size, or if NumPy readers cannot express a condition.
+        for entries without length and size, for a length that :func:`framing_of` or :meth:`prefix`
+        refuses, or if NumPy readers cannot express a condition.
         """
         framing = framing_of(entry)
         if framing.open:
@@ -486,9 +488,10 @@ class Readers(ElementReader):
 
     def opener(self, case: CasePlan, array: FieldPlan, type_: ArrayType) -> str:
         """Emit a function that reads an entry up to the array of rows and returns a ``Section``
-        (place, codec, count, fields); return its name. Raise Unsupported if NumPy readers cannot
-        read a field before the array or express the codec, and at a second call for the layout
-        version: it has two arrays of rows.
+        (place, codec, count, fields); return its name. The function refuses entries in which the
+        array is absent or its count or length is invalid. Raise Unsupported if NumPy readers cannot
+        read a field before the array, its count or length, or express the codec, and at a second
+        call for the layout version: it has two arrays of rows.
         """
         entry, f = case.entry, array.field
         key = ("open", entry.name, entry.version)
