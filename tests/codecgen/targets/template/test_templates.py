@@ -20,7 +20,7 @@ from codecgen.targets.template.build import build
 from codecgen.targets.template.schema_text import Words
 from codecgen.targets.template.view import REFERENCE, Root
 from tests.codecgen.goldens import MANIFEST
-from tests.codecgen.schemas import checked, our_model
+from tests.codecgen.schemas import checked, model_of, our_model
 from tests.codecgen.targets.template import templates_page
 from tests.support.hostile_texts import hostile
 from tests.support.template_targets import our_plan, ours, refused
@@ -164,6 +164,21 @@ def test_what_the_view_says_of_a_layout() -> None:
     assert zero["value"].when.text == "attributes.compression == none"
     assert "attributes.compression" in zero["value"].when.names
     assert "zstd" not in (zero["messages"].type.compression or records.compression).codecs
+
+
+EXAMPLES = "{% for e in layouts[0].examples %}[{{ 'no' if e.hex is none else e.hex }}] {% endfor %}"
+
+
+def test_an_example_without_bytes_is_not_one_that_the_builder_makes() -> None:
+    text = """
+layout: empty
+fields: {data: {bytes: rest}}
+examples:
+  - {name: none, hex: "", values: {data: ""}}
+  - {name: made, build: true, values: {data: "a"}}
+"""
+    found = emit(make_plan(model_of(text)), {"a.py.j2": EXAMPLES})
+    assert found.files["a.py"].split() == ["[]", "[no]"]
 
 
 def test_what_the_view_says_of_codecs_that_differ_by_version() -> None:
