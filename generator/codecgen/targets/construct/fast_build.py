@@ -219,9 +219,10 @@ class BuildFunction(WritePrinter):
     def fill_elements(self, fp: FieldPlan) -> None:
         """Print the replacement of the elements of an array by copies with the numbers that
         builders compute, such as offset deltas, and the assignment of the fields relative to which
-        these numbers are stored. Print nothing for an array without such numbers. Raise Unsupported
-        if the value of the array was not printed before, or such a field is tagged, conditional, or
-        has a default that is no constant.
+        these numbers are stored. Print nothing for an array without such numbers. The function
+        raises an exception if given numbers contradict each other, or such a field is not known.
+        Raise Unsupported if the value of the array was not printed before, or such a field is
+        tagged, conditional, or has a default that is no constant.
         """
         fills = self.layout.layout.fills_of(fp.name, self.layout.version)
         if not fills:
@@ -556,8 +557,8 @@ class BuildFunction(WritePrinter):
         """Print the writing of the layout that a discriminator selects from a table of fast
         builders. The table lacks cases without a fast builder, and those that choose their version
         themselves: the function raises KeyError for them. Raise Unsupported if the field is no
-        choice or has a default, if the discriminator is inside the cases, if cases are choices, if
-        a key is missing or ambiguous, or if the table is empty.
+        choice or has a default, if the discriminator is inside the cases, or if the table is empty.
+        Raise it also if cases are choices, or if a key is missing or ambiguous.
         """
         fp, type_ = op.field, op.type
         if not isinstance(type_, ChoiceType) or fp.given is None or any(op.steps):

@@ -655,10 +655,10 @@ class ParseFunction(ReadPrinter):
 
     def choose(self, op: Choose) -> None:
         """Print the reading of the layout that a discriminator selects from a table of fast
-        parsers; the function raises KeyError for cases without a fast parser and for unknown ones.
-        Raise Unsupported if the field is no choice, if the discriminator is inside the cases, if
-        cases are choices or are given values, if a key is missing or ambiguous, or if no case has a
-        fast parser.
+        parsers. The function raises KeyError for cases without a fast parser and for unknown ones,
+        Irregular if the layout does not fill its length. Raise Unsupported if the field is no
+        choice, if the discriminator is inside the cases, or if no case has a fast parser. Raise it
+        also if cases are choices or are given values, or if a key is missing or ambiguous.
         """
         fp, type_ = op.field, op.type
         if not isinstance(type_, ChoiceType) or fp.given is None or any(op.steps):
