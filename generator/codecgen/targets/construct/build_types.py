@@ -36,7 +36,8 @@ class BuildTypes:
     def values_of(self, keys: Iterable[Key]) -> str:
         """Return the union (``A | B``) of the names of the TypedDicts that builders take for
         ``keys``, pairs of a layout and a version, in their order and with repetitions; ``""`` if
-        there are none. Add imports to the stub for names of other directories.
+        there are none. Add imports to the stub for names that other modules declare. Raise KeyError
+        for an unknown pair.
 
         The union gets no name of its own: the name would be missing when a program runs.
         """

@@ -93,7 +93,7 @@ def cases(plan: Plan, choice: Choice) -> list[Key]:
 
 def merge_versions(plan: Plan, keys: Sequence[Key]) -> list[Key]:
     """Return ``keys`` (layouts with versions) in order, each once. If every version of a layout is
-    in ``keys``, one key with the version None replaces them.
+    in ``keys``, one key with the version None replaces them, in the place of the first.
     """
     out: dict[Key, None] = {}
     for name, version in keys:

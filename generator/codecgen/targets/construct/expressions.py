@@ -87,7 +87,8 @@ class PythonExpressions:
     def text(self, value: Value) -> str:
         """Return the Python expression for a value, without outer parentheses; a sum becomes a call
         of ``wrap`` if ``bits`` is set. Add the runtime functions that it calls to ``helpers``.
-        Raise TypeError for other nodes, such as columns, places and derived values.
+        Raise TypeError for other nodes, such as columns, places, derived values and membership
+        tests.
         """
         match value:
             case nodes.Literal(number, type_):
@@ -149,7 +150,8 @@ class PythonExpressions:
     ) -> str:
         """Return the expression for the ``first``, ``last``, ``max`` or ``min`` (``end``) element
         of an array, or of the field ``inner`` of its elements: a call of the runtime's ``end_of``,
-        ``max_of`` or ``min_of``, which gives None for an empty or null array.
+        ``max_of`` or ``min_of``. The call gives None for an empty or null array, and for ``max``
+        and ``min`` also if one element has no number there.
         """
         names = () if isinstance(inner, nodes.ElementValue) else inner.names
         if end in ("max", "min"):
@@ -159,8 +161,10 @@ class PythonExpressions:
         return f"{self.use_helper('end_of')}({', '.join(arguments)})"
 
     def look_up_text(self, value: nodes.LookUpValue) -> str:
-        """Return the expression for an element that is looked up, or for a value in it: a call of the
-        runtime's ``look_up`` with the names of array and number for its error.
+        """Return the expression for an element that is looked up by its number, or for a value in
+        it: a call of the runtime's ``look_up``. The call gives None if the array or the number is
+        null, and raises ValueRefused, which names both, if no element has the number. Raise
+        TypeError if ``text`` does not support the number.
         """
         inner = () if isinstance(value.value, nodes.ElementValue) else value.value.names
         names = [".".join(value.array.names), value.text, *inner]

@@ -83,8 +83,9 @@ class BuildFunction(WritePrinter):
         self.buffers: dict[str, str] = {}
 
     def text(self) -> str:
-        """Return the source of the function. Raise Unsupported if the layout has an operation that
-        fast builders lack, TypeError if it has an expression that they cannot print.
+        """Return the source of the function. Raise Unsupported if the layout is given values, looks
+        elements up by number, has a length with ``excess``, or has an operation that fast builders
+        lack. Raise TypeError if it has an expression that they cannot print.
         """
         fields = (fp.field for fp in self.layout.fields)
         if self.layout.given or self.layout.look_ups or any(f.excess for f in fields):
@@ -130,7 +131,9 @@ class BuildFunction(WritePrinter):
 
     def op(self, op: ReadOp) -> None:
         """Print the statements for one field or requirement, and add the field to ``known`` unless
-        it is a length or a checksum. Raise Unsupported if the operation is not supported.
+        it is a length or a checksum. Raise Unsupported if the operation is not supported, or is a
+        length or checksum with a condition. Raise TypeError for an expression that cannot be
+        printed.
         """
         match op:
             case Number(fp, name):
@@ -167,9 +170,10 @@ class BuildFunction(WritePrinter):
     # ------------------------------------------------------------ what is given
 
     def take(self, fp: FieldPlan) -> None:
-        """Print the assignment of the given value of a field to its variable, or of its constant or
-        default; print nothing for a field in ``known``. A missing field without default becomes
-        None. The function raises Irregular for a value that is not the constant.
+        """Print the assignment of the given value of a field to its variable; print nothing for a
+        field in ``known``. A missing field gets its constant or default (``absent`` if that is
+        null), or None; a given None stays None. The function raises Irregular for a value that is
+        not the constant. Raise Unsupported or TypeError if the default cannot be printed.
         """
         target, name = self.local(fp.name), string(fp.name)
         const = self.constant_of(fp)
@@ -215,9 +219,10 @@ class BuildFunction(WritePrinter):
     def fill_elements(self, fp: FieldPlan) -> None:
         """Print the replacement of the elements of an array by copies with the numbers that
         builders compute, such as offset deltas, and the assignment of the fields relative to which
-        these numbers are stored. Print nothing for an array without such numbers. Raise Unsupported
-        if the value of the array was not printed before, or such a field is tagged, conditional, or
-        has a default that is no constant.
+        these numbers are stored. Print nothing for an array without such numbers. The function
+        raises an exception if given numbers contradict each other, or such a field is not known.
+        Raise Unsupported if the value of the array was not printed before, or such a field is
+        tagged, conditional, or has a default that is no constant.
         """
         fills = self.layout.layout.fills_of(fp.name, self.layout.version)
         if not fills:
@@ -272,7 +277,9 @@ class BuildFunction(WritePrinter):
 
     def is_number_of_all(self, array: FieldValue, inner: FieldValue) -> bool:
         """Return whether all elements of an array are of one layout that always has the field
-        ``inner`` as an integer or varint, which builders write as it is given.
+        ``inner`` as an integer (of fixed size, varint or VLQ), which builders write as it is given.
+        Return False for enums, and for numbers that builders set: constants, versions, counts,
+        lengths and checksums.
         """
         f = inner.field
         plain = isinstance(f.type, ScalarType) and f.type.enum is None
@@ -288,8 +295,9 @@ class BuildFunction(WritePrinter):
 
     def number_field(self, fp: FieldPlan, name: str) -> None:
         """Print the writing of a number: zeros that a length or checksum overwrites later, the
-        number of elements of an array, or a given value. Print nothing for a varint length, which
-        is written when its range ends.
+        number of elements of an array, or a given value. The function ignores a given length or
+        checksum. Print nothing for a varint length, which is written when its range ends. Raise
+        Unsupported or TypeError if a count or default is not supported.
         """
         if fp.measures is not None or fp.field.checksum is not None:
             if not self.is_varint_length(fp):
@@ -309,11 +317,11 @@ class BuildFunction(WritePrinter):
         self.number(fp, name, settled)
 
     def count(self, fp: FieldPlan) -> None:
-        """Print the assignment of the number of elements of an array to the variable of its count;
-        for null the number that means null. If several arrays are counted, print that the function
-        raises Irregular unless they have the same number. Raise Unsupported if the count has an
-        enum, if an array is tagged or missing in this version, or if one of several can be null or
-        absent.
+        """Print the assignment of the number of elements of an array, plus its ``plus``, to the
+        variable of its count; for null the number that means null. The function raises Irregular if
+        several counted arrays differ in number, or a null array has another given count; other
+        given counts are ignored. Raise Unsupported if the count has an enum, if an array is tagged
+        or missing in this version, or if one of several can be null or absent.
         """
         arrays = [self.layout.field(array) for array in fp.field.counts]
         type_ = fp.field.type
@@ -351,8 +359,9 @@ class BuildFunction(WritePrinter):
 
     def require(self, fp: FieldPlan, condition: Value, why: str) -> None:
         """Print that the function raises Irregular if ``condition``, a ``valid`` or ``refuse`` rule
-        of a field, does not hold. Print nothing for other reasons ``why`` (constants, enums,
-        reserved bits), and for lengths and checksums.
+        of a field, does not hold. Print nothing for other reasons ``why`` (constants, versions,
+        enums, reserved bits), which are tested where the value is taken or written, nor for lengths
+        and checksums. Raise Unsupported or TypeError if the condition cannot be printed.
         """
         if why in ("refuse", "valid") and not self.is_computed(fp):
             self.refuse_if(self.expression(nodes.negate(condition)))
@@ -372,8 +381,8 @@ class BuildFunction(WritePrinter):
         return undo
 
     def absent(self, fp: FieldPlan) -> None:
-        """Print that the function raises Irregular if a value is given for a field that is not
-        there, and the assignment of None to it and to its bits that expressions use.
+        """Print that the function raises Irregular if a value other than None is given for a field
+        that is not there, and the assignment of None to it and to its bits that expressions use.
         """
         self.refuse_if(f"get({string(fp.name)}) is not None")
         self.emit(f"{self.local(fp.name)} = None")
@@ -385,10 +394,12 @@ class BuildFunction(WritePrinter):
     # ------------------------------------------------------------ arrays
 
     def elements(self, op: Elements) -> None:
-        """Print the writing of an array, with its null, count, length and compression. Raise
-        Unsupported for elements that are choices, of any version, choose their version themselves,
-        or lack a fast builder; for limited nesting, ``until``, a count from outside, and a default
-        other than null.
+        """Print the writing of an array, with its null, count, length and compression. The function
+        raises Irregular for a value that is no list or tuple, a wrong or too small number of
+        elements, and a number or length that means null. Raise Unsupported for elements that are
+        choices, of any version, choose their version themselves, or lack a fast builder. Raise it
+        also for limited nesting, ``until``, a count from outside, a default other than null, and a
+        codec that no field names.
         """
         fp, type_ = op.field, op.type
         element = type_.element
@@ -458,8 +469,10 @@ class BuildFunction(WritePrinter):
         )
 
     def pack_section(self, op: Elements, target: str) -> None:
-        """Print the compression of the bytes of an array. An array with a count that is empty has
-        no section. Raise Unsupported unless a field or bits of a field name the codec.
+        """Print the compression of the bytes of an array by the codec that a field names. The
+        function compresses nothing for an empty array whose number of elements is stored or fixed,
+        and raises KeyError for an unknown codec. Raise Unsupported unless a field in ``known``, or
+        bits of it, name the codec.
         """
         fp = op.field
         if not isinstance(fp.codec, nodes.BitValue | nodes.FieldValue):
@@ -476,7 +489,9 @@ class BuildFunction(WritePrinter):
 
     def loop(self, target: str, op: Elements) -> None:
         """Print the writing of the elements in the variable ``target``, one after another, to
-        ``out``. Raise Unsupported if they are layouts without a fast builder.
+        ``out``. Integers that :mod:`struct` has are packed at once; the function raises Irregular
+        unless the type of each is int. Raise Unsupported for layouts without a fast builder.
+        Choices are not supported: :meth:`elements` refuses them before.
         """
         element, endian = op.element, op.field.field.endian
         if isinstance(element, ScalarType) and element.enum is None:
@@ -511,8 +526,8 @@ class BuildFunction(WritePrinter):
 
     def struct(self, fp: FieldPlan, held: LayoutPlan) -> None:
         """Print the writing of a layout in the place of a field, behind its presence number if it
-        has one. Raise Unsupported if the layout has no fast builder or may be of several versions,
-        or if the field has a default.
+        has one (null for None, else 1). Raise Unsupported if the layout has no fast builder, may be
+        of several versions or chooses its version itself, or if the field has a default.
         """
         type_ = fp.field.type
         if not isinstance(type_, StructType) or len(self.plan.held(type_.layout, self.layout)) > 1:
@@ -541,9 +556,9 @@ class BuildFunction(WritePrinter):
     def choose(self, op: Choose) -> None:
         """Print the writing of the layout that a discriminator selects from a table of fast
         builders. The table lacks cases without a fast builder, and those that choose their version
-        themselves. Raise Unsupported if the field is no choice or has a default, if the
-        discriminator is inside the cases, if cases are choices, if a key is missing or ambiguous,
-        or if the table is empty.
+        themselves: the function raises KeyError for them. Raise Unsupported if the field is no
+        choice or has a default, if the discriminator is inside the cases, or if the table is empty.
+        Raise it also if cases are choices, or if a key is missing or ambiguous.
         """
         fp, type_ = op.field, op.type
         if not isinstance(type_, ChoiceType) or fp.given is None or any(op.steps):
@@ -596,7 +611,10 @@ class BuildFunction(WritePrinter):
 
     def tags(self, op: Tags) -> None:
         """Print the writing of a section of tagged fields: those that are given and do not hold
-        their default, and unknown ones. Raise Unsupported if a tagged field is not supported.
+        their default, and unknown ones. The function raises Irregular if the unknown ones are no
+        list or tuple, BuildError if their tags do not ascend or belong to fields. Raise Unsupported
+        if a tagged field has a condition or constant, counts elements, or is not supported
+        otherwise.
         """
         self.flush()
         section, target = string(op.field.name), self.local(op.field.name)
@@ -799,8 +817,9 @@ def _without_unused(lines: Sequence[str]) -> list[str]:
 
 
 def _names_read(layout: LayoutPlan) -> set[str]:
-    """Return the names of the layout's fields that its conditions, rule conditions, defaults and
-    discriminators read.
+    """Return the names of the layout's fields that its conditions, rule conditions, defaults (also
+    of bits), compression codecs, discriminators and given versions read. An ``until`` condition, an
+    ``ascending`` rule and the values that a held layout is given do not count.
     """
     values = [rule.condition for rule in layout.rules]
     for fp in layout.fields:

@@ -49,7 +49,7 @@ class LocalExpressions(PythonExpressions):
         """Return the Python expression for a value from local variables. Enum values become
         numbers. The first, last, largest or smallest number of an array that has elements is read
         directly. Raise TypeError for nodes without an expression, Unsupported for a field that the
-        layout lacks or the function cannot use yet.
+        layout lacks or the function cannot use yet, and for array ends that ``check_end`` refuses.
         """
         match value:
             case nodes.Word(_, _, number):
@@ -80,7 +80,8 @@ class LocalExpressions(PythonExpressions):
 
     def is_simple_end(self, array: FieldValue, inner: EndOf) -> bool:
         """Return whether ``array`` is the layout's own array ``full``, which has elements, and
-        ``inner`` is a field that is an integer in every element and never absent.
+        ``inner`` is a field that is an integer (of fixed size, varint or VLQ) in every element and
+        never absent.
         """
         if array.owner != "own" or array.holders or array.field.name != self.full:
             return False
@@ -90,7 +91,7 @@ class LocalExpressions(PythonExpressions):
         """Return the expression for a field: the variable of the element or of the layout's field,
         with the other names as subscripts. With ``may_end`` and other names, return a call of
         ``value_at``, which gives None if an outer field is None. Raise Unsupported if the layout
-        lacks the field.
+        lacks the field or the function cannot use it yet; fields of elements are not checked.
         """
         if owner == "item":
             start, rest = self.item, names
@@ -103,8 +104,8 @@ class LocalExpressions(PythonExpressions):
 
 class FunctionPrinter:
     """Prints what fast parsers and fast builders have in common: local variables, expressions and
-    the rules of a layout. The printed Python function raises Irregular for what it leaves to the
-    field-by-field codec.
+    the rules of a layout. The printed Python function raises Irregular, or any other exception, for
+    what it leaves to the field-by-field codec.
 
     Attributes:
         lines: The lines so far.
@@ -198,9 +199,9 @@ class FunctionPrinter:
 
     def is_number_of_all(self, array: FieldValue, inner: FieldValue) -> bool:
         """Return whether the array can hold only one layout in one version (also as the only case
-        of a choice), and ``inner`` is an integer or varint directly in it, untagged and without a
-        condition. Return False if several layouts or versions are possible, or if the array or the
-        field is missing.
+        of a choice), and ``inner`` is a number directly in it, untagged and without a condition.
+        The number is an integer of fixed size, a varint or a VLQ, perhaps with an enum. Return
+        False if several layouts or versions are possible, or if the array or the field is missing.
         """
         fp = self.layout.field(array.field.name)
         type_ = None if fp is None else fp.field.type
@@ -260,10 +261,11 @@ class FunctionPrinter:
         return undo
 
     def conditional(self, op: When) -> None:
-        """Print a conditional field, and that it is not there if the condition is false. If the
-        field is not supported, print that the function raises Irregular when the condition holds,
-        and add the field to ``always_null``. Raise Unsupported or TypeError only if the condition
-        is not supported.
+        """Print the pending values, then a conditional field, and that it is not there if the
+        condition is false. If printing the field raises Unsupported, print that the function raises
+        Irregular when the condition holds, and add the field to ``always_null``. Raise Unsupported
+        if the condition is not supported, TypeError if the condition or the field has an expression
+        that cannot be printed.
         """
         self.flush()
         condition = self.expression(op.condition)
@@ -328,7 +330,10 @@ class FunctionPrinter:
             self.indent -= 1
 
     def rule_of_codec(self, rule: RulePlan, array: FieldPlan) -> None:
-        """Print the check of a rule on the elements of an array by the codec's own rule."""
+        """Print that the function raises Irregular if the elements of ``array`` break ``rule``,
+        which it tests by the codec's own rule. Raise StopIteration unless ``rule`` is one of the
+        layout's rules, the same object.
+        """
         position = next(i for i, r in enumerate(self.layout.rules) if r is rule)
         rules = f"{self.module.layout(self.layout)}.related.rules"
         items = f"{{{string(array.name)}: {self.local(array.name)}}}"

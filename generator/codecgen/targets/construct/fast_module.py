@@ -110,7 +110,8 @@ class FastModule:
     def refer(self, thing: str, name: str) -> str:
         """Return the name by which this module knows ``name`` of the declaration ``thing``, and
         import it: ``_name`` if the module uses ``name`` itself (such as ``Struct`` or ``List``),
-        otherwise ``name``, or a unique alias if another schema directory declares it.
+        otherwise ``name``, or a unique alias if another schema directory declares it. Raise
+        KeyError for an unknown declaration.
         """
         if name not in _OWN_NAMES:
             return self.scope.refer(thing, name)
@@ -148,7 +149,9 @@ class FastModule:
         return self.imported(layout, builder_name(layout))
 
     def imported(self, layout: LayoutPlan, name: str) -> str:
-        """Return the name of a function of a layout, and import it if it is in another module."""
+        """Return ``name``, a fast function of a layout, and import it if it is in another module.
+        The caller checks that the layout has this function.
+        """
         home = self.modules.home(layout.name)
         if home != self.scope.home:
             self.scope.imports.setdefault(home, set()).add(name)

@@ -93,8 +93,8 @@ class FastModules:
         return self._depths[key]
 
     def _has_own_builder(self, layout: LayoutPlan) -> bool:
-        """Return whether a layout has a fast builder: it has a fast parser, and no field that fast
-        builders do not support.
+        """Return whether a layout has a fast builder: it has a fast parser, is given no values, and
+        has no field or rule that fast builders do not support. The result is cached.
         """
         key = layout.name, layout.version
         if key not in self._builders:
@@ -147,7 +147,9 @@ def _find_elements(model: Model) -> set[str]:
 
 
 def _find_linked(plan: Plan) -> set[str]:
-    """Return the names of the layouts in arrays that derive values for each element."""
+    """Return the names of the layouts that are elements of an array for which an outer layout
+    derives values, one for each element. All layouts that the array can hold count.
+    """
     found = set()
     for around in (p for plans in plan.versions.values() for p in plans):
         for name in {value.derived.array for value in around.derived} - {None}:

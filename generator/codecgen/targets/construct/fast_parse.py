@@ -71,8 +71,11 @@ class ParseFunction(ReadPrinter):
         super().__init__(modules.plan, module, layout)
 
     def text(self) -> str:
-        """Return the source of the function. Raise Unsupported if the layout has an operation that
-        fast parsers lack, TypeError if it has an expression that they cannot print.
+        """Return the source of the function. For an element of arrays
+        (:meth:`FastModules.is_element`), return a function that parses ``number`` values, and the
+        assignment of one that calls it for a single value. Raise Unsupported if the layout is given
+        arrays, looks elements up by number, or has an operation that fast parsers lack. Raise
+        TypeError if it has an expression that they cannot print.
         """
         if self.layout.look_ups or self.layout.given_arrays:
             raise Unsupported
@@ -126,8 +129,9 @@ class ParseFunction(ReadPrinter):
 
     def given_arguments(self, fp: FieldPlan) -> str:
         """Return the values that a field gives to the layout it holds as more arguments of its fast
-        parser, each after ``", "``; ``""`` if there are none. Raise Unsupported if one is a member
-        of an enum that an expression computes.
+        parser, each after ``", "``; ``""`` if there are none. Raise Unsupported if a value of an
+        enum is neither a field nor bits (for example a constant), or if the layout lacks a field
+        that a value needs. Raise TypeError for an expression that cannot be printed.
         """
         out = ""
         for value in fp.gives.values():
@@ -140,7 +144,8 @@ class ParseFunction(ReadPrinter):
 
     def array_body(self) -> None:
         """Print the statements of the function that parses an array: a loop over the elements. One
-        call unpacks all elements if they have a fixed size and none has tagged fields.
+        call unpacks all elements if they have a fixed size and none has tagged fields. The function
+        raises Irregular if they pass ``end``. Raise Unsupported or TypeError as :meth:`body` does.
         """
         self.emit(f"items = {self.module.use('List')}()")
         size = size_of_elements(self.program)
@@ -164,8 +169,9 @@ class ParseFunction(ReadPrinter):
         self.emit("return items, pos")
 
     def element_loop(self, *head: str) -> None:
-        """Print a loop that reads an element and appends it to ``items``. ``head`` are its first
-        lines.
+        """Print a loop that parses an element, links it to the outer value if the caller passes its
+        ``place``, and appends it to ``items``. ``head`` are its first lines. Raise Unsupported or
+        TypeError as :meth:`body` does.
         """
         self.emit(head[0])
         self.indent += 1
@@ -195,7 +201,8 @@ class ParseFunction(ReadPrinter):
     def body(self) -> None:
         """Print the statements that parse the layout into the variable ``parsed``: the operations,
         the comparison of checksums, the rules and the value. Raise Unsupported if a length that
-        measures a field range is conditional, or if a part is not supported.
+        measures a field range is conditional, or if a part is not supported. Raise TypeError for an
+        expression that cannot be printed.
         """
         layout = self.layout
         if any(isinstance(op, Open) and op.when is not None for op in self.program.ops):
@@ -221,8 +228,9 @@ class ParseFunction(ReadPrinter):
         self.result()
 
     def result(self) -> None:
-        """Print the statements that create the parsed value, and link array elements to it if they
-        have derived values. Raise Unsupported if fields follow the section of tagged fields.
+        """Print the statements that create the parsed value, and link the elements of arrays with
+        derived values to it, except arrays in ``places``, which :meth:`loop` links. Raise
+        Unsupported if fields follow the section of tagged fields, or as :meth:`linked_arrays` does.
         """
         layout = self.layout
         names = [fp.name for fp in layout.given]
@@ -248,7 +256,8 @@ class ParseFunction(ReadPrinter):
     def number_of_elements(self, element: LayoutPlan, pos: str, end: str) -> str | None:
         """Return the expression for the number of elements from ``pos`` to ``end``, and print that
         the function raises Irregular if bytes would remain, or ``end`` is passed already. Return
-        None unless the elements have a fixed size and no tagged fields.
+        None, and print nothing, if the elements vary in size, mix byte orders, or have a section of
+        tagged fields.
         """
         program = read_program(self.plan, element)
         size = None if _has_tags(program) else size_of_elements(program)
@@ -313,7 +322,8 @@ class ParseFunction(ReadPrinter):
     def op(self, op: ReadOp) -> None:
         """Print the statements for one operation of the read program, and note the positions where
         ranges of checksums begin or end. Enum and reserved-bit requirements and checksum operations
-        print nothing here. Raise Unsupported if the operation is not supported.
+        print nothing here. Raise Unsupported if the operation is not supported, TypeError for an
+        expression that cannot be printed.
         """
         if isinstance(
             op, Number | Bytes | Padding | Elements | Struct | Choose | Tags | When | Absent
@@ -492,7 +502,8 @@ class ParseFunction(ReadPrinter):
         """Print the reading of an array whose elements may be compressed, from ``pos`` to the end
         of the window, into ``target``. ``number`` is the variable of the element count; if it is 0,
         the array is empty. If ``number`` is None, elements are read to the end of the data. Raise
-        Unsupported unless a field or bits of a field name the codec.
+        Unsupported unless a field or bits of a field name the codec, and unless the elements are
+        layouts with a fast parser.
         """
         fp = op.field
         if fp.codec is None:
@@ -534,8 +545,9 @@ class ParseFunction(ReadPrinter):
         """Print the reading of elements from the variable ``data``, ``pos`` to ``end``, into the
         list ``target``: ``number`` elements, or up to ``end`` if it is None; an ``until`` condition
         ends the array itself. If the array has elements, the function raises Irregular when
-        ``check`` holds. Raise Unsupported for layouts without a fast parser, and for elements of a
-        compressed section that are not layouts.
+        ``check`` holds. It links elements to the outer value here only if ``places`` has the array.
+        Raise Unsupported for layouts without a fast parser, and for elements of a compressed
+        section that are not layouts. :meth:`elements` refuses choices before.
         """
         element = op.element
         list_ = self.module.use("List")
@@ -643,10 +655,10 @@ class ParseFunction(ReadPrinter):
 
     def choose(self, op: Choose) -> None:
         """Print the reading of the layout that a discriminator selects from a table of fast
-        parsers; the function raises KeyError for cases without a fast parser and for unknown ones.
-        Raise Unsupported if the field is no choice, if the discriminator is inside the cases, if
-        cases are choices or are given values, if a key is missing or ambiguous, or if no case has a
-        fast parser.
+        parsers. The function raises KeyError for cases without a fast parser and for unknown ones,
+        Irregular if the layout does not fill its length. Raise Unsupported if the field is no
+        choice, if the discriminator is inside the cases, or if no case has a fast parser. Raise it
+        also if cases are choices or are given values, or if a key is missing or ambiguous.
         """
         fp, type_ = op.field, op.type
         if not isinstance(type_, ChoiceType) or fp.given is None or any(op.steps):
@@ -693,8 +705,8 @@ class ParseFunction(ReadPrinter):
     def tags(self, op: Tags) -> None:
         """Print the reading of a section of tagged fields. Missing fields get their defaults;
         unknown tags are kept in the section as TaggedField. The function raises Irregular if a
-        field leaves bytes of its tag unread or encodes its default. Raise Unsupported if a tagged
-        field is not supported.
+        field leaves bytes of its tag unread or encodes its default; it does not test ``valid`` and
+        ``refuse`` of tagged fields. Raise Unsupported if a tagged field is not supported.
         """
         section = self.local(op.field.name)
         if self.is_unpacked:
@@ -780,7 +792,8 @@ class ParseFunction(ReadPrinter):
     def open_window(self, length: FieldPlan, last: str | None) -> None:
         """Print the end of the field range that ``length`` measures, and make it the end of the
         innermost window. The function raises Irregular if the length is too small or exceeds the
-        outer window. ``last`` is None if the range reaches the end of the layout.
+        outer window. ``last`` is None if the range reaches the end of the layout. The caller prints
+        the pending run before.
         """
         size, own = self.local(length.name), length.own_bytes or length.field.excess
         end = self.temporary(f"{length.name}_end")
@@ -816,9 +829,10 @@ class ParseFunction(ReadPrinter):
         return out
 
     def mark_place(self, fp: FieldPlan, after: bool) -> None:
-        """Print the assignment of the position before a field (or, with ``after``, behind it) to a
-        variable if a checksum covers bytes from (or to) there. If the checksum can be compared
-        before these bytes are read, print the comparison instead. Otherwise print nothing.
+        """Print the pending run and the assignment of the position before a field (or, with
+        ``after``, behind it) to a variable if a checksum covers bytes from (or to) there. If the
+        checksum can be compared before these bytes are read, print the comparison instead.
+        Otherwise print nothing.
         """
         for name, parts in self.covered.items():
             for i, (first, last) in enumerate(parts):
@@ -878,9 +892,9 @@ def _has_tags(program: ReadProgram) -> bool:
 
 def size_of_elements(program: ReadProgram) -> int | None:
     """Return the size in bytes of a layout whose fields one :mod:`struct` format can unpack:
-    numbers in one byte order and bytes of fixed size. A section of tagged fields without known
-    tags, behind other fields, counts as 1 byte, as if it were empty. Return None for other layouts
-    and those without bytes.
+    scalars and bits in one byte order, and bytes or text of fixed size. A section of tagged fields
+    without known tags, behind other fields, counts as 1 byte, as if it were empty. Return None for
+    other layouts (varints, VLQs, conditional fields) and those without bytes.
     """
     size, endians = 0, set()
     for op in program.ops:
@@ -907,7 +921,9 @@ def _is_tags(fp: FieldPlan) -> bool:
 
 
 def compressed_arrays(layout: LayoutPlan) -> list[FieldPlan]:
-    """Return the arrays of a layout itself that are compressed, in order."""
+    """Return the arrays of a layout itself that may be compressed, in order; ``[]`` if there are
+    none. Tagged arrays and arrays of held layouts are left out.
+    """
     return [
         fp
         for fp in layout.in_order

@@ -17,8 +17,9 @@ _CODE_OF_KIND = {("float", 4): "f", ("float", 8): "d", ("bool", 1): "B"}
 
 
 def struct_code(scalar: Scalar) -> str:
-    """Return the code of :mod:`struct` for a scalar of fixed size; ``6s``, with the number of bytes, for a scalar that
-    :mod:`struct` does not have.
+    """Return the code of :mod:`struct` for a scalar of fixed size; ``B`` for a bool. Return ``3s``
+    or ``16s``, with the number of bytes, for integers of other sizes and uuids, which :mod:`struct`
+    does not have. A varint or VLQ gets such a code too, by its bits, which must not be used.
     """
     if scalar.kind == "integer" and scalar.width in _CODE_OF_WIDTH:
         code = _CODE_OF_WIDTH[scalar.width]
@@ -122,10 +123,10 @@ class ReadPrinter(FunctionPrinter):
     # ------------------------------------------------------------ numbers
 
     def number(self, fp: FieldPlan, name: str) -> None:
-        """Print the reading of a number of the type ``name`` into the variable of its field. A
-        number with an enum becomes its member (an unknown one raises KeyError, or stays a number if
-        the enum keeps it), a word of bits a Parsed of named bits. The function raises Irregular for
-        a negative zigzag varint that measures a range.
+        """Print the reading of a number of the type ``name``, any scalar type but ``compact``, into
+        the variable of its field. A number with an enum becomes its member (an unknown one raises
+        KeyError, or stays a number if the enum keeps it), a word of bits a Parsed of named bits.
+        The function raises Irregular for a negative zigzag varint that measures a range.
         """
         target = self.local(fp.name)
         type_ = fp.field.type
@@ -151,9 +152,9 @@ class ReadPrinter(FunctionPrinter):
         return f"{self.module.members(enum, only)}[{number}]"
 
     def scalar(self, target: str, scalar: Scalar, endian: str) -> None:
-        """Print the reading of a scalar into the variable ``target``. A varint is read at once;
-        other scalars join the pending run. The function raises Irregular for a bool that is neither
-        0 nor 1. ``endian`` does not affect varints.
+        """Print the reading of a scalar of any type into the variable ``target``. A varint or VLQ
+        is read at once; other scalars join the pending run. The function raises Irregular for a
+        bool that is neither 0 nor 1. ``endian`` does not affect varints and VLQs.
         """
         if scalar.is_variable:
             self.varint(target, scalar)
@@ -170,8 +171,9 @@ class ReadPrinter(FunctionPrinter):
             self.later(f'{target} = int.from_bytes({target}, "{endian}"{signed})')
 
     def varint(self, target: str, scalar: Scalar) -> None:
-        """Print the reading of a varint into the variable ``target``, with zigzag decoding if the
-        type is signed.
+        """Print the reading of a varint or VLQ into the variable ``target``, with zigzag decoding
+        if the type is signed (no VLQ is). The pending run is printed before. The function raises
+        Irregular for a number that is too long, too large or not in its shortest form.
         """
         raw = "raw" if scalar.signed else target
         self.unsigned_varint(raw, scalar)
@@ -179,8 +181,10 @@ class ReadPrinter(FunctionPrinter):
             self.emit(f"{target} = raw >> 1", "if raw & 1:", f"    {target} = ~{target}")
 
     def unsigned_varint(self, target: str, scalar: Scalar) -> None:
-        """Print the reading of a varint of at most ``scalar.max_size`` bytes into the variable
-        ``target``, without zigzag decoding. Its first byte joins the pending run, which is printed.
+        """Print the reading of a varint or VLQ of at most ``scalar.max_size`` bytes into the
+        variable ``target``, without zigzag decoding. Its first byte joins the pending run, which is
+        printed. The function raises Irregular for a number that is too long, too large or not in
+        its shortest form, IndexError or struct.error if the data end.
         """
         self.append_run(target, "B", "big")
         self.flush()
@@ -204,9 +208,11 @@ class ReadPrinter(FunctionPrinter):
         )
 
     def bits(self, fp: FieldPlan, type_: BitsType, word: str) -> None:
-        """Print the assignment of the named bits of ``word``, an int, to the variable of the field,
-        as a Parsed: bools for single bits, enum members, otherwise integers. The function raises
-        Irregular if a reserved bit is set. Bits that expressions use also get variables.
+        """Print, after the pending run, the assignment of the named bits of ``word``, an int, to
+        the variable of the field, as a Parsed: bools for single bits, enum members, otherwise
+        integers (0 for reserved bits). The function raises Irregular if a reserved bit is set,
+        KeyError for a number that an enum lacks and does not keep. Bits that expressions use also
+        get variables.
         """
         target = self.local(fp.name)
         reserved = sum(((1 << m.width) - 1) << m.low for m in type_.members if m.reserved)
@@ -239,9 +245,10 @@ class ReadPrinter(FunctionPrinter):
 
     def bytes_field(self, fp: FieldPlan, type_: BytesType, after: int | None) -> None:
         """Print the reading of bytes or text into the variable of its field. Bytes without a length
-        end ``after`` bytes before the end of the window; raise Unsupported if ``after`` is None,
-        that is, if the following fields vary in size. Raise Unsupported also if another field or an
-        outer layout gives the length.
+        of their own end ``after`` bytes before the end of the window; the function raises Irregular
+        if that is passed already. For these, raise Unsupported if ``after`` is None, that is, if
+        the following fields vary in size. Raise Unsupported also if a value from outside gives the
+        length.
         """
         target = self.local(fp.name)
         if type_.length == FROM_OUTSIDE:
@@ -258,10 +265,11 @@ class ReadPrinter(FunctionPrinter):
             self.data(target, type_, fp.field.endian)
 
     def data(self, target: str, type_: BytesType, endian: str) -> None:
-        """Print the reading of bytes or text into the variable ``target``: of fixed size (trailing
-        zeros are removed if it is padded), up to a zero byte, or after a length, whose null number
-        gives None. The function raises Irregular if a length is negative or exceeds the window,
-        ValueError if there is no zero byte or text is not UTF-8.
+        """Print the reading of bytes or text into the variable ``target``: of fixed size in the
+        pending run (trailing zeros are removed if it is padded), up to a zero byte, or after a
+        length, whose null number gives None. The function raises Irregular if a length is negative
+        or exceeds the window, ValueError if there is no zero byte or text is not UTF-8. Bytes that
+        take the rest are printed by :meth:`bytes_field`, and raise KeyError here.
         """
         if isinstance(type_.length, int):
             self.append_run(target, f"{type_.length}s", endian)

@@ -17,7 +17,8 @@ from codecgen.targets.python_source import string
 
 class WritePrinter(FunctionPrinter):
     """Prints the parts of a fast builder that write numbers, bytes and text. The printed function
-    raises Irregular for values that it leaves to the field-by-field builder.
+    raises Irregular, or another exception such as struct.error, for values that it leaves to the
+    field-by-field builder.
 
     Attributes:
         out: The variable of the bytes so far: ``out``, or the bytes that a varint before them measures.
@@ -57,7 +58,8 @@ class WritePrinter(FunctionPrinter):
 
     def append_run(self, text: str, code: str, endian: str) -> None:
         """Add an expression and its :mod:`struct` code to the pending run, whose values are packed
-        at once. Print the pending run first if its byte order differs; codes of bytes have none.
+        at once. First print the pending run if a number in it has another byte order; codes of one
+        byte and of bytes have none.
         """
         sized = code not in ("b", "B") and not code.endswith("s")
         if self.run and sized and self.run_endian not in (None, endian):
@@ -79,7 +81,10 @@ class WritePrinter(FunctionPrinter):
             self.emit(f"{place} = len({self.out})")
 
     def flush(self) -> None:
-        """Print the type checks and the packing of the pending run, if it has values."""
+        """Print the type checks and the packing of the pending run, if it has values, and clear it.
+        The function raises Irregular for an integer whose type is not int, such as bool, and
+        another exception for a number that does not fit.
+        """
         if not self.run:
             return
         if self.integers:
@@ -101,8 +106,10 @@ class WritePrinter(FunctionPrinter):
     # ------------------------------------------------------------ numbers
 
     def number(self, fp: FieldPlan, name: str, settled: bool) -> None:
-        """Print the writing of a number of the type ``name`` from the variable of its field. The
-        variable of an enum gets its number. ``settled``: the function itself has set the variable.
+        """Print the writing of a number of the type ``name``, any scalar type but ``compact``, from
+        the variable of its field; bits are written as one word. An enum takes members, numbers and
+        names, of which names become numbers in the variable. ``settled``: the function itself has
+        set the variable, so that the type of an integer is not tested.
         """
         target, type_ = self.local(fp.name), fp.field.type
         if isinstance(type_, BitsType):
@@ -124,8 +131,8 @@ class WritePrinter(FunctionPrinter):
     ) -> None:
         """Print that a variable keeps its value if that is a member of the enum, among ``only``
         unless that is None. Any other value is replaced by ``number(value)`` of ``codec``, the
-        expression for the enum's codec, which takes numbers and names. ``name`` is the end of the
-        name of the constant that holds this method.
+        expression for the enum's codec, which takes numbers and names and raises BuildError for
+        others. ``name`` is the end of the name of the constant that holds this method.
         """
         number = self.module.constant(f"_{short_name(self.layout)}_{name}", f"{codec}.number")
         other = f"type({target}) is not {self.module.refer(enum, class_name(enum))}"
@@ -136,7 +143,8 @@ class WritePrinter(FunctionPrinter):
     def default_text(self, default: Value | None, enum: str | None, missing: str) -> str:
         """Return the expression for a default that depends on no field: the member of ``enum``, if
         the default is one, otherwise its value. Without a default, return ``missing``, or the
-        enum's member 0, if it has one and ``missing`` is ``"0"``.
+        enum's member 0, if it has one and ``missing`` is ``"0"``. Raise Unsupported or TypeError if
+        the default cannot be printed.
         """
         if enum is not None and (default is None or isinstance(default, nodes.Word)):
             value = 0 if default is None else default.value
@@ -146,9 +154,10 @@ class WritePrinter(FunctionPrinter):
         return missing if default is None else self.expression(default)
 
     def scalar(self, target: str, scalar: Scalar, endian: str, checked: bool = False) -> None:
-        """Print the writing of the scalar in the variable ``target``. A varint is written at once;
-        other scalars join the pending run. The function raises Irregular for another type (a float
-        may be an int); ``checked`` leaves out this test for integers and varints.
+        """Print the writing of the scalar, of any type, in the variable ``target``. A varint or VLQ
+        is written at once; other scalars join the pending run. The function raises Irregular unless
+        the type is exactly that of the scalar (a float may be an int); ``checked`` leaves out this
+        test for integers, varints and VLQs.
         """
         if scalar.is_variable:
             if not checked:
@@ -172,8 +181,9 @@ class WritePrinter(FunctionPrinter):
             self.append_run(self.fixed_text(target, scalar, endian), code, endian)
 
     def fixed_text(self, text: str, scalar: Scalar, endian: str) -> str:
-        """Return the expression that :mod:`struct` packs for an integer: bytes if :mod:`struct`
-        lacks its size.
+        """Return the expression that :mod:`struct` packs for an integer of fixed size: ``text``
+        itself, or a call of ``to_bytes`` if :mod:`struct` lacks its size. The call raises
+        OverflowError for a number that does not fit. Callers pass no varints, VLQs and uuids.
         """
         if not struct_code(scalar).endswith("s"):
             return text
@@ -181,7 +191,10 @@ class WritePrinter(FunctionPrinter):
         return f'{text}.to_bytes({scalar.width}, "{endian}"{signed})'
 
     def varint(self, text: str, scalar: Scalar) -> None:
-        """Print the writing of an int as a varint, zigzag encoded if the type is signed."""
+        """Print the pending run, and then the writing of the int in the variable ``text`` as a
+        varint or VLQ, zigzag encoded if the type is signed (no VLQ is). The function raises
+        Irregular for a number that does not fit the type.
+        """
         if scalar.signed:
             self.emit(f"raw = {text} << 1 ^ {text} >> 63")
             text = "raw"
@@ -202,7 +215,10 @@ class WritePrinter(FunctionPrinter):
         )
 
     def write_call(self, text: str, scalar: Scalar) -> str:
-        """Return the call that writes an unsigned number of variable length."""
+        """Return the call that writes an unsigned number as ``scalar``, a varint (``write_varint``)
+        or VLQ (``write_vlq``), and import the function. The call raises Irregular if the number is
+        negative or has more than ``bits`` bits.
+        """
         mask = f"0x{(1 << scalar.bits) - 1:X}"
         if scalar.kind == "varint":
             return f"{self.module.use('write_varint')}({self.out}, {text}, {mask})"
@@ -211,8 +227,9 @@ class WritePrinter(FunctionPrinter):
 
     def length(self, name: str, endian: str, text: str) -> None:
         """Print the writing of the expression ``text``, a number that is not negative, as a length
-        or count of the type ``name``; a compact one is written plus 1. A varint is written at once;
-        other types join the pending run.
+        or count of the type ``name``; a compact one is written plus 1. A varint or VLQ is written
+        at once; other types join the pending run. The function raises an exception for a number
+        that the type cannot hold.
         """
         scalar = COMPACT if name == COMPACT.name else SCALARS[name]
         if not scalar.is_variable:
@@ -228,8 +245,8 @@ class WritePrinter(FunctionPrinter):
 
     def null_length(self, name: str, endian: str, null: int) -> None:
         """Print the writing of the constant ``null``, the number that means null, in the type
-        ``name``; a compact one is written without adding 1. A varint is written at once; other
-        types join the pending run.
+        ``name``; a compact one is written without adding 1. A varint or VLQ is written at once;
+        other types join the pending run.
         """
         scalar = COMPACT if name == COMPACT.name else SCALARS[name]
         if scalar.is_variable:
@@ -246,10 +263,11 @@ class WritePrinter(FunctionPrinter):
     # ------------------------------------------------------------ bits
 
     def bits(self, fp: FieldPlan, type_: BitsType, scalar: Scalar) -> None:
-        """Print the writing of a word of bits from a mapping of their names in the variable of its
-        field; None counts as an empty mapping. Missing bits get their defaults, or 0. The function
-        raises Irregular for an unknown name, a value of another type or too large, and for set
-        reserved bits.
+        """Print the writing of a word of bits, in the pending run or at once as a varint or VLQ,
+        from a mapping of their names in the variable of its field; None counts as an empty mapping.
+        Missing bits get their defaults, or 0. The function raises Irregular for an unknown name, a
+        value of another type or too large, and for set reserved bits; BuildError for an unknown
+        member of an enum. Raise Unsupported or TypeError if a default cannot be printed.
         """
         word = self.local(fp.name)
         names = self.module.constant(
@@ -274,7 +292,7 @@ class WritePrinter(FunctionPrinter):
     def bit(self, fp: FieldPlan, m: BitMember) -> str:
         """Print the assignment of the given value or the default of one bit member to a variable,
         with its checks. Return the expression for the value shifted to the member's bits, or ``""``
-        for reserved bits.
+        for reserved bits. Raise Unsupported or TypeError if the default cannot be printed.
         """
         target = self.temporary(f"{fp.name}_{m.name}")
         is_flag = m.width == 1 and m.enum is None and not m.reserved

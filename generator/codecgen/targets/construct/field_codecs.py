@@ -196,10 +196,10 @@ class FieldCodecs:
         return self.scalar_codec(name, endian, accepts), None
 
     def bytes_codec(self, type_: BytesType, endian: str, accepts: frozenset[str]) -> Code:
-        """Return the code that creates the codec of bytes or text: after a length, of a fixed size,
-        zero-padded, zero-terminated, or up to the end. With ``negative_null`` in ``accepts`` any
-        negative length means null, if null is a negative length; with ``invalid_utf8`` text may be
-        invalid UTF-8.
+        """Return the code that creates the codec of bytes or text: after a length, with a length
+        from outside, of a fixed size, zero-padded, zero-terminated, or up to the end. With
+        ``negative_null`` in ``accepts`` any negative length means null, if null is a negative
+        length; with ``invalid_utf8`` text may be invalid UTF-8.
         """
         plus: str | None = None
         length: Code
@@ -228,9 +228,10 @@ class FieldCodecs:
         return content
 
     def layout_reference(self, ref: Reference, plan: LayoutPlan) -> Code:
-        """Return the Python name of the codec of the layout that ``ref`` names: of the version in
-        ``ref``, else, if the layout does not encode its own version, of the version of ``plan``,
-        which holds it. Return a ``Lazy`` call if this module has not defined the codec yet.
+        """Return the Python name of the codec of the layout that ``ref`` names, of the version in
+        ``ref``, else of the version of ``plan``, which holds it. If ``ref`` names none, it is the
+        codec of all versions for a layout that encodes its own version, or if ``plan`` has no
+        version. Return a ``Lazy`` call if this module has not defined the codec yet.
         """
         layout = self.plan.model.layouts[ref.layout]
         version = ref.version
@@ -391,9 +392,9 @@ class FieldCodecs:
 
     def compression_call(self, c: Compression, plan: LayoutPlan, index: int) -> Code:
         """Return the ``Compressed`` call of an array: the field that names the codec, the codecs by
-        enum member (None for ``none``), the limit, and the variants of this version. For a codec
-        that the runtime lacks, report C023 and include it all the same. If the field that names the
-        codec has no enum, report C023 and return ``"None"``.
+        enum member (None for ``none``; excluded members are left out), the limit, and the variants
+        of this version. For a codec that the runtime lacks, report C023 and include it all the
+        same. If the field that names the codec has no enum, report C023 and return ``"None"``.
         """
         by = plan.fields[index].codec
         enum = None if by is None else by.type.enum

@@ -25,7 +25,7 @@ _RUNTIME = "codecgen.runtime.messages"
 
 def exported_names(plan: Plan) -> tuple[str, ...]:
     """Return the names that the module of the message table declares: ``API``, ``parse_request`` if
-    requests have a header, and ``parse_response`` if there are responses. Return ``()`` if the
+    a request names a header, and ``parse_response`` if there are responses. Return ``()`` if the
     directory has no requests and no responses.
     """
     roles = {message.role for _, message in _messages(plan)} - {"header"}
@@ -91,7 +91,8 @@ def _request_header(plan: Plan) -> Message | None:
 def _message(layout: Layout, message: Message, plan: Plan, homes: Mapping[str, Home]) -> Call:
     """Return the ``MessageVersions`` call for a request or response: the module and constant of its
     codec, and the range of its versions, then its headers, its unstable versions (to the last
-    version if open) and its other facts, each if declared.
+    version if open) and its other facts, each if declared. Raise IndexError for a message without
+    versions, which the checks exclude.
     """
     versions = [v for v in layout.all_versions() if v is not None]
     facts: list[tuple[str, Code]] = [

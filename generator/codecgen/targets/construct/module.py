@@ -118,7 +118,8 @@ class Module:
     def add_layout(self, layout: Layout) -> None:
         """Append the codecs of all versions of a layout, the functions of its derived values, and
         its rules. A layout with versions also gets a codec for all versions and the union of their
-        parsed classes.
+        parsed classes. Report C023 for a derived value whose name another layout of the file
+        derives too.
         """
         plans = self.plan.versions[layout.name]
         if layout.doc:
@@ -425,8 +426,8 @@ def _covered_ranges(fp: FieldPlan, plan: LayoutPlan) -> Code | None:
 
 def _number_field(plan: LayoutPlan, value: DerivedValue) -> Code | None:
     """Return the code of the field name that errors of a look-up mention: the first field that the
-    number is computed from, of the element for a value of elements; ``""`` if there is none. Return
-    None for a value that looks nothing up.
+    number is computed from, of the element for a value of elements; ``""`` if there is none. Values
+    that the layout is given do not count. Return None for a value that looks nothing up.
     """
     look_ups = list(look_ups_in(value.value))
     if not look_ups:

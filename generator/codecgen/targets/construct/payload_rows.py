@@ -101,9 +101,10 @@ class PayloadModule:
     def _cases(self) -> list[Code]:
         """Return the ``Case`` calls of all combinations of part layouts, sorted by the ``rows`` of
         the view that they come from: for a payload, the first call with its combination whose
-        condition holds gives the rows. ``rows`` that declare no row become a call with
-        ``empty=True``; a combination to which no ``rows`` apply has no call. Equal cases of several
-        combinations become one call that lists the combinations.
+        condition holds gives the rows. If the part with the array of ``rows`` is null, or its
+        version lacks the array, the call has ``empty=True`` and gives no row; a combination to
+        which no ``rows`` apply has no call. Equal cases of several combinations become one call
+        that lists the combinations.
         """
         out: list[tuple[int, list[tuple[str, Code]], list[Code]]] = []
         order = {id(rows): i for i, rows in enumerate(self.payloads.view.rows)}

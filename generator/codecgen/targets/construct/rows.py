@@ -32,9 +32,9 @@ _PARAMETERS = "entry, item, place"
 
 
 def emit(plan: Plan, homes: Mapping[str, Home], mark: str) -> dict[str, str]:
-    """Return a module for each view of entries, by path; skip views whose layouts the plan lacks.
-    ``homes`` has the module of each layout, enum and choice; ``mark`` begins the note in each
-    docstring that the file is generated.
+    """Return a module for each view of entries, by path; skip views whose layout or choice (``of``)
+    the plan lacks. ``homes`` has the module of each layout, enum and choice; ``mark`` begins the
+    note in each docstring that the file is generated.
     """
     package = plan.manifest.package
     files = {}

@@ -97,7 +97,7 @@ class TextCodecs:
 
     def rules(self, plan: ValuePlan) -> dict[str, Code | None]:
         """Return the named arguments ``default``, ``valid`` and ``refuse`` of a value as code, each
-        None if the value does not have it.
+        None if the value does not have it. Raise TypeError if one has no Python expression.
         """
         return {
             "default": self.scope.function(plan.default),

@@ -179,9 +179,9 @@ class ViewExpressions(PythonExpressions):
         return text
 
     def _text_in_case(self, case: nodes.FieldValue, names: tuple[str, ...]) -> str:
-        """Return the expression for the value of a choice if it is of the named case (a call of
-        ``case_of``), or for the field ``names`` in it (a call of ``value_at`` around it); ``names``
-        may be ``()``.
+        """Return the expression for the value of a choice (a call of ``case_of``), or for the field
+        ``names`` in it (a call of ``value_at`` around it); ``names`` may be ``()``. Both give None
+        if the value is of another case than ``case``.
         """
         layout = self.module.layout(self.owners.layout_of(case.owner))
         arguments = [layout, self.owners.variable_of(case.owner), *map(string, case.names)]
