@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codecgen.plan import make_plan
 from codecgen.runtime.checksums import CHECKSUMS
 from codecgen.runtime.construct import (
     Array,
@@ -25,6 +26,7 @@ from codecgen.runtime.construct import (
 from codecgen.runtime.editing import edit
 from codecgen.runtime.errors import BuildError, ChecksumError, CodecError, CompressionError
 from codecgen.runtime.located_bytes import Session, Source
+from tests.codecgen.schemas import codecs_of, model_of
 from tests.shares import examples
 
 
@@ -172,6 +174,28 @@ def test_what_is_not_there(path: str) -> None:
 def test_what_is_no_whole_entry(data: bytes) -> None:
     with pytest.raises(CodecError):
         edit(PLAIN, source(data), {})
+
+
+def test_parsed_elements_beside_a_field_of_a_held_layout_are_built_again() -> None:
+    text = """
+layout: head
+fields: {base: i64}
+---
+layout: element
+fields: {n: i32}
+---
+layout: outer
+fields: {head: {layout: head}, parts: {array: element, count: u8}}
+derived: {parts: {sum: {type: i64, is: "item.n + first(parts).n + head.base"}}}
+"""
+    codec = codecs_of(make_plan(model_of(text))).OUTER
+    data = codec.build({"head": {"base": 5}, "parts": [{"n": 1}, {"n": 2}]})
+    parsed = codec.parse(data)
+    assert [part.sum for part in parsed.parts] == [7, 8]
+    assert codec.build(parsed) == data
+    assert codec.build({"head": {"base": 6}, "parts": parsed.parts}) != data
+    with pytest.raises(BuildError, match="sum was 8 when the element was parsed, and is 9"):
+        codec.build({"head": parsed.head, "parts": parsed.parts[1:]})
 
 
 def test_a_compressed_section_that_is_damaged() -> None:

@@ -441,12 +441,13 @@ def _number_field(plan: LayoutPlan, value: DerivedValue) -> Code | None:
 
 
 def _names_around(value: DerivedValue) -> Code | None:
-    """Return the code of a list of the layout's fields that a value derived for an array element
-    depends on, without the array itself and the element's fields. Return None if the value does not
-    depend on other elements of the array.
+    """Return the code of a list of the layout's own fields that a value derived for an array element
+    depends on, a field of a held layout as the field that holds it; without the array itself, the
+    element's fields and given values. Return None if the value does not depend on other elements of
+    the array.
     """
     array = value.derived.array
     if all(end.array.field.name != array for end in ends_read(value.value)):
         return None
-    fields = (f.field.name for f in fields_read(value.value) if f.owner != "item")
+    fields = (f.names[0] for f in fields_read(value.value) if f.owner == "own")
     return listing([string(name) for name in dict.fromkeys(fields) if name != array])
