@@ -401,8 +401,10 @@ class _Sizer:
 
     def enum_number(self, enum: str, value: object) -> int:
         """Return the number of an enum value: an integer unchanged, known or not, and a name or
-        spelling in any letter case as its number. Raise SizeError for an unknown name.
+        spelling in any letter case as its number. Raise SizeError for an unknown name, and for None.
         """
+        if value is None:
+            raise SizeError(f"no value of {enum} is given")
         if isinstance(value, int):
             return int(value)
         word = str(value).lower()

@@ -83,7 +83,7 @@ def _load_cached(
     """Return the documents and diagnostics of :func:`load`, from a cache for a file name, text and
     limits that were loaded before. The result is shared and must not be changed.
     """
-    if len(text.encode("utf-8", "surrogateescape")) > most:
+    if len(text.encode("utf-8", "replace")) > most:
         message = f"the file is larger than {most} bytes"
         return [], [Diagnostic("C026", message, Span(file, 1, 1, 2))]
     bad = _not_utf8(file, text)

@@ -37,6 +37,7 @@ from codecgen.schema.types import (
     StructType,
     TagsType,
 )
+from tests.codecgen.schemas import model_of
 from tests.paths import ROOT, SCHEMAS
 
 MAIL = ROOT / "tests" / "data" / "docs" / "schemas"
@@ -266,6 +267,21 @@ def test_values_without_a_size(name: str, value_: dict[str, Any], message: str) 
     plan, layout = layout_of(MAIL, name)
     with pytest.raises(SizeError, match=message):
         encoded_size(plan, layout, value_)
+
+
+def test_a_value_called_none_is_not_one_that_is_missing() -> None:
+    text = """
+enums: {kind: {values: {none: 0, some: 300}}}
+---
+layout: thing
+fields: {kind: {type: varint, enum: kind}}
+"""
+    plan = make_plan(model_of(text))
+    thing = plan.versions["thing"][0]
+    assert encoded_size(plan, thing, {"kind": "none"}) == 1
+    assert encoded_size(plan, thing, {"kind": "some"}) == 2
+    with pytest.raises(SizeError):
+        encoded_size(plan, thing, {})
 
 
 def test_nothing_is_compressed_when_there_is_nothing() -> None:

@@ -93,6 +93,13 @@ def test_no_more_of_a_file_is_read_than_it_takes_to_see_that_it_is_too_large(
     assert [d.code for d in found] == ["C026"]
 
 
+@pytest.mark.parametrize("surrogate", ["\ud800", "\udc80", "\udfff"])
+def test_text_with_surrogates(surrogate: str) -> None:
+    documents, found = yaml_tree.load("a.yaml", f"a: {surrogate}\n")
+    assert not documents
+    assert [(d.code, d.span.line, d.span.column) for d in found] == [("C001", 1, 4)]
+
+
 @pytest.mark.parametrize(
     "data",
     [b"\x00\x01\x02\xff", bytes(range(256)), b"layout: a\n\xff\xfe: b\n", b"\xff\xfel\x00a\x00"],

@@ -143,7 +143,9 @@ def _layout(plan: Plan, layout: model.Layout) -> view.Layout:
         draft=layout.draft is not None,
         since=since(plan, layout.since),
         examples=tuple(
-            view.Example(Words(e.name), Words(e.doc), None if e.data is None else e.data.hex(), e.version)
+            view.Example(
+                Words(e.name), Words(e.doc), None if e.data is None else e.data.hex(), e.version
+            )
             for e in layout.examples
         ),
         place=_source_place(layout.span),
