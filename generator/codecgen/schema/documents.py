@@ -160,7 +160,7 @@ class ModelBuilder:
 
     def add_layout(self, r: Record) -> None:
         """Add a layout and its inline layouts. Report a name that is declared already, and then add
-        nothing; report version notes whose key is no number, and leave them out.
+        nothing; report version notes whose key is not decimal digits, and leave them out.
         """
         name = str(r["layout"])
         if not self.declare(name, r.at("layout")):
@@ -324,10 +324,11 @@ class ModelBuilder:
         counted: bool = False,
         tagged: bool = False,
     ) -> Field:
-        """Return a field, with the type of the last versions if its type differs by version. Report
-        a tagged field (``tagged``) without ``tag``, and a ``tag`` on another field. ``accepts`` are
-        the tolerances of the layout, which the field inherits; ``counted`` says that another field
-        counts its elements.
+        """Return a field from a type name or a record (``value``), with the type of the last
+        versions if its type differs by version. Report a tagged field (``tagged``) without ``tag``,
+        a ``tag`` on another field, and an invalid ``const``, ``default`` or ``none``; return the
+        field all the same. ``accepts`` are the tolerances of the layout, which the field inherits;
+        ``counted`` says that another field counts its elements.
         """
         around = cast(Any, self.around["endian"] or "big")
         if isinstance(value, str) and value not in FLEXIBLE:

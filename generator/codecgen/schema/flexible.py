@@ -57,7 +57,9 @@ class Flexible:
 
     @property
     def section(self) -> Versions | None:
-        """Return the versions that end with a section of tagged fields, or None if all do."""
+        """Return the open range of versions that end with a section of tagged fields. Return None if
+        all do, if none is flexible (``first`` is None), or if the layout has no versions.
+        """
         if self.versions is None or self.first is None or self.first <= self.versions.low:
             return None
         return Versions(self.first, None)
@@ -70,8 +72,8 @@ class Flexible:
 
 
 def flexible_of(r: Record) -> Flexible | None:
-    """Return which versions of a layout are flexible; none if it says ``never``. Return None if its
-    record has no key ``flexible``.
+    """Return the Flexible of a layout from its record; ``first`` is None if it says ``never``. Return
+    None if the record has no key ``flexible``.
     """
     said = r["flexible"]
     if said is None:

@@ -242,7 +242,7 @@ def decimal_help(text: str, string: str) -> str:
 
 def name_help(text: str) -> str:
     """Return help with the snake_case spelling of a name (``write ab_c``), or ``""`` if that is no
-    valid name either, or the name is too long.
+    valid name either, or the name has more than 80 characters.
     """
     if len(text) > _LONGEST:
         return ""
