@@ -48,7 +48,7 @@ def exists_at(since: Since | None, release: str) -> bool:
 def as_of(model: Model, release: str | None) -> Model:
     """Return the model as it was at ``release``, or ``model`` itself if ``release`` is None. Drop
     later fields, versions, enum values, cases and declarations, layouts and cases that refer to
-    dropped ones, unused enums, drafts and all views. Declarations of used directories stay
+    dropped ones, unused enums, drafts and all views. Spell renamed fields as they were. Declarations of used directories stay
     unchanged. ``release`` need not be in the manifest; comparing it raises ValueError unless all
     its parts are integers.
 
@@ -124,10 +124,10 @@ def _has_version(layout: Layout, release: str) -> bool:
 def _layout_at(
     layout: Layout, release: str, known: dict[str, set[str]], manifest: Manifest
 ) -> Layout:
-    """Return the layout with the fields, versions, derived values, rules and examples that existed
-    at ``release``. If version notes end its versions before the first flexible one, drop tagged
-    fields and the tolerances for flexible versions, and set ``flexible`` to ``never``. ``known``
-    has the value names of each enum at that release.
+    """Return the layout with the fields, derived values, rules and examples that existed at
+    ``release``; fields have their former spelling. Versions end at the highest one whose note existed;
+    without notes all stay. If that is before the first flexible version, drop tagged fields and the
+    tolerances for flexible versions, and set ``flexible`` to ``never``. ``known`` has the value names of each enum at that release.
     """
     versions = layout.versions
     if versions is not None and layout.version_notes:
@@ -262,6 +262,7 @@ def _without_later_cases(
 ) -> dict[str, Layout]:
     """Return the layouts without choice cases that came after ``release``: all cases of a later
     choice, cases through later nested choices, and cases whose enum value is not in ``known``.
+    Raise KeyError if the model lacks a choice or its enum.
     """
 
     def without_missing(choice: ChoiceType) -> ChoiceType:

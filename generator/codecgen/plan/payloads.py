@@ -46,7 +46,8 @@ class PartKind:
 
     def reference(self, number: int | None) -> Reference | None:
         """Return the layout of the part for the discriminator ``number``: always the same for a
-        part that is a layout, and None for a choice without a case for it.
+        part that is a layout. Return None for a choice without a case for it, or a ``number`` of
+        None.
         """
         if self.choice is None:
             return Reference(self.of, None, Span("", 1, 1, 1))
@@ -79,7 +80,8 @@ def part_kinds(model: Model, view: View) -> tuple[PartKind, ...]:
 
 def cases_by_number(choice: Choice, model: Model) -> Mapping[int, Reference]:
     """Return the cases of a choice by number. Names become numbers of the enum that the choice is
-    given; names that it does not have, and all names of choices by a field, are left out.
+    given; names that it does not have, and all names of choices by a field, are left out. The last
+    case of a number counts.
     """
     enum = None if choice.given is None else model.enums.get(choice.given)
     names = {} if enum is None else {v.name: v.value for v in enum.values}
@@ -255,7 +257,7 @@ def _plan_case(
     """Return the plan of ``rows`` for one combination of parts, whose layouts are ``layouts``, or
     None if their condition never holds there. If the part with the array of ``each`` is null or its
     version lacks the array, return a case that is marked empty. ``number`` becomes the number of
-    the case. Raise AssertionError if an expression is invalid.
+    the case. Raise AssertionError or ValueError if an expression is invalid.
     """
     parts = part_scopes(plan.model, view, rows, layouts)
     scope = payload_scope(plan.model, view, rows, parts)

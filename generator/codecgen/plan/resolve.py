@@ -265,7 +265,7 @@ class Resolver:
     # ------------------------------------------------------------ words of enums
 
     def find_enum_word(self, path: Path, enum: str) -> nodes.Word | None:
-        """Return a path of one word as a value of ``enum``, or None if it has more words, or the
+        """Return a path of one word as a value of ``enum``, and record its use, or return None if it has more words, or the
         enum is unknown or has no such value. Raise Stop after a diagnostic if a field of the same
         enum has that name.
         """
@@ -317,7 +317,8 @@ class Resolver:
     # ------------------------------------------------------------ paths
 
     def resolve_path(self, path: Path) -> Value:
-        """Return the field, bit, element (``item``) or version that a path names. Raise Stop after
+        """Return the field, bit, element (``item``) or version (``version``, or the version field) that a
+        path names. Raise Stop after
         a diagnostic if there is none, the version lacks it, or it is not known yet where the
         expression is evaluated.
         """
@@ -588,7 +589,7 @@ def resolve_expression(
 ) -> Value:
     """Return the resolved expression of a model that the checks accepted. A single word is a value
     of ``expected_enum`` if that has it. Raise ValueError, with place and reason, if the expression
-    is invalid.
+    is invalid, or IndexError if the reason is elsewhere, such as an unknown layout.
     """
     resolver = Resolver(expression, scope)
     value = resolver.resolve(expected_enum)

@@ -91,7 +91,7 @@ def can_be_null(f: Field, *, inside: bool) -> bool:
 
 
 def element_kind(element: Element) -> str:
-    """Return words for elements, for messages: ``layouts of a choice``, the scalar type such as
+    """Return words for elements other than layouts, for messages: ``layouts of a choice``, the scalar type such as
     ``i32``, or ``bytes or text``.
     """
     if isinstance(element, ChoiceType):

@@ -15,7 +15,7 @@ from codecgen.schema.types import BitsType, BytesType, ScalarType
 
 def default_number(fp: FieldPlan) -> int | None:
     """Return the default of an integer or bit field (0 if it states none), or None for fields of
-    other types. ``absent``, if given, is the default of any field.
+    other types, such as booleans and floats. ``absent``, if given, is the default of any field.
     """
     f = fp.field
     if f.absent is not None:

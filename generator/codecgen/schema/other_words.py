@@ -209,9 +209,9 @@ def key_help(text: str, known: Collection[str]) -> str:
 
 
 def word_help(text: str, known: Collection[str]) -> str:
-    """Return help for a word that is not in ``known``: a type of another language, another spelling
-    or letter case of a known word, or the first part of several known words. Return ``""`` if
-    nothing fits.
+    """Return help for a word that is not in ``known``: the first part of several known words, a type
+    of another language, or another spelling or letter case of a known word, the first that fits.
+    Return ``""`` if nothing does.
     """
     bare = {word.replace("_", ""): word for word in known}
     longer = [word for word in known if word.startswith(f"{text.lower()}_")]
