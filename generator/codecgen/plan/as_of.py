@@ -48,9 +48,9 @@ def exists_at(since: Since | None, release: str) -> bool:
 def as_of(model: Model, release: str | None) -> Model:
     """Return the model as it was at ``release``, or ``model`` itself if ``release`` is None. Drop
     later fields, versions, enum values, cases and declarations, layouts and cases that refer to
-    dropped ones, unused enums, drafts and all views. Spell renamed fields as they were. Declarations of used directories stay
-    unchanged. ``release`` need not be in the manifest; comparing it raises ValueError unless all
-    its parts are integers.
+    dropped ones, unused enums, drafts and all views. Spell renamed fields as they were.
+    Declarations of used directories stay unchanged. ``release`` need not be in the manifest;
+    comparing it raises ValueError unless all its parts are integers.
 
     Drafts have no release, and views are written for today's formats.
     """
@@ -125,9 +125,10 @@ def _layout_at(
     layout: Layout, release: str, known: dict[str, set[str]], manifest: Manifest
 ) -> Layout:
     """Return the layout with the fields, derived values, rules and examples that existed at
-    ``release``; fields have their former spelling. Versions end at the highest one whose note existed;
-    without notes all stay. If that is before the first flexible version, drop tagged fields and the
-    tolerances for flexible versions, and set ``flexible`` to ``never``. ``known`` has the value names of each enum at that release.
+    ``release``; fields have their former spelling. Versions end at the highest one whose note
+    existed; without notes all stay. If that is before the first flexible version, drop tagged
+    fields and the tolerances for flexible versions, and set ``flexible`` to ``never``. ``known``
+    has the value names of each enum at that release.
     """
     versions = layout.versions
     if versions is not None and layout.version_notes:

@@ -38,9 +38,9 @@ def _find_case(
     fields: Mapping[str, object],
     value: object,
 ) -> Reference | None:
-    """Return the first case of ``choice`` that the discriminator selects, or None if none matches. The
-    discriminator is the field's ``given``, evaluated with ``fields`` of the layout ``around``, or
-    the field ``by`` in ``value``, as a number or enum name. Discriminators of nested choices in
+    """Return the first case of ``choice`` that the discriminator selects, or None if none matches.
+    The discriminator is the field's ``given``, evaluated with ``fields`` of the layout ``around``,
+    or the field ``by`` in ``value``, as a number or enum name. Discriminators of nested choices in
     ``value`` must match too.
     """
     if choice.by is None:

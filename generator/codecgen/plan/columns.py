@@ -157,8 +157,8 @@ def _list_entries(plan: Plan, view: View) -> tuple[str | None, tuple[tuple[int, 
 
 
 def has_layouts(plan: Plan, view: View) -> bool:
-    """Return whether the model contains the layout or choice of a view. False for releases before it
-    existed, and for views of payloads.
+    """Return whether the model contains the layout or choice of a view. False for releases before
+    it existed, and for views of payloads.
     """
     return view.of in plan.model.choices or view.of in plan.model.layouts
 

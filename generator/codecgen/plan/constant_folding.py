@@ -87,8 +87,8 @@ def is_known(value: Value) -> bool:
 
 
 def as_number(value: Value) -> int | None:
-    """Return the number of a literal (true is 1, false 0) or an enum value. Return None for null, bytes
-    and text, and for values that are not known.
+    """Return the number of a literal (true is 1, false 0) or an enum value. Return None for null,
+    bytes and text, and for values that are not known.
     """
     return value.value if isinstance(value, nodes.Literal | nodes.Word) else None
 

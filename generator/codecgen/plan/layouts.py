@@ -188,8 +188,8 @@ class LayoutPlan:
         return next((f for f in self.values if f.name == name), None)
 
     def covered(self, checksum: FieldPlan) -> tuple[FieldPlan, ...]:
-        """Return the fields that a checksum covers, range after range; ``()`` for other fields. Raise
-        ValueError if this version lacks an end of a range.
+        """Return the fields that a checksum covers, range after range; ``()`` for other fields.
+        Raise ValueError if this version lacks an end of a range.
         """
         return tuple(fp for part in checksum.covers for fp in self.field_range(part))
 
@@ -283,8 +283,8 @@ class Plan:
         return next((p for p in plans if p.version in (around.version, None)), plans[0])
 
     def modules(self) -> Mapping[str, tuple[Declared, ...]]:
-        """Return the declarations (not views) of each generated module, by the name of its YAML file, as
-        :meth:`Model.modules` does.
+        """Return the declarations (not views) of each generated module, by the name of its YAML
+        file, as :meth:`Model.modules` does.
         """
         return self.model.modules()
 

@@ -55,14 +55,14 @@ class Facts:
         return source(when.node) in self.holding
 
     def is_column_present(self, value: nodes.ColumnValue) -> bool:
-        """Return whether a comparison has shown that a column is not null. False for all other columns,
-        also those that are never null.
+        """Return whether a comparison has shown that a column is not null. False for all other
+        columns, also those that are never null.
         """
         return _fact_key(value) in self.present
 
     def filter_versions(self, owner: str, every: frozenset[int | None]) -> frozenset[int | None]:
-        """Return those versions in ``every`` that the element of ``owner`` can still have; all of them
-        if no comparison of its version is known.
+        """Return those versions in ``every`` that the element of ``owner`` can still have; all of
+        them if no comparison of its version is known.
         """
         test = self.left.get(owner)
         return every if test is None else frozenset(v for v in every if test(v))

@@ -46,8 +46,8 @@ class PartKind:
 
     def reference(self, number: int | None) -> Reference | None:
         """Return the layout of the part for the discriminator ``number``: always the same for a
-        part that is a layout. Return None for a choice without a case for it, or a ``number`` of
-        None.
+        part that is a layout. For a choice, return None if it has no case for ``number``, or that
+        is None.
         """
         if self.choice is None:
             return Reference(self.of, None, Span("", 1, 1, 1))

@@ -153,8 +153,8 @@ def _checksums_of(layout: LayoutPlan) -> list[FieldPlan]:
 
 
 def _index_of(layout: LayoutPlan, name: str | None) -> int:
-    """Return the index of the field ``name`` in byte order, or of the last field if ``name`` is None.
-    Raise StopIteration if there is no such field.
+    """Return the index of the field ``name`` in byte order, or of the last field if ``name`` is
+    None. Raise StopIteration if there is no such field.
     """
     if name is None:
         return len(layout.in_order) - 1

@@ -265,9 +265,9 @@ class Resolver:
     # ------------------------------------------------------------ words of enums
 
     def find_enum_word(self, path: Path, enum: str) -> nodes.Word | None:
-        """Return a path of one word as a value of ``enum``, and record its use, or return None if it has more words, or the
-        enum is unknown or has no such value. Raise Stop after a diagnostic if a field of the same
-        enum has that name.
+        """Return a path of one word as a value of ``enum``, and record its use, or return None if
+        it has more words, or the enum is unknown or has no such value. Raise Stop after a
+        diagnostic if a field of the same enum has that name.
         """
         declared = self.scope.model.enums.get(enum)
         if declared is None or len(path.names) != 1:
@@ -317,10 +317,9 @@ class Resolver:
     # ------------------------------------------------------------ paths
 
     def resolve_path(self, path: Path) -> Value:
-        """Return the field, bit, element (``item``) or version (``version``, or the version field) that a
-        path names. Raise Stop after
-        a diagnostic if there is none, the version lacks it, or it is not known yet where the
-        expression is evaluated.
+        """Return the field, bit, element (``item``) or version (``version``, or the version field)
+        that a path names. Raise Stop after a diagnostic if there is none, the version lacks it, or
+        it is not known yet where the expression is evaluated.
         """
         name = path.names[0]
         scope = self.scope

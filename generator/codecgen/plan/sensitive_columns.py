@@ -39,8 +39,8 @@ def _cases(view: ViewPlan | PayloadPlan) -> Iterator[CasePlan | PayloadCase]:
 def _secrets_of(
     plan: Plan, view: ViewPlan | PayloadPlan, case: CasePlan | PayloadCase, leaf: Leaf
 ) -> Iterator[Sensitive]:
-    """Yield the reason for each secret field that a column shows in the rows of a case. Yield nothing
-    if the case gives the column no value, or none that is secret.
+    """Yield the reason for each secret field that a column shows in the rows of a case. Yield
+    nothing if the case gives the column no value, or none that is secret.
     """
     value = case.values.get(leaf.root.name)
     if value is None:

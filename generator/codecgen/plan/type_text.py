@@ -60,8 +60,8 @@ def constant_words(value: int | str | bytes) -> str:
 
 
 def scalar_name(name: str) -> str:
-    """Return the usual name of a scalar type: ``int64``, ``uint32``, ``boolean``. Names without another
-    form, unknown ones included, are returned unchanged.
+    """Return the usual name of a scalar type: ``int64``, ``uint32``, ``boolean``. Names without
+    another form, unknown ones included, are returned unchanged.
     """
     if is_integer(name):
         return f"{'int' if SCALARS[name].signed else 'uint'}{SCALARS[name].bits}"
@@ -82,8 +82,8 @@ def scalar_words(name: str) -> str:
 
 
 def given_type_words(f: Field) -> str:
-    """Return the type of a value that a layout gets from outside in words: ``a value of color``, ``int32``,
-    ``array of strings``.
+    """Return the type of a value that a layout gets from outside in words: ``a value of color``,
+    ``int32``, ``array of strings``.
     """
     if isinstance(f.type, ArrayType):
         element = f.type.element
@@ -96,8 +96,8 @@ def given_type_words(f: Field) -> str:
 
 
 def type_words(type_: FieldType) -> str:
-    """Return a type in words, such as ``int64`` or ``array of record with int32 count``; layouts and
-    choices by name.
+    """Return a type in words, such as ``int64`` or ``array of record with int32 count``; layouts
+    and choices by name.
     """
     return "".join(map(str, type_pieces(type_)))
 

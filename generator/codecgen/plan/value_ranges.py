@@ -86,7 +86,7 @@ def wrapped_range(exact: Range, bits: int) -> Range:
 
 
 def range_of(value: Value) -> Range:
-    """Return the smallest and largest number, both included, that a value can have if its sums wrap in
-    64 bits: :func:`exact_range`, or the range of int64 if that does not hold it.
+    """Return the smallest and largest number, both included, that a value can have if its sums wrap
+    in 64 bits: :func:`exact_range`, or the range of int64 if that does not hold it.
     """
     return wrapped_range(exact_range(value), 64)

@@ -344,8 +344,8 @@ class _Programmer:
     ) -> Constant | Number:
         """Return the operation for a number from ``given`` or, without it, from the default:
         ``Constant`` if only one number is possible, else ``Number``. Raise WriteError if there is
-        neither, the value is null, the default uses elements, or a constant does not fit. Other numbers
-        get ``limits`` and raise nothing here.
+        neither, the value is null, the default uses elements, or a constant does not fit. Other
+        numbers get ``limits`` and raise nothing here.
         """
         source = fp.default if given is None else given
         if source is None:

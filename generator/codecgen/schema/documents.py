@@ -480,7 +480,8 @@ def _read_presence(r: Record) -> tuple[str | None, int | None, Expression | None
 def _make_choice(reader: Reader, r: Record) -> Choice:
     """Return the choice of a document with its cases in order; a case of a number range becomes one
     per number. Report cases that are no valid range, and leave them out. Once there are more than
-    ``MAX_CASES``, report that and leave out the rest. Numbers that occur twice are kept.
+    ``MAX_CASES``, report that and leave out the rest. Numbers that occur twice are kept. ``by``
+    names a field, unless it names a value that the choice is given, which then decides.
     """
     outer = forms.given_values(r["given"])
     by = str(r["by"])

@@ -129,7 +129,9 @@ class Expression:
 
     @property
     def looks_up(self) -> bool:
-        """Return whether the expression contains ``array[index]``. ``first(array)`` and the like do not count."""
+        """Return whether the expression contains ``array[index]``. ``first(array)`` and the like do
+        not count.
+        """
         return _contains_look_up(self.node)
 
     def __str__(self) -> str:
@@ -165,8 +167,9 @@ _COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 
 
 def parse(text: str, file: str = "", line: int = 1, column: int = 1) -> Expression:
-    """Parse ``text``, which stands at ``line`` and ``column`` of ``file``. Raise ExpressionError if it is
-    empty, not valid, too long (``MAX_TOKENS``) or nested too deep (``MAX_DEPTH``). Names are not looked up.
+    """Parse ``text``, which stands at ``line`` and ``column`` of ``file``. Raise ExpressionError if
+    it is empty, not valid, too long (``MAX_TOKENS``) or nested too deep (``MAX_DEPTH``). Names are
+    not looked up.
     """
     return Expression(_Parser(text).parse(), text, file, line, column)
 
@@ -389,7 +392,8 @@ def data_text(value: bytes | str) -> str:
 
 def source(node: Node) -> str:
     """Return a node as text that parses to the same node (columns of paths aside), with as few
-    parentheses as possible. Only the literal of a ``Data`` node, such as ``hex 4f62``, does not parse.
+    parentheses as possible. Only the literal of a ``Data`` node, such as ``hex 4f62``, does not
+    parse.
     """
     return "".join(map(str, pieces(node)))
 
@@ -468,7 +472,9 @@ def _pieces_in_parentheses(node: Node, least: int) -> Iterator[str | Path]:
 
 
 def _contains_look_up(node: Node) -> bool:
-    """Return whether a node or a node below it is ``array[index]``. ``first(array)`` does not count."""
+    """Return whether a node or a node below it is ``array[index]``. ``first(array)`` does not
+    count.
+    """
     match node:
         case LookUp():
             return True

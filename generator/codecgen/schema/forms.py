@@ -526,8 +526,9 @@ _NOTHING = ("", "null", "~")
 
 def constant(reader: Reader, r: Record) -> Constant | None:
     """Return the constant of a field: int, bool, text, or bytes (for ``{hex: ..}`` and ASCII text
-    of bytes fields). Return None if the field has none. Report null, an empty value without
-    quotes, lists, and mappings other than a valid ``{hex: ..}``, and return None.
+    of bytes fields). Return None if the field has none. Report null, an empty value without quotes,
+    lists, and mappings other than a valid ``{hex: ..}``, and return None. Nothing checks that the
+    constant fits the field.
     """
     node = r["const"]
     if isinstance(node, yaml_tree.Scalar):
@@ -552,7 +553,7 @@ def constant(reader: Reader, r: Record) -> Constant | None:
 def default(reader: Reader, r: Record) -> Expression | None:
     """Return the default of a field as an expression. Return None if it has none or it is ``[]``
     for an array or ``{}`` for a tagged layout; report these for other fields, and values that are
-    invalid, and return None.
+    invalid, and return None. Nothing checks that the default fits the field.
     """
     node = r["default"]
     if isinstance(node, yaml_tree.Sequence):

@@ -39,7 +39,7 @@ def complete_layout(
 
 def _with_constants(layout: Layout, enums: Mapping[str, Enum]) -> Layout:
     """Return the layout with constants that are names of enum values replaced by their numbers.
-    Unknown names stay text.
+    Unknown names, and constants of fields that are no scalars, stay text.
     """
     fields = []
     for f in layout.fields:
@@ -252,7 +252,7 @@ def with_sizes(fields: tuple[Field, ...]) -> tuple[Field, ...]:
 def with_counts(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     """Return the fields with ``counted_by``, the name of the counting field, set in each array that
     a field ``counts``, and with ``counts`` in each field that an array names under ``count``. Other
-    fields are unchanged.
+    fields are unchanged. If several fields count an array, the last one is in ``counted_by``.
     """
     counted = {array: f.name for f in fields for array in f.counts}
     named = [

@@ -153,8 +153,8 @@ def range_bounds(layout: Layout, f: Field, field_range: FieldRange) -> tuple[int
 
 
 def covered_parts(f: Field) -> Iterator[tuple[str, FieldRange]]:
-    """Yield the ranges of a checksum, in order, each after the key of its place: ``covers`` for a single
-    range, ``covers.0``, ``covers.1`` and so on for a list. Yield nothing for other fields.
+    """Yield the ranges of a checksum, in order, each after the key of its place: ``covers`` for a
+    single range, ``covers.0``, ``covers.1`` and so on for a list. Yield nothing for other fields.
     """
     several = len(f.covers) > 1 or "covers.0" in f.places
     for i, part in enumerate(f.covers):
@@ -201,8 +201,8 @@ def versions_of(layout: Layout, thing: Versions | None) -> tuple[int | None, ...
 
 
 def exists_in(f: Field | BitMember, version: int | None) -> bool:
-    """Return whether a field or member exists in a version. True if it has no version range, and for
-    a version of None.
+    """Return whether a field or member exists in a version. True if it has no version range, and
+    for a version of None.
     """
     return f.versions is None or version is None or version in f.versions
 

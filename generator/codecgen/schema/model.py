@@ -125,8 +125,8 @@ class Field:
         return replace(self, type=types[-1][1], types=() if settled else types)
 
     def with_types(self, **changes: Any) -> Field:
-        """Return the field with attributes changed in each of its types. Raise TypeError if one of the
-        types has no such attribute.
+        """Return the field with attributes changed in each of its types. Raise TypeError if one of
+        the types has no such attribute.
         """
         types = tuple((versions, replace(type_, **changes)) for versions, type_ in self.types)
         return replace(self, type=replace(self.type, **changes), types=types)
@@ -259,8 +259,8 @@ class Message:
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
     def header_of(self, version: int | None) -> Reference | None:
-        """Return the header in front of a version, or None if there is none. A version of None gives
-        the first header.
+        """Return the header in front of a version, or None if there is none. A version of None
+        gives the first header.
         """
         return next((ref for versions, ref in self.headers if version in versions), None)
 
@@ -299,8 +299,8 @@ class Layout:
         return next((f.name for f in self.fields if f.is_version), None)
 
     def fields_of(self, version: int | None) -> tuple[Field, ...]:
-        """Return the fields that exist in a version, in order, each with the type that it has there. A
-        version of None gives all fields with all their types.
+        """Return the fields that exist in a version, in order, each with the type that it has
+        there. A version of None gives all fields with all their types.
         """
         there = (f for f in self.fields if f.versions is None or version in f.versions)
         return tuple(f.in_versions((version,)) for f in there)
@@ -389,8 +389,8 @@ class Column:
 
     @property
     def parts(self) -> tuple[Column, ...]:
-        """Return the columns inside a struct or a list of structs, the one of the elements of another
-        list, or ``()`` for other columns.
+        """Return the columns inside a struct or a list of structs, the one of the elements of
+        another list, or ``()`` for other columns.
         """
         return self.members if self.element is None else (self.element,)
 

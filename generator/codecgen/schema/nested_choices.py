@@ -73,8 +73,8 @@ def list_cases(choice: Choice) -> tuple[tuple[int | str, Reference, str | None],
 
 
 def case_names(choice: Choice) -> tuple[str, ...]:
-    """Return a name for each discriminator of a choice, in order, repeats included: the nested choice
-    that decides further, or else the layout.
+    """Return a name for each discriminator of a choice, in order, repeats included: the nested
+    choice that decides further, or else the layout.
     """
     return tuple(inner or ref.layout for _, ref, inner in list_cases(choice))
 
@@ -87,8 +87,9 @@ def inner_choices(choice: Choice | None) -> list[str]:
 
 
 def has_same_discriminator(choice: Choice, inner: Choice) -> bool:
-    """Return whether a choice and a nested choice are decided by a field of the same name or the same enum. Two
-    choices that are decided by numbers of a type from outside always count as the same.
+    """Return whether a choice and a nested choice are decided by a field of the same name or the
+    same enum. Two choices that are decided by numbers of a type from outside always count as the
+    same.
     """
     if choice.by is not None or inner.by is not None:
         return choice.by == inner.by

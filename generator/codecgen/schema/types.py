@@ -183,8 +183,8 @@ class Reference:
     steps: tuple[Step, ...] = ()
 
     def matches(self, fields: Mapping[str, object]) -> bool:
-        """Return whether the values ``fields`` contain the discriminators that lead to this layout. True
-        if it has no steps. Only numbers match, not the names of enum values.
+        """Return whether the values ``fields`` contain the discriminators that lead to this layout.
+        True if it has no steps. Only numbers match, not the names of enum values.
         """
         return all(fields.get(step.by) == step.number for step in self.steps)
 

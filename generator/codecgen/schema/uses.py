@@ -42,8 +42,9 @@ class Used:
 
 def load_used(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnostic]]:
     """Return the directories that a manifest uses, and a diagnostic for each that cannot be used:
-    ``find`` raises CannotUse for it, it is the same as another, or with the package name of another or of this one. Without ``find``, which
-    locates a directory, all are reported. Their prefixes are in ``broken``.
+    ``find`` raises CannotUse for it, it is the same as another, or it has the package name of
+    another or of this one. Without ``find``, which locates a directory, all are reported. Their
+    prefixes are in ``broken``.
     """
     findings = []
     direct: dict[str, UsedDirectory] = {}
