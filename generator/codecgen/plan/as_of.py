@@ -125,10 +125,10 @@ def _layout_at(
     layout: Layout, release: str, known: dict[str, set[str]], manifest: Manifest
 ) -> Layout:
     """Return the layout with the fields, derived values, rules and examples that existed at
-    ``release``; fields have their former spelling. Versions end at the highest one whose note
-    existed; without notes all stay. If that is before the first flexible version, drop tagged
-    fields and the tolerances for flexible versions, and set ``flexible`` to ``never``. ``known``
-    has the value names of each enum at that release.
+    ``release``; fields have their former spelling. If a version note is later than ``release``,
+    versions end at the highest one whose note is not; otherwise all stay. If that is before the
+    first flexible version, drop tagged fields and the tolerances for flexible versions, and set
+    ``flexible`` to ``never``. ``known`` has the value names of each enum at that release.
     """
     versions = layout.versions
     if versions is not None and layout.version_notes:

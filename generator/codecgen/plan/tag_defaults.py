@@ -116,9 +116,9 @@ def _default_int(found: nodes.Value | None) -> int:
 
 
 def encode_number(name: str, value: int, little: bool) -> bytes:
-    """Return an integer in the encoding of the scalar type ``name``: varints in 7-bit groups in the
-    order of the type (zigzag if signed), others in fixed size, little-endian if ``little``. Raise
-    OverflowError if it does not fit a fixed size; varints are not checked. Raise KeyError for
+    """Return an integer in the encoding of the integer type ``name``: varints in 7-bit groups in
+    the order of the type (zigzag if signed), others in fixed size, little-endian if ``little``.
+    Raise OverflowError if it does not fit a fixed size; varints are not checked. Raise KeyError for
     ``compact`` and unknown types.
     """
     scalar = SCALARS[name]
