@@ -191,7 +191,8 @@ def iterate_combinations(plan: Plan, view: View) -> Iterator[Combined]:
     """Yield, for each discriminator that has rows, each combination of layout versions of the parts
     that these rows name, as (discriminator, layout plan by part, rows). Named parts that do not
     decide also have None (null) as a layout. The discriminators are the case numbers of the part
-    that decides, or None alone if no part does.
+    that decides, or None alone if no part does. Raise KeyError if the model lacks a layout of a
+    part, which :func:`has_all_parts` tells.
     """
     kinds = part_kinds(plan.model, view)
     decider = next((kind for kind in kinds if kind.decides), None)

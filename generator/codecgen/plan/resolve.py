@@ -586,9 +586,10 @@ def as_maximum(path: Expression) -> Expression:
 def resolve_expression(
     expression: Expression, scope: Scope, expected_enum: str | None = None
 ) -> Value:
-    """Return the resolved expression of a model that the checks accepted. A single word is a value
-    of ``expected_enum`` if that has it. Raise ValueError, with place and reason, if the expression
-    is invalid, or IndexError if the reason is elsewhere, such as an unknown layout.
+    """Return the resolved expression of a model that the checks accepted. ``scope`` has the names
+    that it may use; a single word is a value of ``expected_enum`` if that has it. Raise ValueError,
+    with place and reason, if the expression is invalid, or IndexError if the reason is elsewhere,
+    such as an unknown layout.
     """
     resolver = Resolver(expression, scope)
     value = resolver.resolve(expected_enum)

@@ -387,7 +387,8 @@ class ModelBuilder:
 
     def make_type(self, r: Record, span: Span, accepts: frozenset[str]) -> FieldType:
         """Return the type of a field (scalar, bits, bytes, padding, struct, choice or array) from a
-        record without values by version. Inline layouts are added to the model.
+        record without values by version. Inline layouts, at the place ``span`` and with the
+        tolerances ``accepts``, are added to the model.
         """
         only = forms.words(r["only"]) if "only" in r else None
         if "type" in r:
@@ -425,7 +426,8 @@ class ModelBuilder:
 
     def make_element(self, r: Record, span: Span, accepts: frozenset[str]) -> Element:
         """Return the type of the elements of an array: a scalar, bytes, a choice or a reference to
-        a layout. An inline layout is added to the model.
+        a layout. An inline layout, at the place ``span`` and with the tolerances ``accepts``, is
+        added to the model.
         """
         match r["array"]:
             case str(name):

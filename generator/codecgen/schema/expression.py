@@ -64,8 +64,8 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class EndOf:
-    """``first(array).path``, ``last(array).path``, ``max(array).path`` or ``min(array).path``. Of the rows that are written the
-    array is a column, without a path.
+    """``first(array).path``, ``last(array).path``, ``max(array).path`` or ``min(array).path``.
+    Where rows are written, ``array`` names a column and ``path`` is None.
     """
 
     end: str

@@ -178,7 +178,8 @@ def _check_ranges_of_none(
     flexible: Flexible,
 ) -> None:
     """Report each range under ``none`` (``said``) of the field ``name`` if the layout has no
-    versions, or if the field is in no version of the range.
+    versions, or if the field is in no version of the range. ``parts`` are the versions of the
+    field.
     """
     for versions, _, span in said.parts:
         message = f'"{name}" may be null in versions {versions}, in which there is no "{name}"'

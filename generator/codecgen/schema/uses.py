@@ -71,7 +71,8 @@ def load_used(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnos
 
 def _with_inner(direct: Mapping[str, UsedDirectory], package: str) -> dict[str, UsedDirectory]:
     """Return the directories with those that they use in turn (``kafka.base``), each path once.
-    Raise CannotUse if two of them, or one and ``package``, generate a package of the same name.
+    Raise CannotUse if two of them generate a package of the same name, or one of the name
+    ``package``, that of the directory which uses them.
     """
     out = dict(direct)
     names = list(out)
