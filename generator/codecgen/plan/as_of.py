@@ -48,9 +48,9 @@ def exists_at(since: Since | None, release: str) -> bool:
 def as_of(model: Model, release: str | None) -> Model:
     """Return the model as it was at ``release``, or ``model`` itself if ``release`` is None. Drop
     later fields, versions, enum values, cases and declarations, layouts and cases that refer to
-    dropped ones, unused enums, drafts and all views. Declarations of used directories stay
-    unchanged. ``release`` need not be in the manifest; comparing it raises ValueError unless all
-    its parts are integers.
+    dropped ones, unused enums, drafts and all views. Spell renamed fields as they were.
+    Declarations of used directories stay unchanged. ``release`` need not be in the manifest;
+    comparing it raises ValueError unless all its parts are integers.
 
     Drafts have no release, and views are written for today's formats.
     """
@@ -124,10 +124,11 @@ def _has_version(layout: Layout, release: str) -> bool:
 def _layout_at(
     layout: Layout, release: str, known: dict[str, set[str]], manifest: Manifest
 ) -> Layout:
-    """Return the layout with the fields, versions, derived values, rules and examples that existed
-    at ``release``. If version notes end its versions before the first flexible one, drop tagged
-    fields and the tolerances for flexible versions, and set ``flexible`` to ``never``. ``known``
-    has the value names of each enum at that release.
+    """Return the layout with the fields, derived values, rules and examples that existed at
+    ``release``; fields have their former spelling. If a version note is later than ``release``,
+    versions end at the highest one whose note is not; otherwise all stay. If that is before the
+    first flexible version, drop tagged fields and the tolerances for flexible versions, and set
+    ``flexible`` to ``never``. ``known`` has the value names of each enum at that release.
     """
     versions = layout.versions
     if versions is not None and layout.version_notes:
@@ -262,6 +263,7 @@ def _without_later_cases(
 ) -> dict[str, Layout]:
     """Return the layouts without choice cases that came after ``release``: all cases of a later
     choice, cases through later nested choices, and cases whose enum value is not in ``known``.
+    Raise KeyError if the model lacks a choice or its enum.
     """
 
     def without_missing(choice: ChoiceType) -> ChoiceType:

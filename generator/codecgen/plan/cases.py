@@ -17,7 +17,7 @@ def find_held_plan(
     """Return the layout plan, in its version, of ``value``, which the field ``fp`` holds, directly
     or as a case of a choice. ``value`` may be an element of ``fp`` if the elements are a choice.
     ``fields`` are the values of the surrounding layout ``around``. Return None if no case or
-    version matches, and for fields of other types, arrays of one layout included.
+    version matches or can be worked out, and for other fields, arrays of one layout included.
     """
     choice = choice_of(fp.field)
     ref: Reference | None
@@ -38,9 +38,9 @@ def _find_case(
     fields: Mapping[str, object],
     value: object,
 ) -> Reference | None:
-    """Return the case of ``choice`` that the discriminator selects, or None if none matches. The
-    discriminator is the field's ``given``, evaluated with ``fields`` of the layout ``around``, or
-    the field ``by`` in ``value``, as a number or enum name. Discriminators of nested choices in
+    """Return the first case of ``choice`` that the discriminator selects, or None if none matches.
+    The discriminator is the field's ``given``, evaluated with ``fields`` of the layout ``around``,
+    or the field ``by`` in ``value``, as a number or enum name. Discriminators of nested choices in
     ``value`` must match too.
     """
     if choice.by is None:

@@ -115,7 +115,9 @@ class ViewPlan:
         return out
 
     def inside(self, leaf: Leaf) -> tuple[Leaf, ...]:
-        """Return the members of a column of structs or lists; ``()`` for any other column."""
+        """Return the columns directly inside a column of structs or lists; ``()`` for any other
+        column.
+        """
         return tuple(other for other in self.leaves if other.inside is leaf)
 
     def cases_of(self, entry: LayoutPlan) -> tuple[CasePlan, ...]:
@@ -142,7 +144,8 @@ def _list_entries(plan: Plan, view: View) -> tuple[str | None, tuple[tuple[int, 
     """Return the name of the discriminator of a view's entries, and (number, layout plan) for each
     of them. For a choice the number is that of the case, else the version, or 0 without versions.
     The name is None for a layout of one version or without a version field, and for a choice that
-    no field decides.
+    no field decides. Raise KeyError if the model lacks the layout, and ValueError if a case is a
+    name without a number.
     """
     choice = plan.model.choices.get(view.of)
     if choice is not None:
@@ -154,7 +157,9 @@ def _list_entries(plan: Plan, view: View) -> tuple[str | None, tuple[tuple[int, 
 
 
 def has_layouts(plan: Plan, view: View) -> bool:
-    """Return whether the model contains the layout or choice of a view. False for releases before it existed."""
+    """Return whether the model contains the layout or choice of a view. False for releases before
+    it existed, and for views of payloads.
+    """
     return view.of in plan.model.choices or view.of in plan.model.layouts
 
 
@@ -176,7 +181,8 @@ def leaves_of(view: View) -> Iterator[Leaf]:
 def _plan_case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPlan) -> CasePlan:
     """Return the plan of one section of rows for an entry layout in one version: array, element
     layout, codecs, resolved column values, conditions and written values. ``number`` becomes the
-    number of the case. Raise AssertionError if an expression is invalid, which the checks exclude.
+    number of the case. Raise AssertionError or ValueError if an expression is invalid, which the
+    checks exclude.
     """
     array = None if rows.each is None else entry.field(rows.each)
     element = entry

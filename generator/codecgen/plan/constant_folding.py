@@ -80,12 +80,16 @@ def fold(value: Value, known: Known = known_fields) -> Value:
 
 
 def is_known(value: Value) -> bool:
-    """Return whether a value is a constant, an enum value or null."""
+    """Return whether a value is a number, true or false, an enum value or null. False for the rest,
+    bytes and text included.
+    """
     return isinstance(value, nodes.Literal | nodes.Word | nodes.NullValue)
 
 
 def as_number(value: Value) -> int | None:
-    """Return the number of a constant or an enum value, or None for null and for unknown values."""
+    """Return the number of a literal (true is 1, false 0) or an enum value. Return None for null,
+    bytes and text, and for values that are not known.
+    """
     return value.value if isinstance(value, nodes.Literal | nodes.Word) else None
 
 

@@ -49,7 +49,10 @@ def varint_size(name: str, value: int) -> int:
 
 
 def length_size(name: str, length: int) -> int:
-    """Return the encoded size of a length or a count in the type ``name``. A length of -1 is null."""
+    """Return the encoded size of a length or a count in the type ``name``. A compact length of -1
+    is null. Raise SizeError if it does not fit a variable-length type; fixed sizes are not checked.
+    Raise KeyError for an unknown type.
+    """
     if name == "compact":
         return varint_size("uvarint", length + 1)
     return varint_size(name, length) if is_varint(name) else SCALARS[name].width
@@ -58,16 +61,16 @@ def length_size(name: str, length: int) -> int:
 def encoded_size(plan: Plan, layout: LayoutPlan, value: Fields) -> int:
     """Return the encoded size in bytes of ``value``, a mapping of fields as a builder takes it, in
     a layout. Values that it does not depend on, such as numbers of fixed size, are not checked; a
-    missing array is empty. Raise SizeError if a needed value is missing or unsuitable, no case or
-    version matches, or a section is compressed.
+    missing array is empty, and ``value`` stays unchanged. Raise SizeError if a needed value is
+    missing or unsuitable, no case or version matches, or a section is compressed.
     """
     return _Sizer(plan, layout, {name: _copy_value(item) for name, item in value.items()}).total()
 
 
 def evaluate(plan: Plan, layout: LayoutPlan, fields: Fields, at: FieldPlan, value: Value) -> object:
     """Return the result of ``value``, an expression of the field ``at``, for the values in ``fields``.
-    Fields before ``at`` that are left out have the values that a builder works out for them. Raise
-    SizeError if the expression cannot be evaluated.
+    Fields before ``at`` that are left out have the values that a builder works out for them, or are
+    None. Raise SizeError if the expression cannot be evaluated, as for an unknown enum name.
     """
     sizer = _Sizer(plan, layout, dict(fields))
     sizer.complete_fields(at, value)
@@ -120,13 +123,16 @@ class _Sizer:
                     self.size_field(fp)
 
     def is_present(self, fp: FieldPlan) -> bool:
-        """Return whether the condition of a field holds, or True if it has none."""
+        """Return whether the condition of a field holds, or True if it has none. Raise SizeError if
+        it cannot be evaluated.
+        """
         return fp.when is None or bool(self.evaluate(fp.when))
 
     def size_field(self, fp: FieldPlan) -> int:
-        """Return the size in bytes of a field, and record its value for later expressions. Absent
-        fields and lengths of variable size, which are sized later, count 0. Raise SizeError if the
-        value is missing or unsuitable, where the size depends on it.
+        """Return the size in bytes of a field, and record its value for later expressions: None if
+        it is absent, the default if it is left out (not if it is given as None). Absent fields and
+        lengths of variable size, which are sized later, count 0. Raise SizeError if the value is
+        missing or unsuitable, where the size depends on it.
         """
         f = fp.field
         if not self.is_present(fp):
@@ -219,8 +225,8 @@ class _Sizer:
 
     def word_of(self, members: Iterable[BitMember], value: object, fp: FieldPlan) -> int:
         """Return the number that the bit members in ``value`` make, with defaults as
-        ``complete_bits`` adds them. Raise SizeError where it does, and for a member that is no
-        number.
+        ``complete_bits`` adds them; nothing checks that they fit their bits. Raise SizeError where
+        it does, and for a member that is no number.
         """
         word = 0
         for m in members:
@@ -251,9 +257,9 @@ class _Sizer:
 
     def size_array(self, array: ArrayType, value: object, fp: FieldPlan) -> int:
         """Return the encoded size in bytes of an array with its count and length prefixes; of the
-        prefix alone if it is given as null and may be. A missing array, and any other None, counts
-        as empty. Raise SizeError if it is no list, has not the fixed number of elements, is
-        compressed, or an element cannot be sized.
+        prefix alone (0 without one) if it is given as null and may be. A missing array, and any
+        other None, counts as empty. Raise SizeError if it is no list, has not the fixed number of
+        elements, is compressed, or an element cannot be sized.
         """
         prefix = array.count or array.length
         if value is None and fp.name in self.this and array.null is not None:
@@ -321,8 +327,9 @@ class _Sizer:
         return varint_size("uvarint", len(sizes)) + sum(parts)
 
     def size_tagged(self, fp: FieldPlan) -> int | None:
-        """Return the size in bytes of the data of a tagged field, without tag and size; None if the
-        field holds its default, so that it is omitted. Raise SizeError if it cannot be computed.
+        """Return the size in bytes of the data of a tagged field that is given, without tag and
+        size; None if the field holds its default, so that it is omitted. Raise SizeError if it
+        cannot be computed.
         """
         type_, value = fp.field.type, self.this[fp.name]
         if isinstance(type_, BitsType):
@@ -470,7 +477,9 @@ class _Sizer:
         return isinstance(a, int) and isinstance(b, int) and compare(operator, a, b)
 
     def as_enum_number(self, value: Value, found: object) -> object:
-        """Return ``found`` as its enum number if the value has an enum, and unchanged otherwise."""
+        """Return ``found`` as its enum number if the value has an enum. Return it unchanged if the
+        value has none, or ``found`` is None. Raise SizeError for an unknown name.
+        """
         if value.type.enum is None or found is None:
             return found
         return self.enum_number(value.type.enum, found)

@@ -8,7 +8,10 @@ from codecgen.plan.types import BOOL
 
 
 def is_same(one: Value, other: Value) -> bool:
-    """Return whether two values compute the same from the same fields and columns."""
+    """Return whether two values are the same expression of the same fields and columns, as
+    :func:`shape` sees it. False for equal results of other expressions, such as ``a + b`` and
+    ``b + a``.
+    """
     return shape(one) == shape(other)
 
 
@@ -73,7 +76,8 @@ def conjuncts(condition: Value) -> list[Value]:
 def implied_value(holding: list[Value], value: Value) -> Value | None:
     """Return the literal that the conditions in ``holding``, all true, imply for ``value``, or None
     if they imply nothing. It is true or false if ``value`` is one of them or the opposite of one.
-    It is the number or enum value on the right of an ``==`` that has ``value`` on the left.
+    It is the number or enum value on the right of an ``==`` that has ``value`` on the left. The
+    first condition that implies something counts.
     """
     for condition in holding:
         if is_same(value, condition):

@@ -15,7 +15,8 @@ def replace_given(
     """Return ``value`` with each value from outside (``is_given``) that belongs to one of
     ``owners`` replaced by its expression in ``gives``. The own fields of that expression become
     fields of ``of``. Values under ``first``, ``last``, ``max`` and ``min`` stay, as does all if
-    ``gives`` is empty. Raise KeyError if ``gives`` lacks a name.
+    ``gives`` is empty. Raise KeyError if ``gives`` lacks a name, and
+    AssertionError if it has no field for an array in which elements are looked up.
     """
     if not gives:
         return value

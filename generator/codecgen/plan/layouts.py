@@ -175,7 +175,7 @@ class LayoutPlan:
 
     @property
     def look_ups(self) -> tuple[DerivedValue, ...]:
-        """Return the derived values that look an element of an array up by its number."""
+        """Return the derived values that contain ``array[index]``, in schema order."""
         return tuple(value for value in self.derived if any(True for _ in look_ups_in(value)))
 
     @property
@@ -188,12 +188,16 @@ class LayoutPlan:
         return next((f for f in self.values if f.name == name), None)
 
     def covered(self, checksum: FieldPlan) -> tuple[FieldPlan, ...]:
-        """Return the fields that a checksum covers, range after range."""
+        """Return the fields that a checksum covers, range after range; ``()`` for other fields.
+        Raise ValueError if this version lacks an end of a range.
+        """
         return tuple(fp for part in checksum.covers for fp in self.field_range(part))
 
     def checksums(self) -> tuple[FieldPlan, ...]:
         """Return the checksum fields in order of computation: in field order, but each after the
         checksums that it covers. Checksums that count as zero in it are not waited for.
+        Raise ValueError if this version lacks an end of a range, and RecursionError if checksums
+        cover each other.
         """
         out: list[FieldPlan] = []
 
@@ -211,7 +215,8 @@ class LayoutPlan:
 
     def field_range(self, field_range: FieldRange) -> tuple[FieldPlan, ...]:
         """Return the fields of a field range, both ends included; without a last field, up to the
-        end of the layout, tagged fields included. Raise ValueError if the version lacks an end.
+        end of the layout, tagged fields included; ``()`` if the last field lies before the first.
+        Raise ValueError if the version lacks an end.
         """
         names = [f.name for f in self.fields]
         first = names.index(field_range.first)
@@ -236,7 +241,10 @@ class Plan:
         return self.model.manifest
 
     def of(self, ref: Reference) -> tuple[LayoutPlan, ...]:
-        """Return the plans that a reference outside a layout can mean: the named version, or all versions."""
+        """Return the plans that a reference outside a layout can mean: the named version, or all
+        versions, oldest first. Return ``()`` if the named version does not exist. Raise KeyError if
+        the layout does not exist.
+        """
         plans = self.versions[ref.layout]
         return plans if ref.version is None else tuple(p for p in plans if p.version == ref.version)
 
@@ -275,7 +283,9 @@ class Plan:
         return next((p for p in plans if p.version in (around.version, None)), plans[0])
 
     def modules(self) -> Mapping[str, tuple[Declared, ...]]:
-        """Return the declarations of each generated module, by module name."""
+        """Return the declarations (not views) of each generated module, by the name of its YAML
+        file, as :meth:`Model.modules` does.
+        """
         return self.model.modules()
 
     def spelling(self, name: str, spelled: str | None) -> str:
@@ -288,7 +298,8 @@ class Plan:
 def make_plan(model: Model, release: str | None = None) -> Plan:
     """Return the plan of a model: its layouts in all versions, derived values and texts, with those
     of used directories. ``release`` is recorded and filters nothing. Without it, the same model
-    gives the same object. Raise ValueError if an expression is invalid, which the checks exclude.
+    gives the same object. Raise ValueError if an expression is invalid, or KeyError if a field
+    holds an unknown layout; the checks exclude both.
     """
     plan = _plan_model(model)
     return plan if release is None else replace(plan, release=release)
@@ -296,7 +307,9 @@ def make_plan(model: Model, release: str | None = None) -> Plan:
 
 @cached_by_identity
 def _plan_model(model: Model) -> Plan:
-    """Return the plan of a model as it is today. Raise ValueError if an expression is invalid."""
+    """Return the plan of a model as it is today; the same model gives the same object. Raise
+    ValueError if an expression is invalid, or KeyError if a field holds an unknown layout.
+    """
     plans: dict[str, tuple[LayoutPlan, ...]] = {}
 
     def plan_of(name: str) -> tuple[LayoutPlan, ...]:
@@ -326,7 +339,7 @@ def _plan_model(model: Model) -> Plan:
 
 def _split_declarations(things: Mapping[str, T], used: Mapping[str, object]) -> Declarations[T]:
     """Return ``things`` as declarations of the directory itself and, with the names in ``used``, of
-    the directories that it uses.
+    the directories that it uses. Raise KeyError if one of these is not in ``things``.
     """
     own = {name: thing for name, thing in things.items() if name not in used}
     return Declarations(own, {name: things[name] for name in used})
@@ -505,7 +518,8 @@ def _with_version_bits(f: Field, version: int | None, model: Model) -> Field:
 def _fixed_size(f: Field, version: int | None, plan_of: object) -> int | None:
     """Return the size of a field in bytes, or None if it varies: for varints (with or without bit members), variable bytes,
     optional structs, choices, padding, tags and arrays, except uncompressed arrays of a fixed
-    number of elements of fixed size. Structs have the size of their layout.
+    number of elements of fixed size. Structs have the size of their layout in the version that
+    it is held in, or None if the layout lacks that version or holds itself.
     """
     match f.type:
         case ScalarType(name):

@@ -21,7 +21,7 @@ _OPERATORS: Mapping[str, Callable[[int, int], bool]] = {
 
 
 def compare(operator: str, a: int, b: int) -> bool:
-    """Return whether the comparison ``a operator b`` holds."""
+    """Return whether the comparison ``a operator b`` holds. Raise KeyError for other operators."""
     return _OPERATORS[operator](a, b)
 
 
@@ -45,7 +45,7 @@ class Facts:
     def is_present(self, value: nodes.FieldValue) -> bool:
         """Return whether a field is known not to be null: a comparison has shown it, or the field's
         own ``when`` is known to hold and the field is of the layout itself and not nullable
-        otherwise.
+        otherwise. False for all other fields, also those that are never null.
         """
         if _fact_key(value) in self.present:
             return True
@@ -55,11 +55,15 @@ class Facts:
         return source(when.node) in self.holding
 
     def is_column_present(self, value: nodes.ColumnValue) -> bool:
-        """Return whether a column is known not to be null."""
+        """Return whether a comparison has shown that a column is not null. False for all other
+        columns, also those that are never null.
+        """
         return _fact_key(value) in self.present
 
     def filter_versions(self, owner: str, every: frozenset[int | None]) -> frozenset[int | None]:
-        """Return those versions in ``every`` that the element of ``owner`` can still have."""
+        """Return those versions in ``every`` that the element of ``owner`` can still have; all of
+        them if no comparison of its version is known.
+        """
         test = self.left.get(owner)
         return every if test is None else frozenset(v for v in every if test(v))
 

@@ -46,7 +46,8 @@ class PartKind:
 
     def reference(self, number: int | None) -> Reference | None:
         """Return the layout of the part for the discriminator ``number``: always the same for a
-        part that is a layout, and None for a choice without a case for it.
+        part that is a layout. For a choice, return None if it has no case for ``number``, or that
+        is None.
         """
         if self.choice is None:
             return Reference(self.of, None, Span("", 1, 1, 1))
@@ -79,7 +80,8 @@ def part_kinds(model: Model, view: View) -> tuple[PartKind, ...]:
 
 def cases_by_number(choice: Choice, model: Model) -> Mapping[int, Reference]:
     """Return the cases of a choice by number. Names become numbers of the enum that the choice is
-    given; names that it does not have, and all names of choices by a field, are left out.
+    given; names that it does not have, and all names of choices by a field, are left out. The last
+    case of a number counts.
     """
     enum = None if choice.given is None else model.enums.get(choice.given)
     names = {} if enum is None else {v.name: v.value for v in enum.values}
@@ -189,7 +191,8 @@ def iterate_combinations(plan: Plan, view: View) -> Iterator[Combined]:
     """Yield, for each discriminator that has rows, each combination of layout versions of the parts
     that these rows name, as (discriminator, layout plan by part, rows). Named parts that do not
     decide also have None (null) as a layout. The discriminators are the case numbers of the part
-    that decides, or None alone if no part does.
+    that decides, or None alone if no part does. Raise KeyError if the model lacks a layout of a
+    part, which :func:`has_all_parts` tells.
     """
     kinds = part_kinds(plan.model, view)
     decider = next((kind for kind in kinds if kind.decides), None)
@@ -255,7 +258,7 @@ def _plan_case(
     """Return the plan of ``rows`` for one combination of parts, whose layouts are ``layouts``, or
     None if their condition never holds there. If the part with the array of ``each`` is null or its
     version lacks the array, return a case that is marked empty. ``number`` becomes the number of
-    the case. Raise AssertionError if an expression is invalid.
+    the case. Raise AssertionError or ValueError if an expression is invalid.
     """
     parts = part_scopes(plan.model, view, rows, layouts)
     scope = payload_scope(plan.model, view, rows, parts)

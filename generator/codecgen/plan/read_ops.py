@@ -196,7 +196,9 @@ def fields_needed(ops: tuple[ReadOp, ...], *, checks: bool) -> set[str]:
 
 
 def names_given(field: FieldPlan) -> set[str]:
-    """Return the names of the fields that ``field`` gives to the layout that it holds."""
+    """Return the names of the fields of the layout around ``field`` that are read for the values
+    which ``field`` gives to the layout that it holds.
+    """
     return {name for value in field.gives.values() for name in _own_names(value)}
 
 

@@ -54,7 +54,7 @@ class ReadProgram:
 
     def ops_before(self, field: str) -> tuple[ReadOp, ...]:
         """Return the operations before the one that reads ``field``, including those that open
-        ranges at that field; all operations if none reads it.
+        ranges at that field; all operations if none reads it, as for a tagged field.
         """
         out = []
         for op in self.ops:
@@ -68,7 +68,9 @@ class ReadProgram:
 
 
 def read_program(plan: Plan, layout: LayoutPlan) -> ReadProgram:
-    """Return the read program of a layout in one version."""
+    """Return the read program of a layout in one version, without operations if it has no fields.
+    Nothing is refused: targets raise for operations that they do not support.
+    """
     return ReadProgram(layout, tuple(_iterate_ops(plan, layout)))
 
 
@@ -151,7 +153,9 @@ def _checksums_of(layout: LayoutPlan) -> list[FieldPlan]:
 
 
 def _index_of(layout: LayoutPlan, name: str | None) -> int:
-    """Return the index of the field ``name`` in byte order, or of the last field if ``name`` is None."""
+    """Return the index of the field ``name`` in byte order, or of the last field if ``name`` is
+    None. Raise StopIteration if there is no such field.
+    """
     if name is None:
         return len(layout.in_order) - 1
     return next(i for i, fp in enumerate(layout.in_order) if fp.name == name)

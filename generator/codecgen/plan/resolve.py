@@ -265,9 +265,9 @@ class Resolver:
     # ------------------------------------------------------------ words of enums
 
     def find_enum_word(self, path: Path, enum: str) -> nodes.Word | None:
-        """Return a path of one word as a value of ``enum``, or None if it has more words, or the
-        enum is unknown or has no such value. Raise Stop after a diagnostic if a field of the same
-        enum has that name.
+        """Return a path of one word as a value of ``enum``, and record its use, or return None if
+        it has more words, or the enum is unknown or has no such value. Raise Stop after a
+        diagnostic if a field of the same enum has that name.
         """
         declared = self.scope.model.enums.get(enum)
         if declared is None or len(path.names) != 1:
@@ -317,9 +317,9 @@ class Resolver:
     # ------------------------------------------------------------ paths
 
     def resolve_path(self, path: Path) -> Value:
-        """Return the field, bit, element (``item``) or version that a path names. Raise Stop after
-        a diagnostic if there is none, the version lacks it, or it is not known yet where the
-        expression is evaluated.
+        """Return the field, bit, element (``item``) or version (``version``, or the version field)
+        that a path names. Raise Stop after a diagnostic if there is none, the version lacks it, or
+        it is not known yet where the expression is evaluated.
         """
         name = path.names[0]
         scope = self.scope
@@ -586,9 +586,10 @@ def as_maximum(path: Expression) -> Expression:
 def resolve_expression(
     expression: Expression, scope: Scope, expected_enum: str | None = None
 ) -> Value:
-    """Return the resolved expression of a model that the checks accepted. A single word is a value
-    of ``expected_enum`` if that has it. Raise ValueError, with place and reason, if the expression
-    is invalid.
+    """Return the resolved expression of a model that the checks accepted. ``scope`` has the names
+    that it may use; a single word is a value of ``expected_enum`` if that has it. Raise ValueError,
+    with place and reason, if the expression is invalid, or IndexError if the reason is elsewhere,
+    such as an unknown layout.
     """
     resolver = Resolver(expression, scope)
     value = resolver.resolve(expected_enum)

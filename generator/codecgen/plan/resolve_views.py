@@ -135,8 +135,9 @@ class ViewResolver(Resolver):
 
     def resolve_path(self, path: Path) -> Value:
         """Return what a path names in a row: a field, bit, element, derived value, or the position
-        or size of the entry. Whole bit fields are numbers. Raise Stop after a diagnostic if there
-        is none. For payloads, see :meth:`resolve_part_path`.
+        or size of the entry. A field wins over another value of its name; whole bit fields are
+        numbers. Raise Stop after a diagnostic if there is none. For payloads, see
+        :meth:`resolve_part_path`.
         """
         if self.of_payload:
             return self.resolve_part_path(path)

@@ -91,8 +91,8 @@ def can_be_null(f: Field, *, inside: bool) -> bool:
 
 
 def element_kind(element: Element) -> str:
-    """Return words for elements, for messages: ``layouts of a choice``, the scalar type such as
-    ``i32``, or ``bytes or text``.
+    """Return words for elements other than layouts, for messages: ``layouts of a choice``, the
+    scalar type such as ``i32``, or ``bytes or text``.
     """
     if isinstance(element, ChoiceType):
         return "layouts of a choice"

@@ -39,7 +39,9 @@ def _cases(view: ViewPlan | PayloadPlan) -> Iterator[CasePlan | PayloadCase]:
 def _secrets_of(
     plan: Plan, view: ViewPlan | PayloadPlan, case: CasePlan | PayloadCase, leaf: Leaf
 ) -> Iterator[Sensitive]:
-    """Yield the reason for each secret field that a column shows in the rows of a case."""
+    """Yield the reason for each secret field that a column shows in the rows of a case. Yield
+    nothing if the case gives the column no value, or none that is secret.
+    """
     value = case.values.get(leaf.root.name)
     if value is None:
         return
@@ -85,8 +87,8 @@ def _secrets_inside(
 def _secrets(values: Mapping[str, Value], value: Value) -> Iterator[Sensitive]:
     """Yield the reason for each secret field that ``value`` shows: with naming column and endings
     if the value is the field itself and a column shows the field that names it, else without, which
-    means always secret. A field inside of a secret one is a secret. Yield nothing if no field is
-    secret.
+    means always secret. ``values`` are those of all columns. A field inside of a secret one is a
+    secret. Yield nothing if no field is secret.
     """
     for field in _fields(value):
         if any(holder.sensitive is not None for holder in field.holders):

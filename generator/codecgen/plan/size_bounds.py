@@ -22,7 +22,9 @@ from codecgen.schema.types import (
 
 
 def scalar_bounds(name: str) -> tuple[int, int]:
-    """Return the minimum and maximum size in bytes of a scalar type or a length prefix."""
+    """Return the minimum and maximum size in bytes of a scalar type or a length prefix. Raise
+    AssertionError for an unknown type.
+    """
     scalar = find_scalar(name)
     assert scalar is not None
     return scalar.min_size, scalar.max_size

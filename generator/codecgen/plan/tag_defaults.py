@@ -15,7 +15,7 @@ from codecgen.schema.types import BitsType, BytesType, ScalarType
 
 def default_number(fp: FieldPlan) -> int | None:
     """Return the default of an integer or bit field (0 if it states none), or None for fields of
-    other types. ``absent``, if given, is the default of any field.
+    other types, such as booleans and floats. ``absent``, if given, is the default of any field.
     """
     f = fp.field
     if f.absent is not None:
@@ -116,9 +116,9 @@ def _default_int(found: nodes.Value | None) -> int:
 
 
 def encode_number(name: str, value: int, little: bool) -> bytes:
-    """Return an integer in the encoding of the scalar type ``name``: varints in 7-bit groups in the
-    order of the type (zigzag if signed), others in fixed size, little-endian if ``little``. Raise
-    OverflowError if it does not fit a fixed size; varints are not checked. Raise KeyError for
+    """Return an integer in the encoding of the integer type ``name``: varints in 7-bit groups in
+    the order of the type (zigzag if signed), others in fixed size, little-endian if ``little``.
+    Raise OverflowError if it does not fit a fixed size; varints are not checked. Raise KeyError for
     ``compact`` and unknown types.
     """
     scalar = SCALARS[name]

@@ -60,7 +60,9 @@ def constant_words(value: int | str | bytes) -> str:
 
 
 def scalar_name(name: str) -> str:
-    """Return the usual name of a scalar type: ``int64``, ``uint32``, ``varint``."""
+    """Return the usual name of a scalar type: ``int64``, ``uint32``, ``boolean``. Names without
+    another form, unknown ones included, are returned unchanged.
+    """
     if is_integer(name):
         return f"{'int' if SCALARS[name].signed else 'uint'}{SCALARS[name].bits}"
     return _NAMES.get(name, name)
@@ -80,7 +82,9 @@ def scalar_words(name: str) -> str:
 
 
 def given_type_words(f: Field) -> str:
-    """Return the type of a value that a layout gets from outside in words: ``a value of color``, ``int32``."""
+    """Return the type of a value that a layout gets from outside in words: ``a value of color``,
+    ``int32``, ``array of strings``.
+    """
     if isinstance(f.type, ArrayType):
         element = f.type.element
         if isinstance(element, BytesType):
@@ -92,7 +96,9 @@ def given_type_words(f: Field) -> str:
 
 
 def type_words(type_: FieldType) -> str:
-    """Return a type in words."""
+    """Return a type in words, such as ``int64`` or ``array of record with int32 count``; layouts
+    and choices by name.
+    """
     return "".join(map(str, type_pieces(type_)))
 
 
@@ -231,7 +237,8 @@ def size_words(fp: FieldPlan) -> str:
     """Return the size of a field in bytes in words: ``8``, ``1 to 5``, ``the rest``. Prefixes come
     first: ``4, + length``, for arrays ``4, + elements``, for structs and choices ``4, + what it
     holds``. Arrays without prefix are ``elements``, bytes up to a zero byte ``1 or more``. Structs
-    and choices without prefix, and bytes with a length from outside, are ``varies``.
+    and choices without prefix, and bytes with a length from outside, are ``varies``. Sections of
+    tagged fields are ``1 to 5, + tagged fields``.
     """
     if fp.size is not None:
         return str(fp.size)

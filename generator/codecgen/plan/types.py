@@ -54,7 +54,9 @@ INT, BOOL, NULL = Type("int"), Type("bool"), Type("null", nullable=True)
 
 
 def bit_type(m: BitMember) -> Type:
-    """Return the type of bits: a boolean for one bit without an enum, an enum, or a number."""
+    """Return the type of bits: their enum if they have one, a boolean for a single bit that is not
+    reserved, else a number.
+    """
     if m.enum is not None:
         return Type("enum", m.enum)
     return BOOL if m.width == 1 and not m.reserved else INT

@@ -15,7 +15,7 @@ _UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 
 
 def bits_range(bits: int) -> Range:
-    """Return the range of a two's complement number of ``bits`` bits."""
+    """Return the smallest and largest two's complement number of ``bits`` bits, both included."""
     return -(1 << bits - 1), (1 << bits - 1) - 1
 
 
@@ -86,5 +86,7 @@ def wrapped_range(exact: Range, bits: int) -> Range:
 
 
 def range_of(value: Value) -> Range:
-    """Return the range of a value whose sums wrap in 64 bits."""
+    """Return the smallest and largest number, both included, that a value can have if its sums wrap
+    in 64 bits: :func:`exact_range`, or the range of int64 if that does not hold it.
+    """
     return wrapped_range(exact_range(value), 64)

@@ -72,7 +72,9 @@ TAGGED = "a tagged field of rows that are written"
 
 
 def require_untagged(case: CasePlan) -> None:
-    """Raise WriteError if a view writes a tagged field. Kernels leave tagged fields at their defaults."""
+    """Raise WriteError if a view writes a tagged field of the entry or of its elements. Kernels
+    leave tagged fields at their defaults.
+    """
     own = case.element if case.array is None else case.entry
     for layout, given in ((own, case.write_entry), (case.element, case.write_item)):
         names = {name.partition(".")[0] for name in given}

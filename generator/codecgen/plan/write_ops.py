@@ -169,7 +169,9 @@ def columns_of(op: WriteOp) -> Iterator[nodes.ColumnValue]:
 
 
 def leaf_of(op: WriteOp) -> Leaf | None:
-    """Return the column of bytes or lists that an operation copies, or None for other operations."""
+    """Return the column of bytes or lists that an operation copies. Return None for other
+    operations, and if it writes null or an empty array instead of a column.
+    """
     return op.column if isinstance(op, Bytes | Elements) else None
 
 

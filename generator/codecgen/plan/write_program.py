@@ -128,7 +128,10 @@ def is_written(case: CasePlan) -> bool:
 
 
 def write_program(plan: Plan, view: ViewPlan, case: CasePlan) -> WriteProgram:
-    """Return the write program of a case. Raise WriteError if kernels cannot write it."""
+    """Return the write program of a case for which :func:`is_written` is true, which is not checked
+    here. Raise WriteError if kernels cannot write it. Numbers that may not fit raise nothing: their
+    operations have limits.
+    """
     return _Programmer(plan, view, case).build()
 
 
@@ -341,7 +344,8 @@ class _Programmer:
     ) -> Constant | Number:
         """Return the operation for a number from ``given`` or, without it, from the default:
         ``Constant`` if only one number is possible, else ``Number``. Raise WriteError if there is
-        neither, the value is null, the default uses elements, or a constant does not fit.
+        neither, the value is null, the default uses elements, or a constant does not fit. Other
+        numbers get ``limits`` and raise nothing here.
         """
         source = fp.default if given is None else given
         if source is None:
@@ -366,7 +370,7 @@ class _Programmer:
         """Return the operation for a bit field with the base type ``base``: ``Constant`` if all
         members are constants (0 without value in ``given``, by ``field.bit``, and default), else
         ``Bits``. Raise WriteError if a member changes with the rows, is null, or is a constant that
-        does not fit its bits.
+        does not fit its bits. Other values get ``limits`` and raise nothing here.
         """
         found = []
         for m in members:
@@ -435,7 +439,7 @@ class _Programmer:
     def make_bytes(self, fp: FieldPlan, type_: BytesType, leaf: Leaf | None) -> Bytes:
         """Return the operation that writes a column of bytes or text, or null if ``leaf`` is None.
         Raise WriteError if ``leaf`` is None and the field cannot be null or has another default, or
-        if kernels cannot write its type.
+        if there is a column and the field is padded or its null is a valid length.
         """
         if leaf is None:
             require_null(fp, type_)

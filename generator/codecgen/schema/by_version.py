@@ -12,7 +12,9 @@ from codecgen.schema.types import FieldType, Span, Versions
 
 
 def is_optional_by_version(key: str) -> bool:
-    """Return whether a key can be missing in some versions. Without ``none`` there is always a value."""
+    """Return whether a key by version can be missing in some versions: True for ``none`` and
+    ``array.none``, False for all other keys.
+    """
     return key.rpartition(".")[2] == "none"
 
 
@@ -29,10 +31,10 @@ def version_ranges(r: Record) -> dict[str, tuple[tuple[Versions, Span], ...]]:
 def types_by_version(
     r: Record, type_of: Callable[[Record], FieldType]
 ) -> tuple[tuple[Versions, FieldType], ...]:
-    """Return (versions, type) for each range of versions in which every key by version has a value;
-    only ``none`` may lack one, and is then left out. Return ``()`` if no key is given by version.
-    If no such range exists, return the type of the first values for all versions. ``type_of`` makes
-    the type from a record without values by version.
+    """Return (versions, type) for each range of versions, ascending, in which every key by version
+    has a value; only ``none`` may lack one, and is then left out. Return ``()`` if no key is given
+    by version. If no such range exists, return the type of the first values for all versions.
+    ``type_of`` makes the type from a record without values by version.
 
     Of overlapping ranges the first counts. A check reports versions without a range.
     """
@@ -59,9 +61,10 @@ def _iterate_ranged(r: Record, before: str = "") -> Iterator[tuple[str, Ranged]]
 
 def _iterate_cells(r: Record, ranged: Mapping[str, Ranged]) -> Iterator[tuple[Versions, Record]]:
     """Yield ranges of versions, ascending and cut wherever a range of some key begins or ends, each
-    with the record of the values for that range. The last one is open. Of overlapping ranges the
-    first counts. Ranges in which a key has no value are left out, unless the key (``none``) may be
-    missing in some versions. Without keys in ``ranged``, yield all versions as one range.
+    with the record of the values for that range. The range after the last boundary is open. Of
+    overlapping ranges the first counts. Ranges in which a key has no value are left out, unless the
+    key (``none``) may be missing in some versions. Without keys in ``ranged``, yield all versions
+    as one range.
     """
     every = [part for each in ranged.values() for part, _, _ in each.parts]
     begins = {0} | {part.low for part in every}

@@ -28,7 +28,9 @@ class Declarations(Mapping[str, T], Generic[T]):
 
 
 def used_of(declarations: Mapping[str, T]) -> Mapping[str, T]:
-    """Return the declarations of used directories, or ``{}``."""
+    """Return the declarations of used directories, or ``{}`` if ``declarations`` is a plain
+    mapping.
+    """
     return declarations.used if isinstance(declarations, Declarations) else {}
 
 

@@ -160,7 +160,7 @@ class ModelBuilder:
 
     def add_layout(self, r: Record) -> None:
         """Add a layout and its inline layouts. Report a name that is declared already, and then add
-        nothing; report version notes whose key is no number, and leave them out.
+        nothing; report version notes whose key is not decimal digits, and leave them out.
         """
         name = str(r["layout"])
         if not self.declare(name, r.at("layout")):
@@ -324,10 +324,11 @@ class ModelBuilder:
         counted: bool = False,
         tagged: bool = False,
     ) -> Field:
-        """Return a field, with the type of the last versions if its type differs by version. Report
-        a tagged field (``tagged``) without ``tag``, and a ``tag`` on another field. ``accepts`` are
-        the tolerances of the layout, which the field inherits; ``counted`` says that another field
-        counts its elements.
+        """Return a field from a type name or a record (``value``), with the type of the last
+        versions if its type differs by version. Report a tagged field (``tagged``) without ``tag``,
+        a ``tag`` on another field, and an invalid ``const``, ``default`` or ``none``; return the
+        field all the same. ``accepts`` are the tolerances of the layout, which the field inherits;
+        ``counted`` says that another field counts its elements.
         """
         around = cast(Any, self.around["endian"] or "big")
         if isinstance(value, str) and value not in FLEXIBLE:
@@ -386,7 +387,8 @@ class ModelBuilder:
 
     def make_type(self, r: Record, span: Span, accepts: frozenset[str]) -> FieldType:
         """Return the type of a field (scalar, bits, bytes, padding, struct, choice or array) from a
-        record without values by version. Inline layouts are added to the model.
+        record without values by version. Inline layouts, at the place ``span`` and with the
+        tolerances ``accepts``, are added to the model.
         """
         only = forms.words(r["only"]) if "only" in r else None
         if "type" in r:
@@ -424,7 +426,8 @@ class ModelBuilder:
 
     def make_element(self, r: Record, span: Span, accepts: frozenset[str]) -> Element:
         """Return the type of the elements of an array: a scalar, bytes, a choice or a reference to
-        a layout. An inline layout is added to the model.
+        a layout. An inline layout, at the place ``span`` and with the tolerances ``accepts``, is
+        added to the model.
         """
         match r["array"]:
             case str(name):
@@ -479,7 +482,8 @@ def _read_presence(r: Record) -> tuple[str | None, int | None, Expression | None
 def _make_choice(reader: Reader, r: Record) -> Choice:
     """Return the choice of a document with its cases in order; a case of a number range becomes one
     per number. Report cases that are no valid range, and leave them out. Once there are more than
-    ``MAX_CASES``, report that and leave out the rest. Numbers that occur twice are kept.
+    ``MAX_CASES``, report that and leave out the rest. Numbers that occur twice are kept. ``by``
+    names a field, unless it names a value that the choice is given, which then decides.
     """
     outer = forms.given_values(r["given"])
     by = str(r["by"])

@@ -64,8 +64,8 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class EndOf:
-    """``first(array).path``, ``last(array).path``, ``max(array).path`` or ``min(array).path``. Of the rows that are written the
-    array is a column, without a path.
+    """``first(array).path``, ``last(array).path``, ``max(array).path`` or ``min(array).path``.
+    Where rows are written, ``array`` names a column and ``path`` is None.
     """
 
     end: str
@@ -121,12 +121,17 @@ class Expression:
     column: int
 
     def paths(self) -> Iterator[Path]:
-        """Yield all field paths in the expression, also those inside ``first``, ``last``, ``max`` and ``min``."""
+        """Yield the field paths in the expression from left to right, repeats included. Of
+        ``first(array).x`` and the like, only the array; of ``array[index].x``, the array and the
+        paths of the index.
+        """
         yield from _iterate_paths(self.node)
 
     @property
     def looks_up(self) -> bool:
-        """Return whether the expression looks an element of an array up."""
+        """Return whether the expression contains ``array[index]``. ``first(array)`` and the like do
+        not count.
+        """
         return _contains_look_up(self.node)
 
     def __str__(self) -> str:
@@ -162,8 +167,9 @@ _COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 
 
 def parse(text: str, file: str = "", line: int = 1, column: int = 1) -> Expression:
-    """Parse ``text``, which stands at ``line`` and ``column`` of ``file``. Raise ExpressionError if it is not
-    valid.
+    """Parse ``text``, which stands at ``line`` and ``column`` of ``file``. Raise ExpressionError if
+    it is empty, not valid, too long (``MAX_TOKENS``) or nested too deep (``MAX_DEPTH``). Names are
+    not looked up.
     """
     return Expression(_Parser(text).parse(), text, file, line, column)
 
@@ -373,7 +379,9 @@ class _Parser:
 
 
 def number(digits: str) -> int:
-    """Return the number that decimal digits, or hexadecimal digits after ``0x``, stand for."""
+    """Return the number that decimal digits, or hexadecimal digits after ``0x``, stand for. Raise
+    ValueError for other text.
+    """
     return int(digits, 16) if digits.startswith("0x") else int(digits)
 
 
@@ -383,7 +391,10 @@ def data_text(value: bytes | str) -> str:
 
 
 def source(node: Node) -> str:
-    """Return a node as text that parses to an equal node, with as few parentheses as possible."""
+    """Return a node as text that parses to the same node (columns of paths aside), with as few
+    parentheses as possible. Only the literal of a ``Data`` node, such as ``hex 4f62``, does not
+    parse.
+    """
     return "".join(map(str, pieces(node)))
 
 
@@ -461,7 +472,9 @@ def _pieces_in_parentheses(node: Node, least: int) -> Iterator[str | Path]:
 
 
 def _contains_look_up(node: Node) -> bool:
-    """Return whether a node or a node below it looks an element up."""
+    """Return whether a node or a node below it is ``array[index]``. ``first(array)`` does not
+    count.
+    """
     match node:
         case LookUp():
             return True

@@ -57,7 +57,9 @@ class Flexible:
 
     @property
     def section(self) -> Versions | None:
-        """Return the versions that end with a section of tagged fields, or None if all do."""
+        """Return the open range of versions that end with a section of tagged fields. Return None
+        if all do, if none is flexible (``first`` is None), or if the layout has no versions.
+        """
         if self.versions is None or self.first is None or self.first <= self.versions.low:
             return None
         return Versions(self.first, None)
@@ -70,8 +72,8 @@ class Flexible:
 
 
 def flexible_of(r: Record) -> Flexible | None:
-    """Return which versions of a layout are flexible; none if it says ``never``. Return None if its
-    record has no key ``flexible``.
+    """Return the Flexible of a layout from its record; ``first`` is None if it says ``never``.
+    Return None if the record has no key ``flexible``.
     """
     said = r["flexible"]
     if said is None:
@@ -176,7 +178,8 @@ def _check_ranges_of_none(
     flexible: Flexible,
 ) -> None:
     """Report each range under ``none`` (``said``) of the field ``name`` if the layout has no
-    versions, or if the field is in no version of the range.
+    versions, or if the field is in no version of the range. ``parts`` are the versions of the
+    field.
     """
     for versions, _, span in said.parts:
         message = f'"{name}" may be null in versions {versions}, in which there is no "{name}"'
@@ -194,7 +197,7 @@ def _merge_ranges(
 ) -> Value:
     """Return one value if ``value_of(flexible, nullable)`` gives the same, and not None, for all
     ``parts``; otherwise a ``Ranged``, with adjacent equal ranges merged and ranges of None left
-    out.
+    out. It is empty if all are None.
     """
     found = [(versions, value_of(new, null)) for versions, new, null in parts]
     if all(value == found[0][1] for _, value in found) and found[0][1] is not None:

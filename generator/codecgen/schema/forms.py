@@ -169,7 +169,9 @@ def _given_type(type_: object) -> ScalarType | ArrayType:
 
 
 def absent_number(r: Record) -> int | None:
-    """Return the number that stands for no value of a field of a number, or None."""
+    """Return the number under ``none`` of a field with the key ``type``. Return None if it has no
+    ``none``, and for fields without ``type``.
+    """
     return cast(int | None, r["none"]) if "type" in r else None
 
 
@@ -524,8 +526,9 @@ _NOTHING = ("", "null", "~")
 
 def constant(reader: Reader, r: Record) -> Constant | None:
     """Return the constant of a field: int, bool, text, or bytes (for ``{hex: ..}`` and ASCII text
-    of bytes fields). Return None if the field has none; report null, empty values, lists and bad
-    hex, and return None.
+    of bytes fields). Return None if the field has none. Report null, an empty value without quotes,
+    lists, and mappings other than a valid ``{hex: ..}``, and return None. Nothing checks that the
+    constant fits the field.
     """
     node = r["const"]
     if isinstance(node, yaml_tree.Scalar):
@@ -550,7 +553,7 @@ def constant(reader: Reader, r: Record) -> Constant | None:
 def default(reader: Reader, r: Record) -> Expression | None:
     """Return the default of a field as an expression. Return None if it has none or it is ``[]``
     for an array or ``{}`` for a tagged layout; report these for other fields, and values that are
-    invalid, and return None.
+    invalid, and return None. Nothing checks that the default fits the field.
     """
     node = r["default"]
     if isinstance(node, yaml_tree.Sequence):

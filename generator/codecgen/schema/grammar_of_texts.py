@@ -34,8 +34,8 @@ from codecgen.schema.texts import (
 
 
 def _tolerances_key(freedoms: Iterable[str], of_text: Iterable[str] = ()) -> Key:
-    """Return the key ``accepts`` with the words for some tolerances. Its help for one of ``of_text``
-    is to write the word in the text instead.
+    """Return the grammar of the key ``accepts``: a list of words from ``freedoms``. The help for a
+    wrong word that is in ``of_text`` says to write it in the text instead.
     """
 
     def help(text: str) -> str:
@@ -46,7 +46,9 @@ def _tolerances_key(freedoms: Iterable[str], of_text: Iterable[str] = ()) -> Key
 
 
 def _decimal_key(string: str) -> Key:
-    """Return the key ``decimal`` of values that may be strings of the kind ``string`` instead."""
+    """Return the grammar of the key ``decimal``, which takes an integer type. The help for types of
+    text and floats says to write ``string:`` with the word ``string`` instead.
+    """
     return Key(
         OneOf(INTEGERS, "an integer type", lambda text: other_words.decimal_help(text, string)),
         "A whole number in decimal digits, one that the type can hold.",

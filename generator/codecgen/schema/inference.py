@@ -39,7 +39,7 @@ def complete_layout(
 
 def _with_constants(layout: Layout, enums: Mapping[str, Enum]) -> Layout:
     """Return the layout with constants that are names of enum values replaced by their numbers.
-    Unknown names stay text.
+    Unknown names, and constants of fields that are no scalars, stay text.
     """
     fields = []
     for f in layout.fields:
@@ -51,7 +51,9 @@ def _with_constants(layout: Layout, enums: Mapping[str, Enum]) -> Layout:
 
 
 def find_enum_number(word: str, enum: str | None, enums: Mapping[str, Enum]) -> int | None:
-    """Return the number of the value ``word`` of an enum, or None if there is none."""
+    """Return the number of the value ``word`` of an enum, or None if there is no such value, or
+    ``enum`` is None or unknown.
+    """
     values = enums[enum].values if enum is not None and enum in enums else ()
     return next((v.value for v in values if v.name == word), None)
 
@@ -183,7 +185,7 @@ def local_layout(
 ) -> Layout:
     """Return the Layout of fields that are written inline in a field. It takes byte order,
     versions, release or draft, and flexible versions from ``around``, the record of the surrounding
-    layout; ``accepts`` are that layout's tolerances.
+    layout; ``accepts`` are the tolerances of the new layout.
     """
     return Layout(
         name=name,
@@ -204,7 +206,8 @@ def drop_needless_versions(
     layouts: Mapping[str, Layout], names: Iterable[str]
 ) -> dict[str, Layout]:
     """Return a copy of ``layouts`` in which each layout in ``names`` has no versions if no field of
-    it differs between versions.
+    it differs between versions. ``names`` has inner layouts before those that hold them.
+    Raise KeyError if a name is not in ``layouts``.
     """
     out = dict(layouts)
     for name in names:
@@ -249,7 +252,7 @@ def with_sizes(fields: tuple[Field, ...]) -> tuple[Field, ...]:
 def with_counts(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     """Return the fields with ``counted_by``, the name of the counting field, set in each array that
     a field ``counts``, and with ``counts`` in each field that an array names under ``count``. Other
-    fields are unchanged.
+    fields are unchanged. If several fields count an array, the last one is in ``counted_by``.
     """
     counted = {array: f.name for f in fields for array in f.counts}
     named = [

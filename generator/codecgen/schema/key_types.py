@@ -264,7 +264,9 @@ _NUMBERS = re.compile(
 
 
 def is_key(text: str, kind: MapOf) -> bool:
-    """Return whether ``text`` is a valid key of a mapping of this kind."""
+    """Return whether ``text`` is a valid key of a mapping of this kind: a snake_case name, or, if
+    the kind has them, an integer or a range such as ``0-3``. The order of a range is not checked.
+    """
     number = kind.numbers and INTEGER.match(text)
     return bool(number or NAME.match(text) or (kind.ranges and _NUMBERS.match(text)))
 

@@ -51,7 +51,8 @@ def load(
     """Return the model of schema files, by name, and all diagnostics. The model is None if the
     manifest is missing, invalid or in another language version. Declarations that do not match
     their form, files that are no YAML and files named ``.yml`` are reported and left out. ``find`` locates used
-    directories.
+    directories; without it, each of them is reported. The checks of the declarations do not run
+    here.
     """
     if MANIFEST not in files:
         message = f"the schema directory has no {MANIFEST}"

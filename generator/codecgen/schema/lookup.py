@@ -153,7 +153,9 @@ def range_bounds(layout: Layout, f: Field, field_range: FieldRange) -> tuple[int
 
 
 def covered_parts(f: Field) -> Iterator[tuple[str, FieldRange]]:
-    """Yield the ranges of a checksum, each with the key under which its place is recorded."""
+    """Yield the ranges of a checksum, in order, each after the key of its place: ``covers`` for a
+    single range, ``covers.0``, ``covers.1`` and so on for a list. Yield nothing for other fields.
+    """
     several = len(f.covers) > 1 or "covers.0" in f.places
     for i, part in enumerate(f.covers):
         yield f"covers.{i}" if several else "covers", part
@@ -173,7 +175,9 @@ def has_fixed_size(f: Field) -> bool:
 
 
 def has_byte_order(f: Field) -> bool:
-    """Return whether a field contains numbers of several bytes, so that the byte order matters."""
+    """Return whether a field contains floats or fixed-size integers of several bytes, so that the
+    byte order matters. Its count, length prefix and elements count; layouts that it holds do not.
+    """
     names = number_types(f)
     return any(is_float(name) or (is_integer(name) and SCALARS[name].width > 1) for name in names)
 
@@ -189,12 +193,17 @@ def all_versions(layout: Layout) -> tuple[int | None, ...]:
 
 
 def versions_of(layout: Layout, thing: Versions | None) -> tuple[int | None, ...]:
-    """Return the versions of a layout in which something with the range ``thing`` exists."""
+    """Return the versions of a layout in the range ``thing``, ascending; all if ``thing`` is None.
+    Return ``(None,)`` for layouts for which :func:`all_versions` does, whatever the range, and
+    ``()`` if no version is in the range.
+    """
     return tuple(v for v in all_versions(layout) if thing is None or v is None or v in thing)
 
 
 def exists_in(f: Field | BitMember, version: int | None) -> bool:
-    """Return whether a field or member exists in a version. True for a version of None."""
+    """Return whether a field or member exists in a version. True if it has no version range, and
+    for a version of None.
+    """
     return f.versions is None or version is None or version in f.versions
 
 

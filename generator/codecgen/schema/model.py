@@ -125,7 +125,9 @@ class Field:
         return replace(self, type=types[-1][1], types=() if settled else types)
 
     def with_types(self, **changes: Any) -> Field:
-        """Return the field with attributes changed in each of its types."""
+        """Return the field with attributes changed in each of its types. Raise TypeError if one of
+        the types has no such attribute.
+        """
         types = tuple((versions, replace(type_, **changes)) for versions, type_ in self.types)
         return replace(self, type=replace(self.type, **changes), types=types)
 
@@ -257,7 +259,9 @@ class Message:
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
     def header_of(self, version: int | None) -> Reference | None:
-        """Return the header in front of a version, or None if there is none."""
+        """Return the header in front of a version, or None if there is none. A version of None
+        gives the first header.
+        """
         return next((ref for versions, ref in self.headers if version in versions), None)
 
 
@@ -295,7 +299,9 @@ class Layout:
         return next((f.name for f in self.fields if f.is_version), None)
 
     def fields_of(self, version: int | None) -> tuple[Field, ...]:
-        """Return the fields that exist in a version, each with the type that it has there."""
+        """Return the fields that exist in a version, in order, each with the type that it has
+        there. A version of None gives all fields with all their types.
+        """
         there = (f for f in self.fields if f.versions is None or version in f.versions)
         return tuple(f.in_versions((version,)) for f in there)
 
@@ -383,7 +389,9 @@ class Column:
 
     @property
     def parts(self) -> tuple[Column, ...]:
-        """Return the columns inside a struct or a list."""
+        """Return the columns inside a struct or a list of structs, the one of the elements of
+        another list, or ``()`` for other columns.
+        """
         return self.members if self.element is None else (self.element,)
 
 
@@ -502,13 +510,13 @@ class Model:
 
     @property
     def has_examples(self) -> bool:
-        """Return whether any layout or text has examples."""
+        """Return whether any layout or text of the directory itself has examples."""
         layouts = any(layout.examples for layout in self.layouts.values())
         return layouts or any(text.examples for text in self.texts.values())
 
     def modules(self) -> Mapping[str, tuple[Declared, ...]]:
-        """Return the declarations (not views) of each YAML file in file order, by file name; names
-        are sorted. Files without declarations are left out.
+        """Return the declarations (not views) of each YAML file in file order, by file name; file
+        names are sorted. Leave out files without declarations, and used directories.
         """
         out: dict[str, list[Declared]] = {}
         things: list[Declared] = [*self.enums.values(), *self.layouts.values()]
@@ -518,7 +526,10 @@ class Model:
         return {file: tuple(out[file]) for file in sorted(out)}
 
     def references(self, layout: Layout) -> Iterator[Reference]:
-        """Yield the references from a layout to other layouts."""
+        """Yield the references of a layout's fields to layouts, in order, repeats included: held
+        layouts, array elements, and each case of a choice once. Of a field whose type differs by
+        version, only the last type counts.
+        """
         return (ref for f in layout.fields for ref in held_layouts(f.type))
 
 

@@ -73,20 +73,23 @@ def list_cases(choice: Choice) -> tuple[tuple[int | str, Reference, str | None],
 
 
 def case_names(choice: Choice) -> tuple[str, ...]:
-    """Return the names of the layouts and nested choices that are cases of a choice."""
+    """Return a name for each discriminator of a choice, in order, repeats included: the nested
+    choice that decides further, or else the layout.
+    """
     return tuple(inner or ref.layout for _, ref, inner in list_cases(choice))
 
 
 def inner_choices(choice: Choice | None) -> list[str]:
     """Return the name of the nested choice of each case that decides by a field of its own, in
-    order; ``[]`` for None.
+    order, repeats included; ``[]`` for None.
     """
     return [inner for _, _, inner in list_cases(choice) if inner] if choice is not None else []
 
 
 def has_same_discriminator(choice: Choice, inner: Choice) -> bool:
-    """Return whether a choice and a nested choice are decided by the same field or enum. Two
-    choices that are decided by numbers of a type from outside always count as the same.
+    """Return whether a choice and a nested choice are decided by a field of the same name or the
+    same enum. Two choices that are decided by numbers of a type from outside always count as the
+    same.
     """
     if choice.by is not None or inner.by is not None:
         return choice.by == inner.by

@@ -11,8 +11,8 @@ from codecgen.schema.types import Span, Versions
 
 
 def settled_versions(r: Record) -> tuple[Versions, ...]:
-    """Return the versions in which a field has ``none: true``, or ``()`` unless it has ``true`` in
-    every version that ``none`` names.
+    """Return the versions in which a field has ``none: true``. Return ``()`` if it has no ``none``,
+    or another value in a version that ``none`` names.
     """
     parts = _parts_of_none(r)
     return tuple(part for part, value, _ in parts) if all(v is True for _, v, _ in parts) else ()

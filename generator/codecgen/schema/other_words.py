@@ -209,9 +209,9 @@ def key_help(text: str, known: Collection[str]) -> str:
 
 
 def word_help(text: str, known: Collection[str]) -> str:
-    """Return help for a word that is not in ``known``: a type of another language, another spelling
-    or letter case of a known word, or the first part of several known words. Return ``""`` if
-    nothing fits.
+    """Return help for a word that is not in ``known``: the first part of several known words, a
+    type of another language, or another spelling or letter case of a known word, the first that
+    fits. Return ``""`` if nothing does.
     """
     bare = {word.replace("_", ""): word for word in known}
     longer = [word for word in known if word.startswith(f"{text.lower()}_")]
@@ -242,7 +242,7 @@ def decimal_help(text: str, string: str) -> str:
 
 def name_help(text: str) -> str:
     """Return help with the snake_case spelling of a name (``write ab_c``), or ``""`` if that is no
-    valid name either, or the name is too long.
+    valid name either, or the name has more than 80 characters.
     """
     if len(text) > _LONGEST:
         return ""
@@ -307,7 +307,7 @@ def given_array_help(text: str) -> str:
 
 def find_foreign_operator(text: str, at: int) -> tuple[str, str] | None:
     """Return the foreign operator or quotation mark at index ``at`` and the help for it, or None if
-    there is none. ``==`` and ``!=`` are our own.
+    there is none. ``==`` and ``!=`` are our own. ``at`` must lie inside ``text``.
     """
     if text[at] in _QUOTES:
         return text[at], "values of an enum stand without quotes"

@@ -359,8 +359,8 @@ class Reader:
 
     def read_since(self, node: Node) -> Since | None:
         """Return a Since: a release of the manifest's release line and references to linked
-        documents. Return None after a diagnostic if ``node`` is no mapping, a key is neither, or a
-        value is invalid.
+        documents. None of them is required. Return None after a diagnostic if ``node`` is no
+        mapping, a key is neither, or a value is invalid.
         """
         if not isinstance(node, Mapping):
             message = "a mapping with a release and documents is expected here"

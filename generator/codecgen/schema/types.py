@@ -183,7 +183,9 @@ class Reference:
     steps: tuple[Step, ...] = ()
 
     def matches(self, fields: Mapping[str, object]) -> bool:
-        """Return whether the values ``fields`` contain the discriminators that lead to this layout."""
+        """Return whether the values ``fields`` contain the discriminators that lead to this layout.
+        True if it has no steps. Only numbers match, not the names of enum values.
+        """
         return all(fields.get(step.by) == step.number for step in self.steps)
 
     def __str__(self) -> str:
@@ -229,7 +231,7 @@ class ChoiceType:
 
     @property
     def layouts(self) -> tuple[Reference, ...]:
-        """Return the layouts of all cases, each once."""
+        """Return the layouts of all cases in order, each layout and version once."""
         return tuple({(ref.layout, ref.version): ref for _, ref in self.cases}.values())
 
 

@@ -42,8 +42,9 @@ class Used:
 
 def load_used(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnostic]]:
     """Return the directories that a manifest uses, and a diagnostic for each that cannot be used:
-    not found, the same as another, or with the package name of another. Without ``find``, which
-    locates a directory, all are reported. Their prefixes are in ``broken``.
+    ``find`` raises CannotUse for it, it is the same as another, or it has the package name of
+    another or of this one. Without ``find``, which locates a directory, all are reported. Their
+    prefixes are in ``broken``.
     """
     findings = []
     direct: dict[str, UsedDirectory] = {}
@@ -70,7 +71,8 @@ def load_used(manifest: Manifest, find: Find | None) -> tuple[Used, list[Diagnos
 
 def _with_inner(direct: Mapping[str, UsedDirectory], package: str) -> dict[str, UsedDirectory]:
     """Return the directories with those that they use in turn (``kafka.base``), each path once.
-    Raise CannotUse if two of them, or one and ``package``, generate a package of the same name.
+    Raise CannotUse if two of them generate a package of the same name, or one of the name
+    ``package``, that of the directory which uses them.
     """
     out = dict(direct)
     names = list(out)

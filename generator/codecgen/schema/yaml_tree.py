@@ -146,15 +146,15 @@ class _Composer(yaml.composer.Composer, yaml.resolver.Resolver):
         return bool(self._events) and (not kinds or isinstance(self._events[0], kinds))
 
     def peek_event(self) -> yaml.Event:
-        """Return the next event without consuming it."""
+        """Return the next event without consuming it. Raise IndexError if there is none."""
         return self._events[0]
 
     def get_event(self) -> yaml.Event:
-        """Consume and return the next event."""
+        """Consume and return the next event. Raise IndexError if there is none."""
         return self._events.popleft()
 
     def roots(self) -> list[yaml.Node]:
-        """Return the root node of each YAML document, in order."""
+        """Return the root node of each YAML document, in order, and consume all events."""
         found: list[yaml.Node] = []
         while self.check_node():
             node = self.get_node()
