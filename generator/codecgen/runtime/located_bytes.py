@@ -179,7 +179,7 @@ class Source:
     def take(self, n: int) -> bytes:
         """Return the next ``n`` bytes, and move behind them. Raise TruncatedError, or the pending
         error (such as that of a decompression), if fewer are left in the window; the position then
-        stays.
+        stays. Callers check that ``n`` is not negative.
         """
         pos = self.pos
         if n > self.end - pos:

@@ -107,10 +107,10 @@ class TextSource:
         self.session.tolerate(error)
 
     def lines(self) -> Iterator[Line]:
-        """Yield the lines in order. LF ends a line; CR and CR LF do too, but raise ValueRefused
-        unless the text accepts ``other_newlines`` and the session is lenient. Raise ValueRefused
-        for invalid UTF-8 that is not accepted (``invalid_utf8``); LimitError if a line is too long
-        or there are too many.
+        """Yield the lines in order, none for an empty text; no line begins after a line break at
+        the end. LF ends a line; CR and CR LF do too, but raise ValueRefused unless the text accepts
+        ``other_newlines`` and the session is lenient. Raise ValueRefused for invalid UTF-8 that is
+        not accepted (``invalid_utf8``); LimitError if a line is too long or there are too many.
         """
         limits: Limits = self.session.limits
         start, number = 0, 0

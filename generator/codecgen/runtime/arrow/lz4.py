@@ -72,7 +72,7 @@ def more_length(p: int, end: int) -> tuple[int, int]:
 @inner
 def block(p: int, end: int, to: int, to_end: int) -> int:
     """Decompress an LZ4 block from ``p`` to ``end`` to the address ``to``. Return the address after
-    the written bytes; 0 if the block is damaged or would write beyond ``to_end``.
+    the written bytes; 0 if the block has no bytes, is damaged or would write beyond ``to_end``.
     """
     start = to
     while p < end:
