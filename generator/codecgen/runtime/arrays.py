@@ -345,9 +345,9 @@ class Array(Codec):
     def has_more(self, section: Source) -> bool:
         """Return whether another element follows in a section without a count: always if an
         ``until`` condition ends the array, else if bytes are left and no empty compressed block
-        lies here. With ``truncated_tail``, a lenient session skips a cut-off last element, adds a
-        finding and gets False; a strict one raises TrailingError. Raise LengthError if the
-        element's length is invalid.
+        lies here. With ``truncated_tail``, and elements whose length is known before they are read,
+        a lenient session skips a cut-off last element, adds a finding and gets False; a strict one
+        raises TrailingError. Raise LengthError if the element's length is invalid.
         """
         if self.until is not None:
             return True
@@ -393,7 +393,7 @@ class Array(Codec):
         """Raise ValueRefused if the parsed element ``item`` (with the index ``i``) states another
         version than the array. If the array accepts ``mixed_versions`` and the session of
         ``section`` is lenient, add the error to the findings instead. An element without a version
-        field passes.
+        field passes. Call it only if the array has a version.
         """
         found = item.get(getattr(self.element, "by", ""), self.version)
         if found != self.version:

@@ -302,8 +302,8 @@ class Build:
         return 0 if given is None else given
 
     def constant(self, f: Field) -> Any:
-        """Return the constant of a field. Raise BuildError if another value was given; None, and
-        the name of an enum member, are accepted.
+        """Return the constant of a field. Raise BuildError if another value was given; None is
+        accepted, and for an enum the name or label of the constant.
         """
         given = self.obj.get(f.name)
         value = given

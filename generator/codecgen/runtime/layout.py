@@ -503,7 +503,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
     def case(self, source: Source) -> Layout:
         """Return the Layout that the number at the head of ``source`` selects, through nested
         choices, without moving ``source``. Raise ValueRefused if no case has the number; CodecError
-        if the bytes end before it.
+        if the bytes end before it or do not parse.
         """
         value = self.peek(source)
         layout = self.cases.get(value)

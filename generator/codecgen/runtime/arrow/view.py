@@ -59,7 +59,7 @@ class Column:
         """Return a value of the column with its secrets hidden: text and bytes as
         :data:`~codecgen.runtime.sensitive.REDACTED`, other types as None, structs and lists part by
         part. A null stays None. ``row`` has the values beside it, by column: of its row, or of its
-        struct.
+        struct. If one of them names the secret, a missing name makes the value secret too.
         """
         secret = self.sensitive
         if value is None:
