@@ -73,7 +73,7 @@ class Array(Codec):
         at_least: Minimum number of elements. A null array is exempt.
         null: The number of elements or bytes that means null, as written.
         version: The version that all elements must have.
-        accepts: Freedoms of lenient readers: ``bytes_after_none``, ``truncated_tail``, ``negative_null``,
+        accepts: Tolerances of lenient readers: ``bytes_after_none``, ``truncated_tail``, ``negative_null``,
             ``mixed_versions``.
     """
 

@@ -75,7 +75,7 @@ class LinesFile(TextFile[P]):
     """A text file of lines. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and builds from a dict.
 
     Attributes:
-        accepts: Freedoms of lenient readers.
+        accepts: Tolerances of lenient readers.
         may_be_empty: The file may have no byte; every value is None then.
         final_newline: A line feed ends the last line too.
     """

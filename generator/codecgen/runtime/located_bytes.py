@@ -48,7 +48,7 @@ DEFAULT_LIMITS = Limits()
 class Session:
     """State of one parse or build: its options, and what it found.
 
-    A strict parser refuses everything that the layout does not allow. A lenient one takes the freedoms that the
+    A strict parser refuses everything that the layout does not allow. A lenient one takes the tolerances that the
     schema lists, and wrong checksums, and notes each in ``findings``.
 
     Attributes:

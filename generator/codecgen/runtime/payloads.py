@@ -119,7 +119,7 @@ class PayloadRows(Declared):
             payload: Bytes or None of each part, by name.
             row: The number of the row that holds the payload.
             columns: The wanted columns in order; None for all.
-            strict: Refuse what the layouts do not allow. A lenient reader takes their freedoms and adds to
+            strict: Refuse what the layouts do not allow. A lenient reader takes their tolerances and adds to
                 ``findings``.
             limits: Limits of the parse.
             findings: Receives what a lenient reader tolerated.

@@ -45,7 +45,7 @@ class Span:
 class TextSource:
     """The bytes of a text file.
 
-    ``accepts`` are the freedoms of a lenient reader, ``schema`` is the YAML file. Raise LimitError for a text above
+    ``accepts`` are the tolerances of a lenient reader, ``schema`` is the YAML file. Raise LimitError for a text above
     the limit.
     """
 
@@ -100,7 +100,8 @@ class TextSource:
 
     def tolerate_freedom(self, freedom: str, error: ParseError, more: Collection[str] = ()) -> None:
         """Take an error as a finding if the session is lenient, and the text or ``more`` (the
-        tolerances of a line or value) accepts the freedom; raise it otherwise.
+        tolerances of a line or value) accepts ``freedom``, a tolerance such as ``other_newlines``;
+        raise it otherwise.
         """
         if freedom not in self.accepts and freedom not in more:
             raise error
@@ -226,7 +227,7 @@ def judge(
 
 
 class TextFile(EntryPoint[P, P]):
-    """Base of codecs of text files. ``accepts`` are the freedoms of lenient readers."""
+    """Base of codecs of text files. ``accepts`` are the tolerances of lenient readers."""
 
     def __init__(self, name: str, source: str, accepts: Collection[str]) -> None:
         super().__init__()
