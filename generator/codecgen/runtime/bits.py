@@ -75,9 +75,9 @@ class Bits(Codec):
     def read(self, source: Source, this: Any) -> Parsed:
         """Read the integer at the head of ``source``, and return its bits by name: bools, enum
         members or numbers. Raise CodecError if the integer is cut off or does not parse. In a
-        strict session raise ValueRefused for set reserved bits, or a number without a member in an
-        enum (unless its bit has ``keep_unknown``). A lenient session keeps these values, with a
-        finding for each.
+        strict session raise ValueRefused for set reserved bits, or a number that is no allowed
+        member of its enum (unless its bit has ``keep_unknown``). A lenient session keeps these
+        values, with a finding for each.
         """
         pos = source.pos
         raw = self.base.read(source, this) & self.all

@@ -205,7 +205,7 @@ class Source:
     def window(self, n: int, what: str) -> Source:
         """Return a Source of the next ``n`` bytes, and move behind them. Raise LengthError if ``n``
         is negative or larger than the bytes that are left; in the latter case the pending error, if
-        there is one. ``what`` names the length in errors.
+        there is one. The new Source has no pending error. ``what`` names the length in errors.
         """
         if n < 0:
             raise LengthError(f"{what} is {n}: a length cannot be negative", self.where())

@@ -117,11 +117,11 @@ class RowView(Declared):
         self, layout: Layout, opened: Opened, place: Place, columns: Sequence[str] | None = None
     ) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of an opened entry as tuples of ``columns`` (None: all), one for each
-        element or one for the entry, as its case says. ``place`` is the entry's position and size
-        in the file, which columns may show. Elements that are not parsed yet are used up. Yield
-        nothing if no case applies. Raise CodecError if an element does not parse, arrays that are
-        read together differ in length, or a column looks up an element that an array does not have;
-        KeyError for an unknown column. ``opened.error`` is not raised here.
+        element or one for the entry, as the first case whose condition holds says. ``place`` is the
+        entry's position and size in the file, which columns may show. Elements that are not parsed
+        yet are used up. Yield nothing if no case applies. Raise CodecError if an element does not
+        parse, arrays that are read together differ in length, or a column looks up an element that
+        an array does not have; KeyError for an unknown column. ``opened.error`` is not raised here.
         """
         cases = self._of_layout.get(id(layout), ())
         if any(case.when is not None and case.whole for case in cases):

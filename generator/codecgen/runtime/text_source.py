@@ -215,9 +215,9 @@ def write_text(kind: TextValue, value: Any) -> str:
 def judge(
     value: Any, this: Any, refuse: Rule | None, valid: Rule | None
 ) -> tuple[ParseError | None, bool]:
-    """Return (error, tolerable): a ValueRefused, not raised, if the ``refuse`` rule holds (False)
-    or the ``valid`` rule does not (True: lenient readers tolerate it); (None, True) if no rule is
-    broken. ``this`` has the fields that rules look at.
+    """Return (error, tolerable): a ValueRefused, not raised, if the ``refuse`` rule, which is
+    looked at first, holds (False) or the ``valid`` rule does not (True: lenient readers tolerate
+    it); (None, True) if no rule is broken. ``this`` has the fields that rules look at.
     """
     if refuse is not None and refuse.holds(this):
         return ValueRefused(refuse.broken(value)), False

@@ -83,8 +83,9 @@ class Column:
     def _map_inside(
         self, value: Any, change: Callable[[Column, Any, Mapping[str, Any]], Any]
     ) -> Any:
-        """Return a struct or list with ``change`` applied to its parts, as (column, value, struct
-        around it). Return other values unchanged.
+        """Return a struct or list with ``change`` applied to its parts, called with (column, value,
+        struct around it; ``{}`` for elements that are no structs). Return other values, and None,
+        unchanged.
         """
         if value is None or not self.children:
             return value
