@@ -73,7 +73,7 @@ class Array(Codec):
         at_least: Minimum number of elements. A null array is exempt.
         null: The number of elements or bytes that means null, as written.
         version: The version that all elements must have.
-        accepts: Freedoms of lenient readers: ``bytes_after_none``, ``truncated_tail``, ``negative_null``,
+        accepts: Tolerances of lenient readers: ``bytes_after_none``, ``truncated_tail``, ``negative_null``,
             ``mixed_versions``.
     """
 
@@ -139,8 +139,9 @@ class Array(Codec):
         """Return whether the count or length (at the head of ``source``, or in an earlier field)
         means null. Move ``source`` behind the number if so, else leave it in place. With
         ``negative_null``, a lenient session takes any negative number for null, and a strict one
-        raises LengthError. Raise CodecError if the number does not parse; TrailingError if bytes
-        follow a count of null and ``bytes_after_none`` does not tolerate them.
+        raises LengthError. Raise CodecError if the number does not parse; TrailingError if the
+        array ``closes`` its section without a length, bytes follow a count of null, and
+        ``bytes_after_none`` does not tolerate them.
         """
         start = source.pos
         noticed = len(source.session.findings)
@@ -191,10 +192,10 @@ class Array(Codec):
             yield from self.filled(source, this)
 
     def filled(self, source: Source, this: Any) -> Iterator[Any]:
-        """Yield the elements of an array that is not null, read from its count on. The last one is
-        yielded only after the bytes behind it were checked. Raise CodecError if the count, the
-        length, the compression or an element is invalid, or (only if the array ``closes`` its
-        section) bytes follow the last element.
+        """Yield the elements of an array that is not null, read from its count on. If a number or a
+        condition tells the last one, it is yielded only after the bytes behind it were checked.
+        Raise CodecError if the count, the length, the compression or an element is invalid, or
+        (only if the array ``closes`` its section) bytes follow the last element.
         """
         number = self.number(source, this)
         section = self.section(source, this, number)
@@ -210,8 +211,9 @@ class Array(Codec):
         """Return the number of elements: fixed, read from the count at the head of ``source``, or
         an earlier field's value. Return None if only the section's end or a condition tells. Raise
         LengthError if it is negative, 0 below a minimum, or (read here, for uncompressed elements)
-        more than the bytes left can hold. Raise LimitError above the session's limit, unless a
-        lenient session reads a whole section. A fixed number is not checked.
+        more than the bytes left can hold; then the pending error, if there is one. Raise LimitError
+        above the session's limit, unless a lenient session reads a whole section. A fixed number is
+        not checked.
         """
         start = source.pos
         if self.fixed is not None:
@@ -247,10 +249,10 @@ class Array(Codec):
     def section(self, source: Source, this: Any, number: int | None) -> Source | None:
         """Read the length prefix, if there is one, and return the elements' bytes as a Source,
         decompressed. Return None for a count of 0 if the array fills its section without a length;
-        bytes that follow are a TrailingError then. Raise CodecError if the length is negative or
-        too large (a lenient ``torn`` session takes what is left), arrays nest too deep, or the
-        codec is unknown. A damaged compressed stream raises nothing here: reading raises its error
-        where the data ends.
+        bytes that follow are a TrailingError then (with ``bytes_after_none``, a finding of a
+        lenient session). Raise CodecError if the length is negative or too large (a lenient
+        ``torn`` session takes what is left), arrays nest too deep, or the codec is unknown. A
+        damaged compressed stream raises nothing here: reading raises its error where the data ends.
         """
         start = source.pos
         if number == 0 and self.closes and self.length is None:
@@ -282,10 +284,10 @@ class Array(Codec):
 
     def elements(self, section: Source, this: Any, number: int | None) -> Iterator[Any]:
         """Yield ``number`` elements of a section; if it is None, all up to its end or to the
-        element that fulfills the ``until`` condition. The last one comes after the check of what
-        follows. Raise CodecError if an element cannot be read or has the wrong version, there are
-        too few or more than the limit, or (if the array ``closes`` the section) bytes follow the
-        last one.
+        element that fulfills the ``until`` condition. If a number or a condition tells the last
+        one, it comes after the check of what follows. Raise CodecError if an element cannot be read
+        or has the wrong version, there are too few or more than the limit, or (if the array
+        ``closes`` the section) bytes follow the last one.
         """
         session = section.session
         i = 0
@@ -343,9 +345,9 @@ class Array(Codec):
     def has_more(self, section: Source) -> bool:
         """Return whether another element follows in a section without a count: always if an
         ``until`` condition ends the array, else if bytes are left and no empty compressed block
-        lies here. With ``truncated_tail``, a lenient session skips a cut-off last element, adds a
-        finding and gets False; a strict one raises TrailingError. Raise LengthError if the
-        element's length is invalid.
+        lies here. With ``truncated_tail``, and elements whose length is known before they are read,
+        a lenient session skips a cut-off last element, adds a finding and gets False; a strict one
+        raises TrailingError. Raise LengthError if the element's length is invalid.
         """
         if self.until is not None:
             return True
@@ -391,7 +393,7 @@ class Array(Codec):
         """Raise ValueRefused if the parsed element ``item`` (with the index ``i``) states another
         version than the array. If the array accepts ``mixed_versions`` and the session of
         ``section`` is lenient, add the error to the findings instead. An element without a version
-        field passes.
+        field passes. Call it only if the array has a version.
         """
         found = item.get(getattr(self.element, "by", ""), self.version)
         if found != self.version:
@@ -420,10 +422,11 @@ class Array(Codec):
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a list or tuple, with its count, length and compression; None is
-        written as null if the array has a null. Raise BuildError if the value is no list, or its
-        number of elements is wrong or means null. Raise it also if an element cannot be written,
-        arrays nest too deep, or the ``until`` condition does not hold for exactly the last element.
-        Raise UnsupportedCodec if the package of the compression codec is not installed.
+        written as null if the array has a null. An empty array whose elements are counted is not
+        compressed. Raise BuildError if the value is no list, or its number of elements is wrong or
+        means null. Raise it also if an element cannot be written, arrays nest too deep, or the
+        ``until`` condition does not hold for exactly the last element. Raise UnsupportedCodec if
+        the package of the compression codec is not installed.
         """
         if value is None and self.null is not None:
             return self.write_null(self.null, this, session)

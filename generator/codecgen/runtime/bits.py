@@ -44,9 +44,9 @@ class Bit:
 
     def number(self, value: Any) -> int:
         """Return the value of these bits as an unsigned number, not shifted. A bit with an enum
-        takes a member, number or name; a single bit without one only a bool, unless it is reserved;
-        others an int. Raise BuildError for another type, an unknown member, or a number that does
-        not fit.
+        takes a member, number, name or label; a single bit without one only a bool, unless it is
+        reserved; others an int. Raise BuildError for another type, an unknown member, or a number
+        that does not fit.
         """
         if self.enum is not None:
             return whole_number(
@@ -75,9 +75,9 @@ class Bits(Codec):
     def read(self, source: Source, this: Any) -> Parsed:
         """Read the integer at the head of ``source``, and return its bits by name: bools, enum
         members or numbers. Raise CodecError if the integer is cut off or does not parse. In a
-        strict session raise ValueRefused for set reserved bits, or a number without a member in an
-        enum (unless its bit has ``keep_unknown``). A lenient session keeps these values, with a
-        finding for each.
+        strict session raise ValueRefused for set reserved bits, or a number that is no allowed
+        member of its enum (unless its bit has ``keep_unknown``). A lenient session keeps these
+        values, with a finding for each.
         """
         pos = source.pos
         raw = self.base.read(source, this) & self.all
@@ -165,8 +165,8 @@ class Bits(Codec):
 
     def filled(self, value: Any, this: Any) -> construct.Container:
         """Return a container with every bit: the given values, and the defaults of the others. A
-        number or name of an enum becomes its member, and stays as it is if there is none. Raise
-        BuildError if ``value`` is no dict or None, or has an unknown name.
+        number, name or label of an enum becomes its member, and stays as it is if there is none.
+        Raise BuildError if ``value`` is no dict or None, or has an unknown name.
         """
         given = self.check_names(value)
         out = construct.Container()

@@ -48,8 +48,8 @@ class Build:
         be written or breaks a rule of its field. Raise it also if an absent array has no given
         count, or a value looks up an element that an array lacks. In a strict session, raise it
         also if the fields together break a rule of the layout, or an unchanged parsed element would
-        get another derived value. Raise UnsupportedCodec if the package of a compression codec is
-        not installed.
+        get another derived value. Raise UnsupportedCodec if the package of a compression codec or
+        checksum is not installed.
         """
         parts: list[bytes] = []
         for f in self.fields.all:
@@ -194,9 +194,9 @@ class Build:
 
     def fill_elements(self, f: Field, items: list[Any], obj: Any) -> None:
         """Put the values that elements of an array lack, such as their index, into each of
-        ``items`` that is a dict. If ``obj`` lacks the base field, set it from the first element or
-        its default. Raise BuildError, whose path names the element, if a number is no int, the base
-        is missing, or two values contradict.
+        ``items`` that is a dict. If the base field is missing or None in ``obj``, set it from the
+        first element; else, if it is missing, from its default. Raise BuildError, whose path names
+        the element, if a number is no int, the base is missing, or two values contradict.
         """
         elements = [(i, item) for i, item in enumerate(items) if isinstance(item, dict)]
         for fill in f.fills:
@@ -302,8 +302,8 @@ class Build:
         return 0 if given is None else given
 
     def constant(self, f: Field) -> Any:
-        """Return the constant of a field. Raise BuildError if another value was given; None, and
-        the name of an enum member, are accepted.
+        """Return the constant of a field. Raise BuildError if another value was given; None is
+        accepted, and for an enum the name or label of the constant.
         """
         given = self.obj.get(f.name)
         value = given
@@ -342,7 +342,8 @@ class Build:
     def fill(self, parts: list[bytes]) -> None:
         """Put computed lengths into ``parts`` (the bytes of each field), from the last field to the
         first, then checksums, inner ones before those that cover them. Skip absent fields. Raise
-        BuildError if a field cannot hold its length.
+        BuildError if a field cannot hold its length; UnsupportedCodec if the package of a checksum
+        is not installed.
         """
         for i in reversed(range(len(parts))):
             f = self.fields.all[i]

@@ -40,8 +40,8 @@ class Bytes(Codec):
         """Read the length, if one precedes, and return the value; None if the length means null.
         Raise LengthError, or the pending error, if the length is larger than the bytes that are
         left. Raise LengthError if it is negative (``any_negative`` makes that null for a lenient
-        session); TruncatedError if bytes of a fixed size or of the length are missing; ValueRefused
-        for invalid text.
+        session); CodecError if it does not parse. Raise TruncatedError, or the pending error, if
+        bytes of a fixed size are missing; ValueRefused for invalid text.
         """
         length = self.length
         if length is None:

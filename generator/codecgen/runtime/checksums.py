@@ -93,10 +93,8 @@ CHECKSUMS: Mapping[str, Crc | XxHash] = {
 def checksum(name: str, mask: Mask | None = None) -> Callable[[Buffer], int]:
     """Return the function that computes the checksum ``name`` over bytes, as an unsigned number, and
     changes it as ``mask`` says. Raise UnsupportedCodec if the name is unknown, or if it is
-    ``crc32c`` and the package crc32c is not installed.
-
-    The package xxhash is loaded at the first call of the function. The call raises UnsupportedCodec
-    if the package is not installed.
+    ``crc32c`` and the package crc32c is not installed. The package xxhash is loaded at the first
+    call of the function: that call raises UnsupportedCodec if the package is not installed.
     """
     if name not in CHECKSUMS:
         raise UnsupportedCodec(f"unknown checksum {name!r} (known: {', '.join(CHECKSUMS)})")

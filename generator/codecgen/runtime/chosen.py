@@ -214,8 +214,9 @@ class Chosen(Codec):
         return case.write(value, self.given_to_case(this), session)
 
     def raw(self, data: bytes, this: Any) -> bytes:
-        """Return ``data`` unchanged if its discriminator has no case. Raise BuildError if
-        ``unknown`` is not set, a case matches, or the bytes end before the discriminator.
+        """Return ``data`` unchanged if no case or version matches its discriminator, or the earlier
+        field that decides. Raise BuildError if ``unknown`` is not set, a case matches, or the bytes
+        end before the discriminator.
         """
         if not self.unknown:
             raise BuildError("a mapping with the fields of a case is needed, not bytes")
@@ -240,8 +241,8 @@ def _find_case(choice: Choice, number: int) -> Layout | Choice | str:
 
 def _deciding_number(choice: Choice, value: Any) -> int:
     """Return the number in the field ``choice.by`` of a value to build. A str is taken as the name
-    of an enum member. Raise BuildError if the field is missing, is no number, or the name has no
-    case.
+    or label of an enum member. A number is returned even if no case has it. Raise BuildError if the
+    field is missing, is no number, or the name has no case.
     """
     given = value.get(choice.by)
     if isinstance(given, str):

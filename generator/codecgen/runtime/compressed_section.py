@@ -56,11 +56,11 @@ class Compressed:
         raise UnsupportedCodec(f"the compression codec {label} is not used in this format")
 
     def open(self, source: Source, this: Any) -> Source:
-        """Decompress the rest of the window, and return the result as a new Source; without
-        compression, return ``source`` itself. Damage, or more bytes than the limit, is no error
-        here: it becomes ``pending``, which is raised where the data ends. Raise ValueRefused or
-        UnsupportedCodec for an unknown codec or a missing package. Unusual spellings are a
-        CompressionError in a strict session, and findings in a lenient one.
+        """Decompress the rest of the window, move ``source`` to its end, and return the result as a
+        new Source; without compression, return ``source`` itself, unmoved. Damage, or more bytes
+        than the limit, is no error here: it becomes ``pending``, which is raised where the data
+        ends. Raise ValueRefused or UnsupportedCodec for an unknown codec or a missing package.
+        Unusual spellings are a CompressionError in a strict session, and findings in a lenient one.
         """
         try:
             codec = self.codec(this)
@@ -98,8 +98,9 @@ class Compressed:
         )
 
     def remaining_limit(self, limits: Limits, before: int) -> int:
-        """Return the most bytes that the section may decompress to after ``before`` bytes of other
-        sections of its layout; at least 0.
+        """Return the most bytes that the section may decompress to: the caller's limit
+        ``limits.decompressed``, or that of the schema if it is None, less the ``before`` bytes of
+        other sections of the layout. It is at least 0.
         """
         limit = self.limit if limits.decompressed is None else limits.decompressed
         return max(0, limit - before)

@@ -26,9 +26,12 @@ def edit(
 ) -> bytes:
     """Return the bytes of the entry in ``source`` with ``changes`` applied, and lengths and
     checksums computed again. With ``recompress``, also compress its last array by the codec that it
-    names afterwards. Raise ParseError if the entry does not parse, bytes follow it, or a stored
-    checksum is wrong; BuildError if a value cannot be written, breaks a field's rule or decides
-    whether another field is present; KeyError for an unknown field or member of a field.
+    names afterwards. New values of constants, and rules that relate several fields, are not
+    checked. Raise ParseError if the entry does not parse, bytes follow it, or a stored checksum is
+    wrong; BuildError if a value cannot be written, breaks a field's rule or makes another field
+    present or absent, or the array to recompress cannot be compressed. Raise KeyError for an
+    unknown field or member of a field; UnsupportedCodec if the package of a codec or checksum is
+    not installed.
 
     Args:
         layout: The layout of the entry.

@@ -77,7 +77,7 @@ class EntryPoint(Declared, Generic[P, L]):
             data: The bytes.
             file: Name of the file, for errors.
             position: Position of the bytes in the file, for errors.
-            strict: Refuse everything that the schema does not allow. A lenient parse takes the freedoms of the
+            strict: Refuse everything that the schema does not allow. A lenient parse takes the tolerances of the
                 schema.
             limits: Limits on memory, depth and counts.
             findings: Receives what a lenient parse tolerated.

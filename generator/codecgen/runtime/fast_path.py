@@ -140,7 +140,8 @@ def without_fast_paths() -> Iterator[None]:
 
 def find_fast_path(module: str, layout: str) -> FastPath | None:
     """Return the fast path of a layout. Return None if the generated module has no ``__fast__``, is
-    not loaded, or its fast parsers do not include the layout.
+    not loaded, or its fast parsers do not include the layout. Raise ImportError if the module with
+    the fast parsers cannot be imported.
 
     Args:
         module: Name of the generated module that declares the layout. Its ``__fast__`` names the module with the

@@ -52,7 +52,8 @@ def built_values(
 ) -> dict[str, Any]:
     """Return the declared values for a build: those of the layout around (``this``), or without one
     those of ``value`` itself. Without ``this`` raise BuildError if one is missing or of another
-    type. With it raise BuildError if ``value`` has another one than the layout around.
+    type. With it raise BuildError if ``value`` has another one than the layout around, or one of
+    another type.
     """
     if this is None:
         known = {**arrays_of(value), **value}

@@ -112,8 +112,9 @@ more to say, is not there or is wrong."""
 def frames(choice: Choice) -> Frames:
     """Return a function ``frame(data, at)`` that returns the layout at ``at``, its number and the
     length in bytes that it states, which may go beyond ``data``. The function returns None if the
-    first bytes are cut off, have no case, or a length that is too small or refused. For choices
-    without numbers and lengths at common fixed places it always returns None.
+    first bytes are cut off, have no case, or a length that is too small or refused. It always
+    returns None unless all cases are layouts that have number and length at common fixed places, as
+    integers of 1, 2, 4 or 8 bytes in one byte order.
     """
     length, by = choice.length, choice.codec
     cases = {number: _framing_of(layout) for number, layout in choice.cases.items()}

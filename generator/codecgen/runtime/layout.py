@@ -150,8 +150,8 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return name in self._offsets and f.codec.size is not None and f.when is None
 
     def size_of(self, name: str) -> int:
-        """Return the size in bytes of a field. Raise KeyError if it varies, or the layout has no
-        such field.
+        """Return the size in bytes of a field, for an optional one that of a present value. Raise
+        KeyError if it varies, or the layout has no such field.
         """
         size = self.by_name[name].codec.size
         if size is None:
@@ -164,9 +164,10 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     @cached_property
     def length(self) -> Length | None:
-        """Return where the integer lies that counts the layout's bytes to its end. Return None if
-        there is none: it must have a fixed size and be always present, at a fixed place, as must be
-        the field that it counts from.
+        """Return where the first integer lies that counts the layout's bytes to its end. Return
+        None if there is none: it must have a fixed size and be always present, at a fixed place, as
+        must be the field that it counts from. One that is larger than these bytes by a constant is
+        none.
         """
         for f in self.fields:
             last = None if f.measures is None else f.measures[1]
@@ -203,10 +204,10 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return self
 
     def frame(self, source: Source) -> int | None:
-        """Return the length in bytes of the layout at the head of ``source``, without moving
-        ``source``. Return None if too few bytes are there to know it (or, for a fixed size, to hold
-        it). Raise LengthError if the stored length is too small or refused; TypeError if neither
-        size nor length is known.
+        """Return the length in bytes of the layout at the head of ``source``, which may exceed the
+        bytes that are left. ``source`` does not move. Return None if too few bytes are there to
+        know it (or, for a fixed size, to hold it). Raise LengthError if the stored length is too
+        small or refused; TypeError if neither size nor length is known.
         """
         found = self.length
         if found is None:
@@ -261,8 +262,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     def read(self, source: Source, this: Any) -> Parsed:
         """Parse the layout at the head of ``source``, and return its fields. Ordinary bytes go to
-        the generated fast parser, all others field by field. Raise CodecError if the bytes do not
-        parse; LimitError if layouts nest deeper than the session allows.
+        the generated fast parser, all others field by field. ``this`` has the values that the
+        layout is given by the one around; None: the session has them. Raise CodecError if the bytes
+        do not parse; LimitError if layouts nest deeper than the session allows.
         """
         given = self._given_values(source, this)
         fast = self.fast_path
@@ -324,7 +326,7 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         compression are worked out, and fields with a default may be left out. Raise BuildError if
         ``obj`` is no dict, a name is unknown, or a value is missing, does not fit or breaks a rule
         (``strict=False`` skips rules that relate several fields). Raise UnsupportedCodec if the
-        package of a compression codec is not installed.
+        package of a compression codec or checksum is not installed.
 
         Args:
             obj: The values by the names of the fields. Fields with a default may be left out.
@@ -334,7 +336,7 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
         Raises:
             BuildError: if a value is missing, is not one that the field can have, or breaks a rule.
-            UnsupportedCodec: if the package of a compression codec is not installed.
+            UnsupportedCodec: if the package of a compression codec or checksum is not installed.
         """
         fast = self.fast_path
         if fast is not None and strict:
@@ -347,8 +349,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         """Return the bytes of a mapping of fields. Ordinary values go to the generated fast
         builder, all others are built field by field. Raise BuildError if the value is no dict, a
         name is unknown, a value is missing, does not fit or breaks a rule, or layouts nest deeper
-        than the session allows; UnsupportedCodec if a compression package is missing. ``this`` has
-        the values that the layout is given by the one around; None: ``value`` has them.
+        than the session allows; UnsupportedCodec if the package of a compression codec or checksum
+        is not installed. ``this`` has the values that the layout is given by the one around; None:
+        ``value`` has them.
         """
         # A build of an outer layout looks at what is filled in.
         fast = None if type(value) is GivenFields else self.fast_path
@@ -361,8 +364,8 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     def _write_fields(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a mapping of fields, built field by field. Raise BuildError if the
         value is no dict, a name is unknown, a value is missing, does not fit or breaks a rule, or
-        layouts nest deeper than the session allows; UnsupportedCodec if a compression package is
-        missing.
+        layouts nest deeper than the session allows; UnsupportedCodec if the package of a
+        compression codec or checksum is not installed.
         """
         session.enter()
         try:
@@ -374,8 +377,11 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
 
 
 def _min_size(codec: Codec) -> int:
-    """Return the minimum size in bytes of a value of a codec: its fixed size, else the size of its
-    length and count, else a lower bound such as 0 for padding, and 1 for a codec that states none.
+    """Return the minimum size in bytes of a value of a codec: its fixed size, else that of its
+    length and count (0 without these), or of its fixed number of elements (one if a condition ends
+    them). Layouts and choices state their own minimum; a nullable layout has that of its number. It
+    is 0 for padding and for layouts that are looked up on first use, and 1 for any other codec that
+    states none.
     """
     if codec.size is not None:
         return codec.size
@@ -497,7 +503,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
     def case(self, source: Source) -> Layout:
         """Return the Layout that the number at the head of ``source`` selects, through nested
         choices, without moving ``source``. Raise ValueRefused if no case has the number; CodecError
-        if the bytes end before it.
+        if the bytes end before it or do not parse.
         """
         value = self.peek(source)
         layout = self.cases.get(value)
@@ -512,8 +518,8 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
     def frame(self, source: Source) -> int | None:
         """Return the length in bytes of the layout at the head of ``source``; for a number without
         a case, by the first case. Return None if too few bytes are there to know it. Raise
-        LengthError if the length is too small or refused; TypeError if that layout has no known
-        length.
+        CodecError if the number does not parse, LengthError if the length is too small or refused,
+        TypeError if that layout has no known length.
         """
         if source.left < self.offset + (self.codec.size or 1):
             return None
@@ -545,8 +551,9 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a mapping of fields, in the layout that its field ``by`` selects by
-        number or name. Raise BuildError if the value is no dict, the field names no case, or a
-        value cannot be written; UnsupportedCodec if a compression package is missing.
+        number, name or label. Raise BuildError if the value is no dict, the field names no case, or
+        a value cannot be written; UnsupportedCodec if the package of a compression codec or
+        checksum is not installed.
         """
         layout = self.case_of(value.get(self.by)) if isinstance(value, dict) else None
         if layout is None:
@@ -555,8 +562,8 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         return layout.write(value, this, session)
 
     def case_of(self, value: Any) -> Layout | Choice | None:
-        """Return the case for a deciding value: a number, or the name of a member of the enum (if
-        the field is one). Return None if there is no such case, and for any other type.
+        """Return the case for a deciding value: a number, or the name or label of a member of the
+        enum (if the field is one). Return None if there is no such case, and for any other type.
         """
         if isinstance(value, str):
             for number, layout in self.cases.items():
@@ -567,10 +574,10 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
 
     def build(self, obj: B, *, level: int | None = None, strict: bool = True) -> bytes:
         """Build bytes from a dict with the fields of a case, which its field ``by`` selects by
-        number or name. Raise BuildError if ``obj`` is no dict, ``by`` is missing or selects no
-        case, or a value is missing, does not fit or breaks a rule (``strict=False`` skips rules
-        that relate several fields). Raise UnsupportedCodec if the package of a compression codec is
-        not installed. ``level`` is the compression level.
+        number, name or label. Raise BuildError if ``obj`` is no dict, ``by`` is missing or selects
+        no case, or a value is missing, does not fit or breaks a rule (``strict=False`` skips rules
+        that relate several fields). Raise UnsupportedCodec if the package of a compression codec or
+        checksum is not installed. ``level`` is the compression level.
         """
         return self.write(obj, None, Session(level=level, strict=strict))
 

@@ -75,7 +75,7 @@ class LinesFile(TextFile[P]):
     """A text file of lines. It parses to a :class:`~codecgen.runtime.parsed.Parsed` and builds from a dict.
 
     Attributes:
-        accepts: Freedoms of lenient readers.
+        accepts: Tolerances of lenient readers.
         may_be_empty: The file may have no byte; every value is None then.
         final_newline: A line feed ends the last line too.
     """
@@ -263,8 +263,9 @@ class _Reading:
     def split_values(self, f: TextLine | EachLine, line: Line, count: int, path: str) -> list[Span]:
         """Return the ``count`` pieces of a line between separators; the last takes the rest of the
         line if its kind allows blanks. Raise ValueRefused for another number of pieces, or a blank
-        in a value. With ``extra_blanks``, a lenient session splits at any run of blanks and, if
-        that gives ``count`` pieces, adds a finding instead.
+        in a value. With ``extra_blanks``, a lenient session also takes longer or other runs of
+        blanks for those in the separator, and separators at the end. If that gives ``count``
+        pieces, it adds a finding instead.
         """
         if isinstance(f, TextLine):
             rest, most, first = isinstance(f.kind, RestOfLine), count, 1

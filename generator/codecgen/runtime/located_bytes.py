@@ -48,7 +48,7 @@ DEFAULT_LIMITS = Limits()
 class Session:
     """State of one parse or build: its options, and what it found.
 
-    A strict parser refuses everything that the layout does not allow. A lenient one takes the freedoms that the
+    A strict parser refuses everything that the layout does not allow. A lenient one takes the tolerances that the
     schema lists, and wrong checksums, and notes each in ``findings``.
 
     Attributes:
@@ -179,7 +179,7 @@ class Source:
     def take(self, n: int) -> bytes:
         """Return the next ``n`` bytes, and move behind them. Raise TruncatedError, or the pending
         error (such as that of a decompression), if fewer are left in the window; the position then
-        stays.
+        stays. Callers check that ``n`` is not negative.
         """
         pos = self.pos
         if n > self.end - pos:
@@ -205,7 +205,7 @@ class Source:
     def window(self, n: int, what: str) -> Source:
         """Return a Source of the next ``n`` bytes, and move behind them. Raise LengthError if ``n``
         is negative or larger than the bytes that are left; in the latter case the pending error, if
-        there is one. ``what`` names the length in errors.
+        there is one. The new Source has no pending error. ``what`` names the length in errors.
         """
         if n < 0:
             raise LengthError(f"{what} is {n}: a length cannot be negative", self.where())

@@ -62,7 +62,9 @@ class MessageVersions:
         return found
 
     def load_header(self, version: int) -> Layout | None:
-        """Import the header of a version, and return it, or None if there is none."""
+        """Import the header of a version, and return it; the first one if several cover the
+        version. Return None if none does, or the message does not have the version.
+        """
         if version not in self.versions:
             return None
         return next((h.load() for h in self.headers if h.low <= version <= h.high), None)
@@ -319,8 +321,8 @@ def _parse(
     findings: list[ParseError] | None,
 ) -> ParsedMessage:
     """Return the header (None if ``header`` is) and the message that all of ``data`` encodes. Raise
-    ParseError if one does not parse, or bytes follow the message. Errors in the message have
-    positions in ``data``.
+    ParseError if one does not parse, or bytes follow the message (a finding of a lenient parse if
+    the layout has ``trailing``). Errors in the message have positions in ``data``.
     """
     end, front = 0, None
     if header is not None:
@@ -335,8 +337,8 @@ def _parse(
 
 
 def _list_numbers(numbers: Sequence[int]) -> str:
-    """Return ascending numbers as text, consecutive ones as ranges: ``0-4, 7``. Return ``""`` for
-    none.
+    """Return ascending numbers as text, two or more consecutive ones as a range: ``0-4, 7``. Return
+    ``""`` for none.
     """
     parts: list[list[int]] = []
     for number in numbers:

@@ -49,7 +49,7 @@ class Nullable(Codec):
     def read_other_number(self, number: int, error: ParseError, source: Source, this: Any) -> Any:
         """Add ``error`` to the findings, and return None for a negative number if ``any_negative``
         is set, else the layout at the head of ``source`` if ``any_present`` is. Raise ``error`` if
-        neither applies or the session is strict.
+        neither applies or the session is strict; CodecError if the layout does not parse.
         """
         null = self.any_negative and number < 0
         if not null and not self.any_present:

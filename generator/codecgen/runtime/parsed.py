@@ -33,8 +33,10 @@ class Derived:
     looks_up: str | None = None
 
     def compute(self, *given: Any) -> Any:
-        """Return the value from plain fields, without other derived values. Raise AttributeError if a
-        field is absent, ValueRefused if it looks up an element that an array does not have.
+        """Return the value, computed from ``given``: the fields, and with ``each`` the element too.
+        Other derived values are not seen. Raise AttributeError if a field is absent, ValueRefused
+        if it looks up an element that an array does not have. Other errors, such as TypeError for a
+        null, are let through.
         """
         return self.value(*map(plain_fields, given))
 

@@ -95,9 +95,9 @@ class Parse:
 
     def parse(self) -> Parsed:
         """Parse all fields, and return them as a Parsed. Raise CodecError if a field does not
-        parse, bytes are left of a measured range, or a checksum or rule is broken; a lenient
-        session takes wrong checksums as findings and, unless ``rules`` is set, skips the layout's
-        rules.
+        parse, bytes are left of a measured range, a derived value looks up an element that an array
+        lacks, or a checksum or rule is broken; a lenient session takes wrong checksums as findings
+        and, unless ``rules`` is set, skips the layout's rules.
         """
         for f in self.fields.all:
             self.parse_field(f)
@@ -143,10 +143,10 @@ class Parse:
 
     def section(self, f: Field, codec: Array) -> Source | None:
         """Read the count and length of an array, and return the bytes of its elements as a Source,
-        decompressed. Return None if the count is 0 and no length follows; with a length, an empty
-        array gives an empty Source. Raise CodecError, whose path names the field, if the count or
-        length is invalid, bytes follow a count of 0, or the codec is unknown. A number for null is
-        not recognized.
+        decompressed. Return None if the count is 0, no length follows and the array has to end its
+        section; with a length, an empty array gives an empty Source. Raise CodecError, whose path
+        names the field, if the count or length is invalid, bytes follow a count of 0, arrays nest
+        too deep, or the codec is unknown. A number for null is not recognized.
         """
         try:
             return codec.section(self.source, self.obj, codec.number(self.source, self.obj))
@@ -154,7 +154,9 @@ class Parse:
             raise self.fields.locate(error, f, self.source) from None
 
     def in_element(self, f: Field, error: CodecError, i: int | None) -> CodecError:
-        """Add the path of an element, or of the array if the index is None, to an error, and return the error."""
+        """Add the path of an element, or of the array if the index is None, to an error, with its
+        YAML line and, if unknown, the position. Return the error.
+        """
         return self.fields.locate(
             error if i is None else prefix_path(error, f"[{i}]"), f, self.source
         )
@@ -203,8 +205,8 @@ class Parse:
             self.check_rules({**self.obj, f.name: kept}, of_elements=True)
 
     def check_look_ups(self) -> None:
-        """Raise ValueRefused for the first derived value that looks up an element which an array does
-        not have, at the byte of the field with its number.
+        """Raise ValueRefused, also in a lenient session, for the first derived value that looks up
+        an element which an array does not have. Its place is the byte of the field with the number.
         """
         if not self.fields.look_ups:
             return
@@ -303,8 +305,9 @@ class Parse:
 
     def open_windows(self, f: Field) -> None:
         """Narrow ``source`` to each measured field range that begins with a field, and verify the
-        checksums from there to a known end. Raise LengthError if a range is negative, longer than
-        what is left, or shorter than its own length field; in a strict session ChecksumError.
+        checksums from there to a known end. A range whose length is absent is not opened. Raise
+        LengthError if a length is negative, less than the bytes that it has to count, or more than
+        what is left (then the pending error, if there is one); in a strict session ChecksumError.
         """
         for measure in f.opened_by:
             n = self.obj[measure.name]
@@ -391,8 +394,9 @@ class Parse:
 
     def verify(self, f: Field, ranges: list[tuple[int, int]]) -> None:
         """Compare a stored checksum with the one computed over ``ranges`` of (first byte, end).
-        Raise ChecksumError in a strict session if they differ; a lenient one adds a finding. An
-        absent checksum passes. Either way the field counts as verified.
+        Raise ChecksumError in a strict session if they differ; a lenient one adds a finding. Raise
+        UnsupportedCodec if the package of the checksum is not installed. An absent checksum passes.
+        Either way the field counts as verified.
         """
         self.verified.add(f.name)
         source = self.source

@@ -110,16 +110,16 @@ class PayloadRows(Declared):
         limits: Limits | None = None,
         findings: list[ParseError] | None = None,
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of one payload as tuples of ``columns`` (None: all). Yield nothing if no
-        case applies. Raise PartError if a part that the rows need does not parse; Unknown if the
-        deciding part is null or its number has no case; KeyError for a missing part or unknown
-        column.
+        """Yield the rows of one payload as tuples of ``columns`` (None: all). The first case whose
+        condition holds makes them; yield nothing if there is none, or the view gives it no rows.
+        Raise PartError if a part that the rows need does not parse; Unknown if the deciding part is
+        null or its number has no case; KeyError for a missing part or unknown column.
 
         Args:
             payload: Bytes or None of each part, by name.
             row: The number of the row that holds the payload.
             columns: The wanted columns in order; None for all.
-            strict: Refuse what the layouts do not allow. A lenient reader takes their freedoms and adds to
+            strict: Refuse what the layouts do not allow. A lenient reader takes their tolerances and adds to
                 ``findings``.
             limits: Limits of the parse.
             findings: Receives what a lenient reader tolerated.

@@ -47,8 +47,8 @@ class Codec(construct.Construct):
 
     def _parse(self, stream: Any, context: Any, path: str) -> Any:
         """Read a value from a stream of the construct library, and leave the stream after it. Any
-        stream that can seek will do; a Source is read directly. Raise ParseError if the bytes are
-        no value of this codec.
+        stream that can seek will do: its rest is read, and parsed strictly. A Source is read
+        directly, in its own session. Raise ParseError if the bytes are no value of this codec.
         """
         if isinstance(stream, Source):
             return self.read(stream, context)

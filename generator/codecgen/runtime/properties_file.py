@@ -332,9 +332,9 @@ def _goes_on(text: str) -> bool:
 
 def escaped(text: str, *, key: bool = False) -> str:
     """Return a key or a value as java.util.Properties writes it: with a backslash before
-    backslashes, tabs and line breaks (as letters such as ``t``), before ``=``, ``:``, ``#`` and
-    ``!``, and before blanks: all in a key (``key`` True), else only the first character. Other
-    characters stay, also those that are not ASCII.
+    backslashes, tabs, line breaks and form feeds (as letters such as ``t``), before ``=``, ``:``,
+    ``#`` and ``!``, and before spaces: all in a key (``key`` True), else only one that is the first
+    character. Other characters stay, also those that are not ASCII.
     """
     out: list[str] = []
     for i, character in enumerate(text):

@@ -116,7 +116,8 @@ def html_of(value: Readable) -> str:
 
 def _table(title: str, parts: Iterable[tuple[str, Any]]) -> str:
     """Return named values as an HTML table, with escaped text. ``title`` is its caption, none if
-    empty. Nested values are tables, lists collapsible blocks.
+    empty. A nested value is a table, a list of nested values that is not empty a collapsible block,
+    and any other value one line of text.
     """
     rows = []
     for name, value in parts:
@@ -133,7 +134,8 @@ def _table(title: str, parts: Iterable[tuple[str, Any]]) -> str:
 
 def _elements(items: Sequence[Any]) -> str:
     """Return the first 5 elements of a list that is not empty as a collapsible HTML block, titled
-    by their number, with a note of how many more there are.
+    by the number of all elements and the name of the first one's layout. A note counts those that
+    are left out.
     """
     shown = "".join(_table(f"[{i}]", _item_parts(item)) for i, item in enumerate(items[:ELEMENTS]))
     more = f"<p>{len(items) - ELEMENTS} more</p>" if len(items) > ELEMENTS else ""

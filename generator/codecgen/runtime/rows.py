@@ -117,10 +117,11 @@ class RowView(Declared):
         self, layout: Layout, opened: Opened, place: Place, columns: Sequence[str] | None = None
     ) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of an opened entry as tuples of ``columns`` (None: all), one for each
-        element or one for the entry, as its case says. ``place`` is the entry's position and size
-        in the file, which columns may show. Yield nothing if no case applies. Raise CodecError if
-        an element does not parse, or a column looks up an element that an array does not have;
-        KeyError for an unknown column. ``opened.error`` is not raised here.
+        element or one for the entry, as the first case whose condition holds says. ``place`` is the
+        entry's position and size in the file, which columns may show. Elements that are not parsed
+        yet are used up. Yield nothing if no case applies. Raise CodecError if an element does not
+        parse, arrays that are read together differ in length, or a column looks up an element that
+        an array does not have; KeyError for an unknown column. ``opened.error`` is not raised here.
         """
         cases = self._of_layout.get(id(layout), ())
         if any(case.when is not None and case.whole for case in cases):
@@ -208,8 +209,8 @@ class _HeadCase:
 
 def _fixed_fields(case: Case, columns: Sequence[str]) -> tuple[tuple[Field, int, int], ...]:
     """Return the fields that ``columns`` need, each with its offset and size in bytes; if the case
-    has a condition, all fields at fixed places instead. Raise KeyError if a needed one has no fixed
-    place or size.
+    has a condition, all fields at fixed places instead. Raise KeyError for an unknown column and,
+    without a condition, if a needed field has no fixed place or size.
     """
     layout = case.layout
     names = case.fields(columns)
@@ -273,8 +274,8 @@ def _items_side_by_side(case: Case, opened: Opened, columns: Sequence[str]) -> I
 
 def parse_rest(opened: Opened) -> None:
     """Parse the elements that are left of an entry, and store them as the array that ends it, None
-    if that is null. Do nothing if that was done before. Raise CodecError if an element does not
-    parse.
+    if that is null or absent. Do nothing if that was done before. Raise CodecError if an element
+    does not parse.
     """
     if opened.array is not None and opened.array.name in opened.fields:
         return

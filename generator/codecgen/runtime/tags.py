@@ -49,8 +49,9 @@ class Tags(Codec):
 
     def read_count(self, source: Source) -> int:
         """Return the number of tagged fields, read at the head of ``source``. Raise CodecError if
-        it does not parse; LengthError if it is above 2**31 - 1 or more than the bytes left can
-        hold; LimitError above 10,000 or the session's limit of elements.
+        it does not parse; LengthError if it is above 2**31 - 1 or more than the bytes left can hold
+        (then the pending error, if there is one); LimitError above 10,000 or the session's limit of
+        elements.
         """
         start = source.pos
         count = self.number.read(source, None)
@@ -119,8 +120,8 @@ class Tags(Codec):
 
     def read_unknown(self, tag: int, source: Source) -> TaggedField:
         """Read size and bytes of a tagged field that the layout does not know, and return them with
-        the tag. Raise LengthError, or the pending error, if the size exceeds the bytes that are
-        left.
+        the tag. Raise CodecError if the size does not parse; LengthError, or the pending error, if
+        it exceeds the bytes that are left.
         """
         start = source.pos
         size = self.number.read(source, None)
@@ -285,8 +286,8 @@ def _default(f: Field) -> Any:
 
 
 def _pairs(unknown: Any) -> Iterator[tuple[int, bytes]]:
-    """Yield (tag, bytes) of each item in ``unknown``, in order. Raise BuildError, whose path has
-    the index, if it is no list, or an item is no dict, lacks a tag of 0 to 2**31 - 1 or bytes
+    """Yield (tag, bytes) of each item in ``unknown``, in order. Raise BuildError if it is no list;
+    with the index as its path if an item is no dict, lacks a tag of 0 to 2**31 - 1 or bytes
     ``data``, or has another name not beginning with ``_``.
     """
     if not isinstance(unknown, list | tuple):

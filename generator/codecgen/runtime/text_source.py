@@ -45,7 +45,7 @@ class Span:
 class TextSource:
     """The bytes of a text file.
 
-    ``accepts`` are the freedoms of a lenient reader, ``schema`` is the YAML file. Raise LimitError for a text above
+    ``accepts`` are the tolerances of a lenient reader, ``schema`` is the YAML file. Raise LimitError for a text above
     the limit.
     """
 
@@ -100,17 +100,18 @@ class TextSource:
 
     def tolerate_freedom(self, freedom: str, error: ParseError, more: Collection[str] = ()) -> None:
         """Take an error as a finding if the session is lenient, and the text or ``more`` (the
-        tolerances of a line or value) accepts the freedom; raise it otherwise.
+        tolerances of a line or value) accepts ``freedom``, a tolerance such as ``other_newlines``;
+        raise it otherwise.
         """
         if freedom not in self.accepts and freedom not in more:
             raise error
         self.session.tolerate(error)
 
     def lines(self) -> Iterator[Line]:
-        """Yield the lines in order. LF ends a line; CR and CR LF do too, but raise ValueRefused
-        unless the text accepts ``other_newlines`` and the session is lenient. Raise ValueRefused
-        for invalid UTF-8 that is not accepted (``invalid_utf8``); LimitError if a line is too long
-        or there are too many.
+        """Yield the lines in order, none for an empty text; no line begins after a line break at
+        the end. LF ends a line; CR and CR LF do too, but raise ValueRefused unless the text accepts
+        ``other_newlines`` and the session is lenient. Raise ValueRefused for invalid UTF-8 that is
+        not accepted (``invalid_utf8``); LimitError if a line is too long or there are too many.
         """
         limits: Limits = self.session.limits
         start, number = 0, 0
@@ -214,9 +215,9 @@ def write_text(kind: TextValue, value: Any) -> str:
 def judge(
     value: Any, this: Any, refuse: Rule | None, valid: Rule | None
 ) -> tuple[ParseError | None, bool]:
-    """Return (error, tolerable): a ValueRefused, not raised, if the ``refuse`` rule holds (False)
-    or the ``valid`` rule does not (True: lenient readers tolerate it); (None, True) if no rule is
-    broken. ``this`` has the fields that rules look at.
+    """Return (error, tolerable): a ValueRefused, not raised, if the ``refuse`` rule, which is
+    looked at first, holds (False) or the ``valid`` rule does not (True: lenient readers tolerate
+    it); (None, True) if no rule is broken. ``this`` has the fields that rules look at.
     """
     if refuse is not None and refuse.holds(this):
         return ValueRefused(refuse.broken(value)), False
@@ -226,7 +227,7 @@ def judge(
 
 
 class TextFile(EntryPoint[P, P]):
-    """Base of codecs of text files. ``accepts`` are the freedoms of lenient readers."""
+    """Base of codecs of text files. ``accepts`` are the tolerances of lenient readers."""
 
     def __init__(self, name: str, source: str, accepts: Collection[str]) -> None:
         super().__init__()

@@ -183,7 +183,8 @@ class Decoder:
         """Yield, in file order, Rows with the batches of the entries in a chunk, and Rejected for
         each entry that the kernels do not accept. Go on after a rejected entry if its end is known;
         stop if it is not, or if no whole entry is left. ``position`` is where the chunk begins in
-        the file.
+        the file. Without numba, raise UnsupportedCodec if the package of a checksum is not
+        installed.
 
         Args:
             chunk: The bytes.
@@ -248,7 +249,9 @@ class Decoder:
     def _split_skipped(self, count: int) -> Iterator[tuple[int, int, bool]]:
         """Yield (first, end, skipped) for consecutive ranges of the first ``count`` index rows.
         Skipped are compressed entries that are valid and state how many rows they have, but only if
-        ``decompress`` is off; otherwise yield one range that is not skipped.
+        ``decompress`` is off. Otherwise, and if the index states the rows of all entries together
+        (so that none is compressed), yield one range that is not skipped, even for a ``count`` of
+        0.
         """
         if self.decompress or self.rows >= 0:
             yield 0, count, False
@@ -262,7 +265,8 @@ class Decoder:
     ) -> Iterator[Rows | Rejected]:
         """Decompress and decode the entries ``first`` to ``count`` (excluded) of the index. Yield
         Rows for as many at a time as fit the buffers, and Rejected for each entry that is invalid
-        or cannot be decompressed, in order.
+        or cannot be decompressed, in order. ``bias`` is added to an address to get a position in
+        the file; the second of ``kernels`` decodes.
         """
         while first < count:
             last = count
@@ -344,11 +348,11 @@ class Decoder:
     def _batch(
         self, decode: Any, first: int, last: int, bias: int
     ) -> tuple[int, pa.RecordBatch | None]:
-        """Decode as many of the entries ``first`` to ``last`` (excluded) as fit into buffers of the
-        estimated size; if not even the first fits, measure it and decode it alone. Return the index
-        row to continue with, and the record batch. The batch is None if nothing was decoded: the
-        entry in row ``first`` is rejected if the returned row is ``first``, else the caller tries
-        again from the returned row.
+        """Decode, by the kernel ``decode``, as many of the entries ``first`` to ``last`` (excluded)
+        as fit into buffers of the estimated size; if not even the first fits, measure it and decode
+        it alone. Return the index row to continue with, and the record batch. The batch is None if
+        nothing was decoded: the entry in row ``first`` is rejected if the returned row is
+        ``first``, else the caller tries again from the returned row.
         """
         if self.shares is None:
             ends = np.cumsum(self.table[first:last, SECTION_END] - self.table[first:last, SECTION])
@@ -414,8 +418,8 @@ class Decoder:
     def _measure(self, decode: Any, first: int, last: int, most: int | None = None) -> Any:
         """Run the kernel on entries ``first`` to ``last`` (excluded) without writing, and return
         the rows and the bytes or elements of each column that they need. Update the estimates, and
-        restore the index rows, unless the first entry is rejected. ``most`` limits the pass to that
-        many bytes of the last section, if its entries are rows themselves.
+        restore the index rows, unless ``most`` is None and the first entry is rejected. ``most``
+        limits the pass to that many bytes of the last section, if its entries are rows themselves.
         """
         before = self.table[first:last].copy()
         if most is not None and self._is_section(last - 1):
@@ -478,7 +482,8 @@ class Decoder:
 
     def _section(self, decode: Any, first: int, last: int, bias: int) -> int:
         """Run the kernel ``decode`` on entries ``first`` to ``last`` (excluded); it writes into the
-        buffers and totals of :meth:`use`. Return the first entry that is not done.
+        buffers and totals of :meth:`use`. ``bias`` is added to an address to get a position in the
+        file. Return the first entry that is not done.
         """
         self.state[:] = 0
         most = self.limits.elements

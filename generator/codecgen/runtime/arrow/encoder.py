@@ -111,10 +111,10 @@ class Encoder:
 
     def encode(self, batches: Iterable[pa.RecordBatch], row: int = 0) -> Iterator[memoryview]:
         """Yield the bytes of entries with the rows, in pieces of one or more whole entries of about
-        ``piece_bytes`` bytes. An entry may have rows of two record batches. Raise RowRefused if a
-        value does not fit or no entry can hold a row; ValueError for wrong columns or types, or a
-        damaged array. Raise BuildError for an unknown codec or a level that it lacks;
-        UnsupportedCodec if its package is not installed.
+        ``piece_bytes`` bytes. An entry may have rows of several record batches; without rows
+        nothing is yielded. Raise RowRefused if a value does not fit or no entry can hold a row;
+        ValueError for wrong columns or types, or a damaged array. Raise BuildError for an unknown
+        codec or a level that it lacks; UnsupportedCodec if its package is not installed.
 
         Meanwhile ``rows`` is the number of the next row to be written.
 
@@ -149,7 +149,8 @@ class Encoder:
         """Yield the bytes of the entry that begins with the rows ``rest`` and ends in ``batch``.
         Return (None, first row of ``batch`` after it); if ``batch`` ends before the entry is full,
         yield nothing and return (all rows of both, number of rows of ``batch``). Raise RowRefused
-        if no entry can hold a row; BuildError for an unknown codec.
+        if no entry can hold a row; BuildError for an unknown codec or level; UnsupportedCodec if
+        its package is not installed.
         """
         more = max(256, rest.num_rows)
         while True:

@@ -87,12 +87,12 @@ def sections(
 ) -> tuple[int, int]:
     """Decompress the gzip sections of index rows ``first`` to ``last`` (excluded) one after the
     other to the address ``to``, and store their new addresses. Skip rejected and uncompressed rows.
-    Return the first row that is not decompressed (other codec, unusual, damaged, too large, or
-    ``enough`` is reached; ``last`` if all are), and the address after the last byte.
+    Return the first row that is not decompressed (another codec by ``kinds``, unusual, damaged,
+    larger than ``limits`` or ``to_end`` allow, or it would begin at ``enough`` or later; ``last``
+    if all are), and the address after the last byte.
 
     The library is given by ``which``, ``begin``, ``inflate`` and ``state`` as in :func:`inflated`;
-    ``kinds``, ``limits`` and ``enough`` are those of the ``sections`` of LZ4. A section that would
-    end beyond the address ``to_end`` is too large.
+    ``kinds`` and ``limits`` are those of the ``sections`` of LZ4.
     """
     for i in range(first, last):
         row = table + i * row_size

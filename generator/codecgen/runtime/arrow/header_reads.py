@@ -60,8 +60,9 @@ def read_headers(
 ) -> tuple[int, int]:
     """Read the first ``size`` bytes of each entry from a file, at its place in the buffer, and skip
     to the next by its length. Return the bytes of the buffer that whole entries take, and their
-    number. Stop at an entry that cannot be read or ends after ``room``, after ``most`` entries, or
-    after ``trial`` if they are shorter than ``far`` on average.
+    number. Stop at an entry that cannot be read, is shorter than ``least`` or ends after ``room``;
+    after ``most`` entries; or after ``trial`` or more that are shorter than ``far`` bytes on
+    average.
 
     The ``room`` bytes from ``to`` on stand for those of the file from ``position`` on. Nothing is written outside of
     them, and at most 7 bytes after them are read.

@@ -57,11 +57,11 @@ class Columns:
         self.schema: tuple[pa.Schema, tuple[Column, ...]] | None = None
 
     def select(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
-        """Return the columns of a batch that are written, cast to the view's types; if all are
-        constants, one column of nulls. Raise ValueError for an unknown, repeated or missing column,
-        a type that cannot be cast, or an invalid array. Raise RowRefused, with rows counted from
-        ``row``, for a value that does not fit, or a null where the column or its member is not
-        nullable.
+        """Return the columns of a batch that are written, cast to the view's types; if there is
+        none, because all are constants, one column of nulls. Raise ValueError for an unknown,
+        repeated or missing column, a type that cannot be cast, or an invalid array. Raise
+        RowRefused, with rows counted from ``row``, for a value that does not fit, or a null where
+        the column or its member is not nullable.
         """
         if self.schema is None or self.schema[0] != batch.schema:
             self.schema = (batch.schema, self._select_columns(batch.schema))

@@ -72,7 +72,7 @@ def more_length(p: int, end: int) -> tuple[int, int]:
 @inner
 def block(p: int, end: int, to: int, to_end: int) -> int:
     """Decompress an LZ4 block from ``p`` to ``end`` to the address ``to``. Return the address after
-    the written bytes; 0 if the block is damaged or would write beyond ``to_end``.
+    the written bytes; 0 if the block has no bytes, is damaged or would write beyond ``to_end``.
     """
     start = to
     while p < end:
@@ -179,11 +179,12 @@ def sections(
 ) -> tuple[int, int]:
     """Decompress the LZ4 sections of index rows ``first`` to ``last`` (excluded) one after the
     other to the address ``to``, and store their new addresses. Skip rejected and uncompressed rows.
-    Return the first row that is not decompressed (other codec, unusual, damaged, too large, or
-    ``enough`` is reached; ``last`` if all are), and the address after the last byte.
+    Return the first row that is not decompressed (another codec by ``kinds``, unusual, damaged,
+    larger than ``limits`` or ``to_end`` allow, or it would begin at ``enough`` or later; ``last``
+    if all are), and the address after the last byte.
 
     ``kinds`` and ``limits`` are the tables with the kind of a section (0 for other codecs) and its max bytes, for each case and
-    number of a codec. No section is begun after the address ``enough``.
+    number of a codec.
     """
     for i in range(first, last):
         row = table + i * row_size

@@ -213,8 +213,8 @@ def _guess_starts(
 
 
 def _common(prefix: LengthPrefix, memory: Memory, at: Vector) -> tuple[int, int] | None:
-    """Return a byte that the structures at all positions ``at`` share, as (offset after the length,
-    value); None if none is.
+    """Return the first of the eight bytes after the length that is equal in the structures at all
+    positions ``at``, as (offset after the length, value); None if none is.
     """
     found = memory.bytes(_content(prefix, memory, at)[:, np.newaxis] + np.arange(REACH))
     same = np.flatnonzero((found == found[0]).all(axis=0))

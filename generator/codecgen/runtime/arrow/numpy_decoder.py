@@ -186,7 +186,7 @@ class NumpyDecoder:
         """Yield, in file order, Rows with the batches of the entries in a chunk, and Rejected for
         each entry that is invalid or unusual. Go on after a rejected entry if its end is known;
         stop if it is not, or if no whole entry is left. ``position`` is where the chunk begins in
-        the file.
+        the file. Raise UnsupportedCodec if the package of a checksum is not installed.
         """
         memory = Memory(chunk.array)
         kind = self.view.kind
@@ -320,10 +320,11 @@ class NumpyDecoder:
     def _decompress_sections(
         self, memory: Memory, codecs: Mapping[int, Codec | None], section: Section, bad: Vector
     ) -> tuple[Memory, Section, Vector]:
-        """Decompress as many leading sections as fit into the scratch buffer; it grows for a single
-        large one. Return the memory, the sections in it (maybe fewer), and a mask of those that
-        cannot be decoded, by ``bad`` or as found here: they are empty. If none is compressed,
-        return the arguments unchanged. ``codecs`` has the codecs by number.
+        """Decompress leading sections into the scratch buffer, and copy uncompressed ones there,
+        until 8 MiB are reached or the next one does not fit. The buffer grows for a single large
+        one. Return the memory, the sections in it (maybe fewer), and a mask of those that cannot be
+        decoded, by ``bad`` or as found here: they are empty. If none is compressed, return the
+        arguments unchanged. ``codecs`` has the codecs by number.
         """
         if not ((section.codec != 0) & ~bad).any():
             return memory, section, bad

@@ -17,9 +17,10 @@ def find_elements(
     case: Case, memory: Memory, start: Vector, end: Vector, count: Vector, bad: Vector, most: int
 ) -> tuple[Vector, Vector, Vector]:
     """Return the positions of the elements in the sections from ``start`` to ``end`` of entries,
-    their number in each entry, and a mask of invalid entries: those in ``bad``, with another number
-    than ``count`` (-1: all to the section's end), too few or more than ``most`` elements, or bytes
-    after the last one. Invalid entries get no elements.
+    their number in each entry, and a mask of invalid entries: those in ``bad``, and those that do
+    not parse, with another number than ``count`` (-1: all to the section's end), too few or more
+    than ``most`` elements, or bytes after the last one. Without length prefixes more than 1000
+    elements are invalid too. Invalid entries get no elements.
     """
     bad = bad | (count > end - start) | (count > most)
     start, count = np.where(bad, end, start), np.where(bad, 0, count)
@@ -42,7 +43,8 @@ def _by_reading(
 ) -> tuple[Vector, Vector, Vector]:
     """Find elements that have no length prefix by reading them field by field: ``count`` in each
     section, or all up to its end if that is None, at most ``most``. Return their positions, their
-    number in each entry, and a mask of entries that do not parse or do not end with their section.
+    number in each entry, and a mask of entries that do not parse, have more than 1000 elements or
+    do not end with their section.
     """
     walk = Walk(memory, start, end, most, root=False)
 

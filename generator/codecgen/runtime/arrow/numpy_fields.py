@@ -222,9 +222,9 @@ class Walk:
         return self.end - self.p - after
 
     def bytes(self, size: Vector | int, *, null: int | None = None, text: bool = False) -> Bytes:
-        """Return ``size`` bytes per structure as Bytes, and move behind them; the size ``null``
-        means null. Structures with a negative size or too few bytes become bad, and get no bytes;
-        with ``text``, a root walk also marks those with invalid UTF-8.
+        """Return ``size`` bytes per structure as Bytes, and move behind them; the size ``null``, a
+        negative number, means null. Structures with a negative size or too few bytes become bad,
+        and get no bytes; with ``text``, a root walk also marks those with invalid UTF-8.
         """
         if isinstance(size, int):
             size = np.full(len(self.p), size, np.int64)

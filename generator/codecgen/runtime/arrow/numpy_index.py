@@ -24,9 +24,10 @@ def find(
     kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
 ) -> tuple[Vector, int]:
     """Find at most ``most`` consecutive entries of a layout from byte ``at`` on, in a chunk of
-    ``size`` bytes. Return an array with the start of each entry and the end of the last one, and
-    why the search stopped: ENOUGH, ENDED (no whole entry is left), OTHER (another discriminator) or
-    REFUSED (an invalid length). ``kind`` is None if entries have no discriminator.
+    ``size`` bytes. Return an array with the start of each entry and the end of the last one (``at``
+    alone if there is none), and why the search stopped: ENOUGH, ENDED (no whole entry is left),
+    OTHER (another discriminator) or REFUSED (an invalid length). ``kind`` is None if entries have
+    no discriminator.
     """
     if layout.prefix is None:
         return _alike(kind, layout, memory, at, size, most)

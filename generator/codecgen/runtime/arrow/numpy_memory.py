@@ -33,7 +33,9 @@ class Fields(SimpleNamespace):
 
 
 class Memory:
-    """Memory of the bytes that walks read."""
+    """Bytes that NumPy readers read at many positions at once. If there are fewer than 64, 64 zeros
+    follow them.
+    """
 
     def __init__(self, array: Vector) -> None:
         if len(array) < 64:

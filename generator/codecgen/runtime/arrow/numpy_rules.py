@@ -36,7 +36,8 @@ class RowRules:
 
     def find_breaches(self, case: Case) -> Vector:
         """Return a mask of the entries whose rows break a row rule of ``case``, or whose fields
-        ``ascending`` do not ascend strictly from row to row. Entries without rows break none.
+        ``ascending`` do not ascend strictly from row to row. Entries without rows break none. All
+        rows must have been added.
         """
         bad = np.zeros(len(self._some), np.bool_)
         if not len(self._first):

@@ -190,7 +190,8 @@ def decode(
     """Yield the rows of payloads as Payloads, in input order, with those that do not parse
     (rejected) or have no case (unknown). Check the arguments at once: raise ValueError if ``parts``
     are not the view's or differ in length, or a column is unknown or named twice; TypeError if a
-    part is not binary. The iterator raises ValueError if the offsets of an array are damaged.
+    part is not binary. The iterator yields nothing for empty arrays, and raises ValueError if the
+    offsets of an array are damaged.
 
     Args:
         view: Description of the view, from the generated package ``columns``.

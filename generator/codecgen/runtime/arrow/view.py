@@ -57,8 +57,9 @@ class Column:
 
     def hide_secrets(self, value: Any, row: Mapping[str, Any]) -> Any:
         """Return a value of the column with its secrets hidden: text and bytes as
-        :data:`~codecgen.runtime.sensitive.REDACTED`, other types as None. ``row`` has the values beside
-        it, by column: of its row, or of its struct.
+        :data:`~codecgen.runtime.sensitive.REDACTED`, other types as None, structs and lists part by
+        part. A null stays None. ``row`` has the values beside it, by column: of its row, or of its
+        struct. If one of them names the secret, a missing name makes the value secret too.
         """
         secret = self.sensitive
         if value is None:
@@ -70,8 +71,8 @@ class Column:
         return self._map_inside(value, Column.hide_secrets)
 
     def _redact(self, value: Any) -> Any:
-        """Return what stands in the place of a secret value: for structs and lists, with each part
-        hidden.
+        """Return what stands in the place of a secret value: REDACTED for text and bytes, None for
+        null and other types. In structs and lists each part is replaced so.
         """
         if self.type in ("struct", "list"):
             return self._map_inside(value, lambda part, value, _: part._redact(value))
@@ -82,8 +83,9 @@ class Column:
     def _map_inside(
         self, value: Any, change: Callable[[Column, Any, Mapping[str, Any]], Any]
     ) -> Any:
-        """Return a struct or list with ``change`` applied to its parts, as (column, value, struct
-        around it). Return other values unchanged.
+        """Return a struct or list with ``change`` applied to its parts, called with (column, value,
+        struct around it; ``{}`` for elements that are no structs). Return other values, and None,
+        unchanged.
         """
         if value is None or not self.children:
             return value

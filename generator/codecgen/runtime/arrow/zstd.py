@@ -68,12 +68,11 @@ def sections(
     """Decompress the zstd sections of index rows ``first`` to ``last`` (excluded) one after the
     other to the address ``to``, by ``ZSTD_decompressDCtx`` at ``function``, and store their new
     addresses. Skip rejected and uncompressed rows. Return the first row that is not decompressed
-    (other codec, unusual, damaged, too large, or ``enough`` is reached; ``last`` if all are), and
-    the address after the last byte.
+    (another codec by ``kinds``, unusual, damaged, larger than ``limits`` or ``to_end`` allow, or it
+    would begin at ``enough`` or later; ``last`` if all are), and the address after the last byte.
 
-    ``context`` is the address of a context of libzstd; ``kinds``, ``limits`` and ``enough`` are
-    those of the ``sections`` of LZ4. A section that would end beyond the address ``to_end`` is too
-    large.
+    ``context`` is the address of a context of libzstd; ``kinds`` and ``limits`` are those of the
+    ``sections`` of LZ4.
     """
     for i in range(first, last):
         row = table + i * row_size

@@ -72,9 +72,9 @@ def _usual(data: memoryview, limit: int) -> bytes | None:
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
-    """Decompress all members of a gzip stream to at most ``limit`` bytes. An error is in the
-    result, beside the bytes before it. Bytes that follow a member and begin no other are ignored,
-    with a note. ``variant`` has no effect.
+    """Decompress all members of a gzip stream to at most ``limit`` bytes. An error, also for no
+    data, is in the result, beside the bytes before it. Bytes that follow a member and begin no
+    other are ignored, with a note. ``variant`` has no effect.
     """
     usual = _usual(data, limit)
     if usual is not None:

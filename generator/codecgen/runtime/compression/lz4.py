@@ -54,10 +54,10 @@ _USUAL_FRAME = _Frame(len(_USUAL_HEADER), 64 << 10, 0x40, False, False, None)
 
 
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
-    """Decompress one LZ4 frame to at most ``limit`` bytes. An error is in the result, beside the
-    bytes before it; bytes after the frame are ignored, with a note. The variant
+    """Decompress one LZ4 frame to at most ``limit`` bytes. An error, also for no data, is in the
+    result, beside the bytes before it; bytes after the frame are ignored, with a note. The variant
     ``unchecked-header`` tolerates a wrong header checksum. Raise UnsupportedCodec if lz4 is not
-    installed.
+    installed and the header is valid.
     """
     notes: list[str] = []
     frame = _frame_header(data, variant == UNCHECKED_HEADER, notes)

@@ -53,7 +53,8 @@ def _library() -> ModuleType:
 def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
     """Decompress one raw block to at most ``limit`` bytes. The variant ``xerial`` needs chunks
     behind a xerial header, ``xerial-or-raw`` takes both. An error, also for no data, is in the
-    result, beside the bytes before it. Raise UnsupportedCodec if cramjam is not installed.
+    result, beside the bytes before it. Raise UnsupportedCodec if there is data and cramjam is not
+    installed.
     """
     if not data:
         return Decompressed(b"", damage_error(_NAME, "no data", 0, 0))

@@ -59,9 +59,9 @@ _USUAL_HEADER = _Header(6, LARGEST_BLOCK, None, False, 0, 5)
 
 def _usual(data: memoryview, limit: int) -> bytes | None:
     """Return the data of a section that is one zstd frame without content size, checksum and
-    dictionary, whose blocks can hold at most 4 MiB or 32 times its size. Return None for any other
-    section, and if it is damaged or does not fit ``limit``. Raise ImportError if zstandard is not
-    installed.
+    dictionary, whose blocks can hold at most 4 MiB or, if that is more, 32 times its size. Return
+    None for any other section, and if it is damaged or does not fit ``limit``. Raise ImportError
+    for such a section if zstandard is not installed.
     """
     if len(data) < 6 or data[:5] != USUAL_START or data[5] not in USUAL_WINDOWS:
         return None
@@ -224,8 +224,8 @@ def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
 
 def _fits_one_call(header: _Header, size: int, most: int, room: int) -> bool:
     """Return whether a frame of ``size`` bytes may be decompressed in one call: its blocks hold
-    between 1 byte and 4 MiB (or 32 times ``size``), ``room`` is not 0, and a declared content size
-    is neither 0 nor above ``most`` or ``room``.
+    between 1 byte and 4 MiB (32 times ``size`` if that is more), ``room`` is not 0, and a declared
+    content size is neither 0 nor above ``most`` or ``room``.
 
     zstandard makes room for a declared content size, and takes a declared 0 without a look at the blocks.
     """

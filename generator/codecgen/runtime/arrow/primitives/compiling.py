@@ -127,8 +127,8 @@ def is_compiled(function: Any) -> bool:
 
 def compile_ahead(module: ModuleType) -> list[str]:
     """Compile the functions of ``module`` that numba caches on disk, or load them if they are kept
-    there, and return their names. Only functions are taken whose arguments all are annotated as
-    int. Return ``[]`` without numba.
+    there, and return their names. Only functions are taken that ``module`` itself defines, and
+    whose arguments all are annotated as int. Return ``[]`` without numba.
     """
     names = []
     if JIT:
