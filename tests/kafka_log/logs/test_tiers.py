@@ -393,6 +393,11 @@ def test_the_newest_replica_is_not_known(
             )
             assert found.read_all().num_rows == 20 and lost == [places[1] / "t-0"]
             texts = list(map(str, places))
+            options = {"paths": json.dumps(texts), "replicas": "newest"}
+            with pytest.raises(OSError, match=str(path.parent)):
+                plan(parse(options))
+            with pytest.warns(UserWarning, match=str(path.parent)):
+                plan(parse(options | {"mode": "PERMISSIVE"}))
             for command in ("dump", "stat", "ls", "keys"):
                 assert main([command, *texts, "--replicas", "newest"]) == 1, command
                 assert str(path.parent) in "".join(capsys.readouterr()), command
