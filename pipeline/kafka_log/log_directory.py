@@ -128,11 +128,11 @@ class LogDirectory:
     @cached_property
     def all_partitions(self) -> list[Partition]:
         """Selected partitions, by topic and number. One that cannot be listed has an ``error`` and
-        no segments; one with a ``.log`` file that is no segment by its name may have both. Warn if
-        all segments are excluded by their state. Raise DirectoryError if a path holds no log, or
-        two directories hold one partition and ``replicas`` is ``error``, or hold topics with
-        different ids and it is ``newest``; NotFoundError if a selected topic or partition does not
-        exist.
+        no segments; one with a ``.log`` file that is no segment by its name may have both, and so
+        has the newest replica if the end of another one is not known. Warn if all segments are
+        excluded by their state. Raise DirectoryError if a path holds no log, or two directories
+        hold one partition and ``replicas`` is ``error``, or hold topics with different ids and it
+        is ``newest``; NotFoundError if a selected topic or partition does not exist.
         """
         found = self._survey
         selected = select_partitions(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -45,7 +46,7 @@ class Log(Protocol):
 class LogStarts:
     """Log start offsets from the ``log-start-offset-checkpoint`` beside partition directories. Each file is read once.
 
-    A file that cannot be read counts as empty, as for a broker that starts.
+    A file that cannot be read counts as empty, as for a broker that starts, and a warning names it.
     """
 
     def __init__(self) -> None:
@@ -92,8 +93,8 @@ def candidate_log_directories(directory: Path) -> list[Path]:
 
 def _read_checkpoint(path: Path) -> Mapping[tuple[str, int], int] | None:
     """Return the offsets in a checkpoint file by topic and partition number. Return None if the
-    file does not exist, ``{}`` if it is invalid or cannot be read. Raise OSError if its directory
-    may not be searched, or its store cannot be asked.
+    file does not exist. If it is invalid or cannot be read, warn of it and return ``{}``. Raise
+    OSError if its directory may not be searched, or its store cannot be asked.
     """
     if not path.is_file():
         return None
@@ -102,5 +103,9 @@ def _read_checkpoint(path: Path) -> Mapping[tuple[str, int], int] | None:
 
     try:
         return read_checkpoint(path)
-    except (CodecError, OSError):
+    except (CodecError, OSError) as error:
+        warnings.warn(
+            f"kafka-log: records that DeleteRecords deleted may be read, because the log start offsets are unknown: {error}",
+            stacklevel=2,
+        )
         return {}

@@ -155,7 +155,7 @@ class Partition:
         directory: Path of the directory.
         segments: Segments by base offset.
         state: State of the directory.
-        error: Why the directory cannot be read, or which file in it has a name that no segment can have. None if it can be read.
+        error: Why the directory cannot be read, or which file in it has a name that no segment can have, or which other replica may be newer. None if it can be read.
         skipped_paths: Paths in the directory that are named like segments but are none.
     """
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
@@ -14,14 +16,15 @@ from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.offsets_of_files import offsets_of
 from kafka_log.segment.places import resolve_links
+from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.ranges import MAX_OFFSET
 
 Replicas = Literal["error", "newest", "keep"]
 """What to do when several directories hold the same partition:
 
 - ``error``: raise DirectoryError.
-- ``newest``: read the copy whose last batch has the highest leader epoch, then the highest offset. Raise DirectoryError if copies state
-  different topic ids.
+- ``newest``: read the copy whose last batch has the highest leader epoch, then the highest offset. It is an error if the end of
+  another copy is damaged or cannot be read: that one may be newer. Raise DirectoryError if copies state different topic ids.
 - ``keep``: read all copies, so that records occur several times.
 """
 
@@ -44,14 +47,30 @@ def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
     damaged or cannot be read, or there is no batch and no base offset in the file name. No checksum
     is verified.
     """
+    return find_log_end(segments)[0]
+
+
+def find_log_end(segments: Sequence[Segment]) -> tuple[LogEnd | None, CodecError | None]:
+    """Return the end of a partition's log as :func:`read_log_end` does, and the error that hides it.
+    The error is None if the end is known, and if there is none: no segment, no batch and no base
+    offset in the file name, or the files are gone since they were listed.
+    """
+    try:
+        return _find_log_end(segments), None
+    except CodecError as error:
+        is_gone = isinstance(error, UnreadableError) and error.errno == errno.ENOENT
+        return None, None if is_gone else error
+
+
+def _find_log_end(segments: Sequence[Segment]) -> LogEnd | None:
+    """Return the end of a log, None if there is none. Raise CodecError if damage or an unreadable
+    file hides it.
+    """
     if not segments:
         return None
     last = segments[-1]
     for segment in reversed(segments):
-        try:
-            found = read_segment_end(segment)
-        except CodecError:
-            return None
+        found = read_segment_end(segment)
         if found is not None:
             # the name of an empty last segment is the end offset
             named = last.base_offset if last.has_canonical_name else 0
@@ -174,8 +193,9 @@ def read_segment_end(
 def select_newest_replicas(partitions: Iterable[Partition]) -> list[Partition]:
     """Return one replica of each topic partition, in the order in which these come first: the one
     whose log end has the highest leader epoch, then offset, which Kafka would make the leader; the
-    first of equal ones. A replica whose end is damaged or cannot be read counts as lowest. Raise
-    DirectoryError if two replicas state different topic ids in ``partition.metadata``.
+    first of equal ones. A replica whose end is damaged or cannot be read counts as lowest, and the
+    one that is returned instead has an ``error`` that says so. Raise DirectoryError if two replicas
+    state different topic ids in ``partition.metadata``.
     """
     replicas: dict[tuple[str, int], list[Partition]] = {}
     for partition in partitions:
@@ -185,8 +205,9 @@ def select_newest_replicas(partitions: Iterable[Partition]) -> list[Partition]:
 
 def _select_newest(replicas: Sequence[Partition]) -> Partition:
     """Return the replica whose log end has the highest leader epoch, then offset, the first of
-    equal ones. One whose end is damaged or cannot be read counts as lowest. Raise DirectoryError if
-    two of them state different topic ids.
+    equal ones. One whose end is damaged or cannot be read counts as lowest; it may be the newest
+    all the same, so that the one that is returned has an ``error``. Raise DirectoryError if two of
+    them state different topic ids.
     """
     first: tuple[bytes, Partition] | None = None
     for replica in replicas:
@@ -199,15 +220,28 @@ def _select_newest(replicas: Sequence[Partition]) -> Partition:
                 " same name, of which one was deleted, and none is a replica of the other. Leave one of the directories out"
             )
             raise DirectoryError(replica.directory, reason)
-    return max(replicas, key=lambda p: _get_rank(p.segments))
+    ranks, unknown = [], list[tuple[Partition, CodecError]]()
+    for replica in replicas:
+        end, damage = find_log_end(replica.segments)
+        ranks.append(end or (-2, -1))
+        if (error := replica.error or damage) is not None:
+            unknown.append((replica, error))
+    newest = replicas[max(range(len(replicas)), key=ranks.__getitem__)]
+    for replica, error in unknown:
+        if replica is not newest and newest.error is None:
+            reason = f"the end of this log is not known ({error}), so that it may be newer than {newest.directory}, which is read"
+            where = Where(file=os.fspath(replica.directory))
+            newest = replace(newest, error=UnreadableError(reason, where))
+    return newest
 
 
 def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list[Partition]:
     """Return the partitions to read, in the given order, by ``replicas``: all for ``keep``; for
     ``newest`` without live copies of a partition other than the one with the highest leader epoch,
-    then end offset; raise DirectoryError if such copies state different topic ids. For any other
-    value, such as ``error``, raise DirectoryError if two directories hold the same partition in the
-    same state, else return all.
+    then end offset, which has an ``error`` if the end of another one is not known; raise
+    DirectoryError if such copies state different topic ids. For any other value, such as ``error``,
+    raise DirectoryError if two directories hold the same partition in the same state, else return
+    all.
 
     Only partitions in the same state in directories named like a partition compete. ``newest`` chooses among live ones only.
     """
@@ -215,8 +249,10 @@ def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list
         return list(partitions)
     if replicas == "newest":
         live = [p for p in _keep_named(partitions) if p.state == "live"]
-        dropped = {id(p) for p in live} - {id(p) for p in select_newest_replicas(live)}
-        return [p for p in partitions if id(p) not in dropped]
+        newest = {(p.key, p.directory): p for p in select_newest_replicas(live)}
+        others = {id(p) for p in partitions} - {id(p) for p in live}
+        chosen = [p if id(p) in others else newest.pop((p.key, p.directory), None) for p in partitions]  # fmt: skip
+        return [p for p in chosen if p is not None]
     if (duplicate := find_duplicate(partitions)) is not None:
         first, other = duplicate
         reason = (
@@ -244,8 +280,3 @@ def _keep_named(partitions: Iterable[Partition]) -> list[Partition]:
     return [
         p for p in partitions if parse_live_partition_name(resolve_links(p.directory)) is not None
     ]
-
-
-def _get_rank(segments: Sequence[Segment]) -> tuple[int, int]:
-    """Return the end of a log for comparison, below all known ends if it is unknown."""
-    return read_log_end(segments) or (-2, -1)

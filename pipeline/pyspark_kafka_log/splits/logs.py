@@ -246,7 +246,8 @@ def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None)
     offsets of remote segments between calls. Raise OptionError if two directories hold the same
     partition and ``replicas`` is ``error``; DirectoryError if copies state different topic ids and
     it is ``newest``; UnreadableError if tiered storage has copies of several topics with the same
-    name, and it is unknown which of them exists.
+    name, and it is unknown which of them exists, or if it is unknown which copy is the newest and
+    damage is an error; else warn of that.
     """
     found = [log for log in logs if is_selected(options, log.key)]
     for error in find_mixed_topics(found).values():
@@ -254,9 +255,13 @@ def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None)
     replicas = options.selection.replicas
     if replicas == "error":
         _check_replicas(found)
-    found = merge_tiered_segments(
-        select_replicas(found, "newest" if replicas == "newest" else "keep"), ends
-    )
+    chosen = select_replicas(found, "newest" if replicas == "newest" else "keep")
+    known = set(map(id, found))
+    for unsure in (log.error for log in chosen if log.error is not None and id(log) not in known):
+        if options.selection.raises:
+            raise unsure
+        warnings.warn(f"kafka-log: data may be missing: {unsure}", stacklevel=2)
+    found = merge_tiered_segments(chosen, ends)
     return [log for one in found if (log := _filter_segments(one, options.files)) is not None]
 
 

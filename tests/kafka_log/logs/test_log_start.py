@@ -82,10 +82,17 @@ def test_the_same_rows_however_it_is_named(broker: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    "text", ["", "0\n2\nsegments.small 0 25\n", "nonsense", "9\n1\nsegments.small 0 25\n", "\xff"]
+    "text", ["0\n2\nsegments.small 0 25\n", "nonsense", "9\n1\nsegments.small 0 25\n", "\xff"]
 )
 def test_a_checkpoint_that_cannot_be_read_says_nothing(broker: Path, text: str) -> None:
+    everything = offsets(broker, partitions=0, deleted_records=True)
     (broker / LOG_START).write_bytes(text.encode("latin-1"))
+    with pytest.warns(UserWarning, match=rf"log start offsets are unknown: .*{LOG_START}"):
+        assert offsets(broker, partitions=0) == everything
+
+
+def test_an_empty_checkpoint_has_no_entries(broker: Path) -> None:
+    (broker / LOG_START).write_bytes(b"")
     assert offsets(broker, partitions=0) == offsets(broker, partitions=0, deleted_records=True)
 
 

@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.shares import examples
+from tests.support.permissions import bound_by_modes
 from tests.support.tiers import IDS, TIER, local, remote, remote_of_epochs, write
 
 pytest.importorskip("pyspark")
@@ -23,11 +24,13 @@ from kafka_log import (
     LogDirectory,
     discover,
     read_table,
+    scan,
     scan_batches,
 )
 from kafka_log.cli import main
 from kafka_log.logs.names import LOG_START
 from kafka_log.logs.tiers import drop_tiered_segments, merge_tiered_segments
+from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.task_reader import Scan, read_splits
@@ -364,6 +367,42 @@ def test_the_newest_replica(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "would be read twice" in capsys.readouterr().err
     assert main(["dump", *texts, "--topic", "t", "--replicas", "newest", "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.split("\n")) == 20 + 2
+
+
+@pytest.mark.parametrize("is_damaged", [True, False])
+def test_the_newest_replica_is_not_known(
+    is_damaged: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The end of one is damaged, or its directory cannot be listed: that is an error, as if it were read."""
+    places = [tmp_path / name for name in "ab"]
+    for place, end in zip(places, (30, 20), strict=True):
+        local(place, 0, end)
+    path = max((places[0] / "t-0").glob("*.log"))
+    if is_damaged:
+        path.write_bytes(path.read_bytes() + b"\xff" * 100)
+    else:
+        path.parent.chmod(0)
+    try:
+        with bound_by_modes():
+            with pytest.raises(UnreadableError, match=str(path.parent)):
+                read_table(places, replicas="newest")
+            lost: list[Path] = []
+            columns = ["offset"]
+            found = scan(
+                places, columns, "salvage", replicas="newest", on_lost=lambda at, _: lost.append(at)
+            )
+            assert found.read_all().num_rows == 20 and lost == [places[1] / "t-0"]
+            texts = list(map(str, places))
+            options = {"paths": json.dumps(texts), "replicas": "newest"}
+            with pytest.raises(OSError, match=str(path.parent)):
+                plan(parse(options))
+            with pytest.warns(UserWarning, match=str(path.parent)):
+                plan(parse(options | {"mode": "PERMISSIVE"}))
+            for command in ("dump", "stat", "ls", "keys"):
+                assert main([command, *texts, "--replicas", "newest"]) == 1, command
+                assert str(path.parent) in "".join(capsys.readouterr()), command
+    finally:
+        path.parent.chmod(0o700)
 
 
 def test_replicas_of_spark(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ COMMITS = pa.schema(
             pa.int64(),
             True,
             {
-                "doc": "End offset of the partition on this disk; null if the partition is not there."
+                "doc": "End offset of the partition on this disk; null if the partition is not there, or the end of a replica is damaged."
             },
         ),
         pa.field(
@@ -84,7 +84,7 @@ _COMPACT_ROWS = 1 << 18
 _Place = tuple[str, int]
 """A topic and a partition."""
 
-Ends = Mapping[_Place, Sequence[tuple[bytes | None, LogEnd]]]
+Ends = Mapping[_Place, Sequence[tuple[bytes | None, LogEnd | None]]]
 
 
 @dataclass(frozen=True)
@@ -286,26 +286,29 @@ def _find_uncommitted_ranges(partition: Partition, at: int, salvage: bool) -> An
 
 def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
     """Return topic id (None if unknown) and end offset of each replica of the topic-partitions
-    ``places``; replicas whose end is unknown, also because a file cannot be read, are left out.
+    ``places``; the end is None if it is damaged or cannot be read. Replicas without segments are
+    left out.
     """
-    ends: dict[_Place, list[tuple[bytes | None, LogEnd]]] = {}
+    ends: dict[_Place, list[tuple[bytes | None, LogEnd | None]]] = {}
     for partition in partitions:
         place = (utf8(partition.topic), partition.partition)
-        end = read_log_end(partition.segments) if place in places else None
-        if end is not None:
-            ends.setdefault(place, []).append((read_topic_id(partition.directory), end))
+        if place in places and partition.segments:
+            found = read_topic_id(partition.directory), read_log_end(partition.segments)
+            ends.setdefault(place, []).append(found)
     return ends
 
 
 def _find_log_end(row: Mapping[str, Any], ends: Ends) -> int | None:
     """Return the log end offset of a commit's partition: that of the replica whose log ends with
-    the highest leader epoch, then offset; None if there is none. A replica with another topic id
-    does not count, because the topic was deleted and created again; an unknown id matches every id.
+    the highest leader epoch, then offset; None if there is none, or the end of one is not known. A
+    replica with another topic id does not count, because the topic was deleted and created again;
+    an unknown id matches every id.
     """
     mine = None if row["topic_id"] in (None, bytes(16)) else row["topic_id"]
     found = ends.get((row["topic"], row["partition"]), ())
     matching = [end for other, end in found if mine is None or other in (None, mine)]
-    return max(matching).offset if matching else None
+    known = [end for end in matching if end is not None]
+    return max(known).offset if known and len(known) == len(matching) else None
 
 
 GROUPS = pa.schema(

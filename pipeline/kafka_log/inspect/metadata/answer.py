@@ -20,7 +20,7 @@ from kafka_log.inspect.metadata.metadata_log import (
 from kafka_log.inspect.partition_headers import OnDamage
 from kafka_log.logs.names import CLUSTER_METADATA
 from kafka_log.logs.partitions import DirectoryError, NotFoundError, Partition, make_not_found_error
-from kafka_log.logs.replicas import read_log_end
+from kafka_log.logs.replicas import find_log_end
 
 Row = dict[str, Any]
 Rows = Callable[[Iterable[Event]], Iterable[Row]]
@@ -65,11 +65,14 @@ class Answer:
         return lines
 
 
-def metadata_replicas(partitions: Sequence[Partition], on_damage: OnDamage | None) -> list[Partition]:  # fmt: skip
+def metadata_replicas(
+    partitions: Sequence[Partition], on_damage: OnDamage | None, *, checks_ends: bool = True
+) -> list[Partition]:
     """Return the readable replicas of the metadata log, by the leader epoch and then the offset at
     their ends, highest first, unknown ends last. Report the error of each unreadable one to
-    ``on_damage``. Raise NotFoundError if ``partitions`` has no replica; UnreadableError if none can
-    be read, or one cannot and ``on_damage`` is None.
+    ``on_damage``; with ``checks_ends``, of several replicas also the damage at the end of each,
+    which may be newer than the others. Raise NotFoundError if ``partitions`` has no replica;
+    UnreadableError if none can be read; the first error to report if ``on_damage`` is None.
     """
     found = [partition for partition in partitions if partition.topic == CLUSTER_METADATA]
     if not found:
@@ -82,7 +85,14 @@ def metadata_replicas(partitions: Sequence[Partition], on_damage: OnDamage | Non
             if on_damage is None or not good:
                 raise partition.error
             on_damage(str(partition.error))
-    return sorted(good, key=lambda p: read_log_end(p.segments) or (-2, -1), reverse=True)
+    ends = [find_log_end(partition.segments) for partition in good]
+    for _, damage in ends if checks_ends and len(good) > 1 else ():
+        if damage is not None and on_damage is None:
+            raise damage
+        if damage is not None and on_damage is not None:
+            on_damage(f"this replica of {CLUSTER_METADATA} may be newer than the one that is read: {damage}")  # fmt: skip
+    order = sorted(range(len(good)), key=lambda i: ends[i][0] or (-2, -1), reverse=True)
+    return [good[i] for i in order]
 
 
 def answer_metadata(

@@ -62,7 +62,8 @@ def change_table(
         show_secrets: As for :func:`~kafka_log.inspect.metadata.table.state_table`.
     """
     kind = find_kind(what)
-    replicas = metadata_replicas(partitions, on_damage)
+    needs_end = last is None and (on_damage is not None or not salvage)
+    replicas = metadata_replicas(partitions, on_damage, checks_ends=needs_end)
     asked = find_earliest_offset(replicas[0]) if first is None else first, last
     ends = [
         answer_metadata(replicas, kind.views, kind.rows, as_of, salvage=salvage) for as_of in asked

@@ -82,7 +82,8 @@ def state_table(
         show_secrets: Show secrets instead of ``(redacted)``.
     """
     kind = find_kind(what)
-    replicas = metadata_replicas(partitions, on_damage)
+    needs_end = as_of is None and (on_damage is not None or not salvage)
+    replicas = metadata_replicas(partitions, on_damage, checks_ends=needs_end)
     found = answer_metadata(replicas, kind.views, kind.rows, as_of, salvage=salvage)
     if on_damage is not None:
         for line in found.describe_gaps():

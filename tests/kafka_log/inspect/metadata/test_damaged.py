@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -284,6 +285,24 @@ def test_another_controller_has_what_is_damaged_here(
     assert code == 1
     assert out.count("t") > 3
     assert "as of offset 2, not the end of the log" in err
+
+
+def test_the_end_of_another_controller_is_damaged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has records that the whole replica lacks, and nothing says how many."""
+    paths = [tmp_path / name for name in "ab"]
+    log(paths[0], "__cluster_metadata-0", *map(topic, range(4)), b"\xff" * 100)
+    log(paths[1], "__cluster_metadata-0", topic(0), topic(1))
+    for more in ([], ["--policy", "salvage"], ["--changes", "0:"]):
+        assert main(["metadata", *map(str, paths), *more]) == 1
+        err = capsys.readouterr().err
+        assert str(paths[0]) in err and "may be newer than the one that is read" in err
+    both = LogDirectory(paths)
+    with pytest.raises(CodecError, match=re.escape(str(paths[0]))):
+        both.metadata()
+    assert both.metadata(as_of=1) == LogDirectory(paths[1]).metadata(as_of=1)
+    assert both.metadata(salvage=True).num_rows == 2
 
 
 def test_a_log_that_cannot_be_read_for_another_reason(
