@@ -21,11 +21,12 @@ from codecgen.spans import expression_span, place, version_place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a choice has no cases or has a case twice. For a choice that is given
-    an enum value, also report values without a case, unless its ``doc`` mentions them. Also yield
-    one for each version or case in which the version field of a layout, or the field ``by`` of a
-    choice, is missing or no integer at a fixed position. Its position and type must be the same in
-    all of them.
+    """Yield a diagnostic if a choice has no cases (nothing more then) or has a case twice. For a
+    choice that is given an enum value, also report values without a case, unless its ``doc``
+    mentions them. The version field of a layout, and the field ``by`` of a choice, must be an
+    integer of one type at one fixed position in all versions and cases. Mistakes in that are
+    reported once per id and place. Raise ValueError if an expression is invalid, and KeyError if
+    the enum is unknown; passes before this one report both.
     """
     plan = make_plan(model)
     for layout in model.layouts.values():
@@ -134,6 +135,7 @@ def check_uses(model: Model) -> Iterator[Diagnostic]:
     is missing, invalid or of the wrong type. ``given`` is not checked for a choice with ``by``, and
     for an unknown choice. Also yield one if a field's ``version`` expression is invalid or no
     number, if nothing that the field holds has versions, or if a reference in it already names one.
+    Each id is reported once per place in a layout.
     """
     for layout in model.layouts.values():
         found: list[Diagnostic] = []
@@ -184,7 +186,8 @@ def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnosti
     """Yield a diagnostic if the ``version`` expression of a field, which must have one, does not
     resolve, names something newer than the field, or is not an integer; if no held layout has
     versions; and for each reference such as ``name@3`` that fixes one version of a layout without a
-    version field. Unknown layouts are skipped.
+    version field. Unknown layouts are skipped. ``scope`` has the model, and the names that the
+    expression can use.
     """
     expression = choosing(f.type)[1]
     assert expression is not None
@@ -295,7 +298,8 @@ def _describe_decider(choice: Choice) -> str:
 
 def _find_way_back(start: str, name: str, model: Model) -> list[str]:
     """Return the names of the choices on a shortest way from ``start`` through ``name`` back to
-    ``start``, with ``start`` first and last. Return ``[]`` if there is no such way.
+    ``start``, with ``start`` first and last. Return ``[]`` if there is no such way. Raise KeyError
+    if ``name`` is no choice.
     """
     came_from: dict[str, str] = {name: start}
     todo = [name]

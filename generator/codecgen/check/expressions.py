@@ -112,9 +112,9 @@ def _is_free_number(f: Field) -> bool:
 
 
 def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if ``about`` names no field of the layout, if the condition is invalid,
-    not boolean or names no field at all, or, for a rule without condition, if ``ascending`` names
-    no number in the elements of an array.
+    """Yield a diagnostic if ``about`` names no field of the layout. Also yield one if the condition
+    is invalid, is not boolean, names something newer than the rule, or names no field at all. For a
+    rule without condition, yield one if ``ascending`` names no number in the elements of an array.
     """
     if field_of(scope.layout, rule.about) is None:
         message = f'"{scope.layout.name}" has no field "{rule.about}"'
@@ -134,7 +134,8 @@ def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
 
 def _check_ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless ``ascending`` is a path ``array.field`` to a number that every
-    element of an array of the layout has directly.
+    element of an array of the layout has directly, and one for each name in it that is newer than
+    the rule.
     """
     help = "write the array and a field of its elements: `ascending: items_.number`"
     where = expression_span(scope.model, path)
@@ -236,8 +237,9 @@ def _limit_scope(scope: Scope, before: int, *, built: bool = False, whole: bool 
 
 def check_ages(resolver: Resolver) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each name in a resolved expression that exists since a later release
-    than the owner of the expression, or since any release if the owner exists since the first.
-    Yield nothing for draft layouts.
+    than the owner of the expression, or since any release if the owner exists since the first. The
+    owner's release is its own or that of its layout version, whichever is later. Yield nothing for
+    draft layouts.
     """
     scope = resolver.scope
     noted, _ = scope.layout.version_notes.get(scope.version or 0, (None, None))
@@ -254,8 +256,8 @@ def check_ages(resolver: Resolver) -> Iterator[Diagnostic]:
 
 def check_kind(kind: str, expression: Expression, scope: Scope, what: str) -> Iterator[Diagnostic]:
     """Yield the diagnostics of an expression that does not resolve, one for each name newer than
-    its owner, and one if its value is not of ``kind`` (``bool`` or ``enum``). ``what`` names the
-    expression in messages.
+    its owner, and one if its value is not of ``kind`` (``bool`` or ``enum``). ``scope`` has the
+    names that it can use; ``what`` names it in messages.
     """
     resolver = Resolver(expression, scope)
     value = resolver.resolve()
@@ -292,8 +294,8 @@ def check_type(
 ) -> Iterator[Diagnostic]:
     """Yield the diagnostics of an expression that does not resolve, one for each name newer than
     its owner, and one if its value is not of type ``wanted``. An integer passes for a float, and
-    null for a nullable type. Whether a value of the right type may be null is not checked. ``what``
-    names the owner in messages.
+    null for a nullable type. Whether a value of the right type may be null is not checked.
+    ``scope`` has the names that it can use; ``what`` names the owner in messages.
     """
     resolver = Resolver(expression, scope)
     value = resolver.resolve(wanted.enum)

@@ -43,7 +43,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if the value that decides is a boolean, and for each value from outside
-    that the layout of a case needs and the choice does not have, or has with another type.
+    that the layout of a case needs and the choice does not have, or has with another type. Layouts
+    that are not declared are skipped.
     """
     known = {f.name: f for f in choice.outer}
     if choice.given_type == "bool":
@@ -67,7 +68,7 @@ def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
 def _check_view(view: View, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each layout of a view's entries or payload parts that needs values
     from outside, and for each choice that needs some besides its discriminator: a view cannot give
-    them.
+    them. Unknown names are skipped.
     """
     for key, name in (("of", view.of), *((f"of.{k}", v) for k, v in view.parts.items())):
         layout, choice = model.layouts.get(name), model.choices.get(name)

@@ -43,7 +43,8 @@ _TAKEN = frozenset(
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield diagnostics about views over payloads (views with ``parts``): bad names, unknown or
     undecidable parts, and, if these are fine, rows with wrong parts, arrays, columns or conditions.
-    Views over entries are skipped.
+    Views over entries are skipped. Raise ValueError if an expression of a layout is invalid, which
+    passes before this one report.
     """
     plan = None
     for view in model.views.values():

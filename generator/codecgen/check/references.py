@@ -92,8 +92,8 @@ def _check_choice_known(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 
 def check_value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless ``word`` is the name of a value of the enum. Numbers and spellings
-    are not accepted.
+    """Yield a diagnostic, at ``where``, unless ``word`` is the name of a value of the enum. Numbers
+    and spellings are not accepted.
     """
     spans = {value.name: value.span for value in enum.values}
     if word not in spans:
@@ -103,8 +103,8 @@ def check_value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic
 
 
 def _check_enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if ``name`` is not declared, or is a layout or choice. Yield nothing if
-    another diagnostic covers the name.
+    """Yield a diagnostic, at ``where``, if ``name`` is not declared, or is a layout or choice.
+    Yield nothing if another diagnostic covers the name.
     """
     if name in model.enums or model.is_broken(name):
         return
@@ -218,7 +218,8 @@ def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 def _check_codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each codec under ``except`` or ``variants`` of a compressed array that
     is no value of its enum, and for each variant of writing or reading that the codec does not
-    have. Yield nothing if the enum is unknown.
+    have. Variants are not checked for a name that is no codec. Yield nothing for other fields, and
+    if the enum is unknown.
     """
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
     if compression is None:
@@ -308,7 +309,7 @@ def _check_overhead(overhead: Overhead, model: Model) -> Iterator[Diagnostic]:
 def _check_column(column: OverheadOf, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a column of an overhead table names an ``array`` that the layout lacks,
     or a field (``sizes``, ``number``) that the layout, or the layout of the array's elements,
-    lacks.
+    lacks. Yield nothing about fields if the array is wrong, or its elements are no known layout.
     """
     message: Layout | None = layout
     if column.array is not None:
@@ -376,7 +377,8 @@ def _enum_value_help(number: int, enum: Enum | None) -> str:
 
 def _check_by(choice: Choice, by: str, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each case that is text but no value of the enum of the field ``by``,
-    and one if a layout of a case has no field ``by``.
+    also if the field has no known enum. Yield one more that lists the layouts of cases without a
+    field ``by``. Cases that are numbers are not compared with the field.
     """
     for key, ref in choice.named:
         layout = model.layouts.get(first_layout(ref, model.choices))

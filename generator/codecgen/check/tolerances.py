@@ -16,7 +16,8 @@ from codecgen.spans import place
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each tolerance in ``accepts`` of a layout or field that no field of it
     (inline layouts included) can be about. ``trailing_bytes`` of a layout is always allowed.
-    Tolerances that a field shares with its layout are not repeated.
+    Tolerances that a field shares with its layout are not repeated. Raise ValueError if an
+    expression is invalid, which passes before this one report.
     """
     plan = make_plan(model)
     for layout in model.layouts.values():

@@ -45,7 +45,8 @@ _KINDS = {
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield diagnostics about views over entries: bad names, ``kernels``, rows of payload parts,
     layouts whose end or version the bytes do not give, and rows with wrong layouts, arrays, columns
-    or conditions. Views over payloads are skipped.
+    or conditions. Views over payloads are skipped. Raise ValueError if an expression of a layout is
+    invalid, which passes before this one report.
     """
     for view in model.views.values():
         if view.parts:
@@ -270,7 +271,7 @@ def check_value_type(
 def _check_width(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]:
     """Yield a diagnostic if the smallest or largest number that the value can have does not fit an
     integer column, or if a floating-point column has another size than a field in its value. Other
-    columns yield nothing.
+    columns, and a value that does not resolve, yield nothing.
     """
     value = resolver.resolve()
     if value is None:

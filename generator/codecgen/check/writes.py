@@ -254,6 +254,7 @@ class _Rows:
         """Yield a diagnostic unless a field is written from a valid expression that is a number
         (booleans and enums included), and null only as a literal for fields with ``when``. Bytes
         and arrays must be copied from a column. ``named`` are the fields written before it.
+        ``where`` is ``entry``, ``item``, or ``row`` if the rows are entries themselves.
         """
         span = expression_span(self.model, expression)
         if isinstance(f.type, BytesType | ArrayType):
