@@ -33,7 +33,8 @@ def say(text: str) -> None:
 
 def report_errors(command: Callable[[], int]) -> int:
     """Return the exit code of ``command``, or 2 after printing why it could not run: a UsageError,
-    TemplateFilesError, OutputError or OSError. Raise BrokenPipeError if nobody reads the output.
+    TemplateFilesError, OutputError or OSError. Raise BrokenPipeError if nobody reads the output;
+    all other exceptions pass too.
     """
     try:
         return command()

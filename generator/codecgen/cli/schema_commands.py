@@ -35,7 +35,7 @@ from codecgen.template_files import TemplateFilesError, read_templates
 def check(arguments: argparse.Namespace) -> int:
     """Run ``codecgen check``: check the schemas and run all default targets without writing. Return
     1 if there are diagnostics, else 0 after printing a summary. Raise UsageError if the directory
-    does not exist.
+    is missing or no directory.
     """
     from codecgen.targets.registry import TARGETS
 
@@ -130,7 +130,8 @@ def _emit(
     plan: Plan, names: Sequence[str], templates: Mapping[str, str]
 ) -> dict[str, Emitted] | None:
     """Run the targets ``names`` and return their output by name. If one has errors, print these and
-    return None; otherwise print notes and warnings. Write no files.
+    return None; otherwise print notes and warnings. Write no files. ``templates`` go to the targets
+    that take some. Raise KeyError for an unknown target, which the caller refuses before.
     """
     from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 
