@@ -143,8 +143,8 @@ _MEMBER_KEYS = ("doc", "since", "spelled", "misprint")
 
 def compare_documentation(old: Model, new: Model) -> Iterator[Change]:
     """Yield a change for each title, ``doc``, release, link, example or other key of documentation
-    that differs in the manifest or in declarations that both models have. No program reads these.
-    Added and removed declarations yield nothing.
+    that differs in the manifest or in declarations that both models have. Of choices, texts and
+    views only ``doc`` is compared. Added and removed declarations, fields and values yield nothing.
     """
     for key in ("title", "doc", "spelling", "releases", "links"):
         if getattr(old.manifest, key) != getattr(new.manifest, key):

@@ -48,7 +48,8 @@ class FieldComparison:
     def compare(self) -> Iterator[Change]:
         """Yield all changes that concern the bytes of the field: tag, conditions, values given to
         the held layout, type, byte order (only if the type is equal), measured ranges, counts,
-        checksums, constant, default and removed tolerances. Yield nothing if none differ.
+        checksums, constant, default and removed tolerances (not those that its layout had). Yield
+        nothing if none differ.
         """
         old, new = self.old.field, self.new.field
         if old.tag != new.tag:

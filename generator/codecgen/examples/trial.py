@@ -58,7 +58,8 @@ class Mismatch(Exception):
 def findings(plan: Plan) -> Iterator[Diagnostic]:
     """Yield a diagnostic C024 for each example of a layout or text that the generated codecs do not
     read and write as given. If codecs cannot be generated, yield the diagnostics about that only.
-    Yield nothing if there are no examples.
+    Yield nothing if there are no examples. Raise AssertionError, an internal error of codecgen, if
+    a fast parser reads other values than the field-by-field parser.
     """
     if not plan.model.has_examples:
         return
@@ -77,7 +78,8 @@ def findings(plan: Plan) -> Iterator[Diagnostic]:
 def try_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Tried | Diagnostic:
     """Return the example with its version, bytes, parsed values and places. Return a diagnostic
     C024 if its bytes do not parse, its values cannot be built, or bytes and values contradict each
-    other.
+    other. Raise AssertionError, an internal error of codecgen, if the fast parser reads other
+    values than the field-by-field parser.
     """
     try:
         return _run_example(plan, codecs, layout, example)

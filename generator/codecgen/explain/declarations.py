@@ -70,7 +70,7 @@ def explain_diagnostic(code: str) -> str | None:
 def explain(model: Model, name: str) -> str:
     """Return the explanation of a declaration, or of a version, field, bit member or value of one:
     ``record_batch``, ``message@0.crc``, ``compression.lz4``. Raise UnknownName if the schemas
-    declare no such name, also if it names only a used directory.
+    declare no such name, and for views and names of used directories, which have no explanation.
     """
     model, inner = within(model, name)
     lines = _Explainer(make_plan(model)).explain_name(inner)
@@ -87,7 +87,7 @@ class _Explainer:
     def explain_name(self, name: str) -> Iterator[str]:
         """Return the lines of the explanation of a layout, enum, choice or text, or of
         ``layout@2``, ``layout.field``, ``enum.value`` and the like. Raise UnknownName, perhaps only
-        when the lines are read, if there is no such name or it is a used directory.
+        when the lines are read, if there is no such name, or if it is a view or a used directory.
         """
         head, *rest = name.split(".")
         layout_name, at, number = head.partition("@")
