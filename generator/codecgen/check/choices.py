@@ -68,7 +68,8 @@ def _check_position(
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each plan in which the field ``by`` is missing, is not an integer, has
     a ``when`` or no fixed offset, or differs in offset, type or byte order from the first valid
-    plan. Varints count as integers only if ``varints``.
+    plan. Varints count as integers only if ``varints``. ``plans`` have the place at which each is
+    reported.
     """
     allowed = (*INTEGERS, *VARINTS) if varints else INTEGERS
     what = "an integer" if varints else "an integer of fixed size"
@@ -155,8 +156,8 @@ def check_uses(model: Model) -> Iterator[Diagnostic]:
 def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic if ``given`` of a field that holds a choice is missing, is invalid, or is
     not of the choice's enum. Without an enum it must be an integer or enum value. Yield nothing if
-    a field of the choice's own cases decides (``by``). Raise KeyError if the choice is not
-    declared.
+    a field of the choice's own cases decides (``by``). ``scope`` has the names that ``given`` can
+    use. Raise KeyError if the choice is not declared.
     """
     choice = scope.model.choices[type_.choice]
     where = type_.span
@@ -229,8 +230,9 @@ def _resolve_type(
     expression: Expression, scope: Scope, found: list[Diagnostic], enum: str | None = None
 ) -> Type | None:
     """Return the type of an expression, or None if it does not resolve. A single word is a value of
-    ``enum`` if the enum has it. Append to ``found`` the diagnostics of the resolution, and one for
-    each name newer than the owner of the expression.
+    ``enum`` if the enum has it. Append to ``found`` the diagnostics of the resolution (none if
+    another diagnostic covers the cause), and one for each name newer than the owner of the
+    expression. ``scope`` has the names that the expression can use.
     """
     resolver = Resolver(expression, scope)
     value = resolver.resolve(enum)

@@ -144,7 +144,7 @@ def _place_of(f: Field, name: str) -> Span:
 def _check_values(f: Field, scope: Scope) -> Iterator[Diagnostic]:
     """Yield diagnostics unless each value that a field gives resolves and has the type that the
     held layout or choice declares for its name. Names that are not declared, and the discriminator
-    of a choice, are skipped.
+    of a choice, are skipped. ``scope`` has the names that the expressions can use.
     """
     choice = scope.model.choices.get(getattr(choice_of(f), "choice", ""))
     declared = {
@@ -161,6 +161,8 @@ def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[D
     """Yield diagnostics about names in an expression that do not exist, or only since a later
     release. Also yield one if its type or enum is not the declared one, it may be null, its
     integers can be outside the range of the declared type, or it is an array with other elements.
+    ``scope`` has the names that the expression can use; ``declared`` is the value as the held
+    layout declares it.
     """
     array = isinstance(declared.type, ArrayType)
     wanted = scalar_type(declared.type) if isinstance(declared.type, ScalarType) else Type("array")
@@ -196,7 +198,8 @@ def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[D
 
 def _check_elements(found: Value, declared: Field, where: Span) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless the array that is given is a field whose elements are of the
-    declared kind, are never null and, if integers, fit the declared type.
+    declared kind, are never null and, if integers, fit the declared type. Raise AssertionError if
+    ``declared`` is no array, which the caller excludes.
     """
     assert isinstance(declared.type, ArrayType)
     types = found.field.all_types() if isinstance(found, FieldValue) else ()

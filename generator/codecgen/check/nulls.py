@@ -59,8 +59,9 @@ def check_reach(
 def check_container_default(
     f: Field, where: Span, nullable: bool, *, is_null: bool
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the default of an array or layout is null (``is_null``) and null is
-    allowed (``nullable``). A default of ``[]`` does not come here, because it counts as no default.
+    """Yield a diagnostic, at ``where``, unless the default of an array or layout is null
+    (``is_null``) and null is allowed (``nullable``). A default of ``[]`` does not come here,
+    because it counts as no default.
     """
     if is_null and nullable:
         return

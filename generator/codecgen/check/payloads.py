@@ -119,7 +119,7 @@ def _check_same_enum(
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a layout of the deciding part has a discriminator of another enum than
     the one ``kind``'s choice is given. Only the first is reported. Nothing is reported if either
-    has no enum.
+    has no enum. Raise AssertionError if one of the parts is no choice, which the caller excludes.
     """
     assert decider.choice is not None and kind.choice is not None
     for name in sorted(_layouts_of(decider)):

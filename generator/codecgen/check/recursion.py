@@ -140,7 +140,8 @@ def _endless_diagnostic(layout: Layout, cycle: list[str], fields: list[Field]) -
 
 def _check_depth(model: Model) -> Iterator[Diagnostic]:
     """Yield one diagnostic for the first layout that nests layouts deeper than ``DEEPEST``, the
-    limit of parsers. An array of layouts counts as one more level.
+    limit of parsers. An array of layouts counts as one more level. A layout inside itself counts no
+    further.
     """
     depth: dict[str, int] = {}
     for layout in model.layouts.values():

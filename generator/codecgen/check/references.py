@@ -121,7 +121,8 @@ def _check_enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnost
 
 def _check_enums(layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each enum that a field or bit member names and that is not declared,
-    and for each value under ``only`` that its enum lacks or that is listed twice.
+    and for each value under ``only`` that its enum lacks or that is listed twice. ``only`` is not
+    checked for an unknown enum.
     """
     for thing, name, only in enum_uses(layout):
         yield from _check_enum_known(name, place(thing, "enum"), model)
@@ -247,7 +248,8 @@ def _check_codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 def _check_codec_enums(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each value of an enum that selects the codec of an array, unless a
-    codec has its name or the array excludes it.
+    codec has its name or the array excludes it. Arrays with an unknown enum are skipped. A value
+    comes once per array; the caller drops repeats.
     """
     for layout in model.layouts.values():
         for f in layout.fields:

@@ -241,10 +241,10 @@ def check_values(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnosti
 def check_value_type(
     resolver: ViewResolver, what: str, kinds: tuple[str, ...], nullable: bool, declared: str = ""
 ) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of an expression that does not resolve, and one if its value is not of
-    one of ``kinds``, or can be null although ``nullable`` is False. A null literal passes if
-    ``nullable``. ``what`` names the expression in messages; ``declared`` is the place of the column
-    in parentheses, or ``""`` for a condition.
+    """Yield the diagnostics of an expression that does not resolve (none if another diagnostic
+    covers the cause), and one if its value is not of one of ``kinds``, or can be null although
+    ``nullable`` is False. A null literal passes if ``nullable``. ``what`` names the expression in
+    messages; ``declared`` is the place of the column in parentheses, or ``""`` for a condition.
     """
     value = resolver.resolve()
     yield from resolver.found
