@@ -24,7 +24,9 @@ _HEAD = 4096
 
 
 class OutputError(Exception):
-    """The output directory is unchanged, because something is in the way or cannot be written."""
+    """The output directory is unchanged, because something is in the way or cannot be written.
+    Files that could not be restored are named.
+    """
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -244,8 +246,8 @@ def _is_generated(path: Path) -> bool:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file under a temporary name and rename it, so that readers see the old or the new
-    file. An existing file is replaced. Raise OSError, and remove the temporary file, if it cannot
-    be written.
+    file. An existing file or symbolic link is replaced, and its permissions are not kept. The
+    directory must exist. Raise OSError, and remove the temporary file, if it cannot be written.
     """
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:

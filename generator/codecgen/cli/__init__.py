@@ -399,8 +399,8 @@ def _add_against(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def _add_schemas(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--schemas``; its value is the path of the schema directory that it names
-    (default: ./schemas, else the installed schemas).
+    """Add the option ``--schemas``; its value is the path of the schema directory that it names,
+    which need not exist (default: ./schemas, else the installed schemas).
     """
     parser.add_argument(
         "--schemas",

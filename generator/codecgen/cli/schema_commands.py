@@ -176,8 +176,9 @@ def _templates(
 def _target_names(
     wanted: str | None, usual: Mapping[str, object], on_request: Mapping[str, object]
 ) -> list[str]:
-    """Return the targets that ``wanted`` lists, separated by commas, without repetitions, or the
-    usual ones if it is None. Raise UsageError for an unknown name, and if it lists none.
+    """Return the targets that ``wanted`` lists, separated by commas, in its order, without
+    repetitions and empty items, or the usual ones if it is None. Raise UsageError for an unknown
+    name, and if it lists none.
     """
     if wanted is None:
         return list(usual)

@@ -49,7 +49,9 @@ def _run_once(run: Callable[[], int]) -> int:
 
 
 def _read_settled(read_input: Callable[[], object]) -> object:
-    """Return the input once it stays the same for ``SETTLE_SECONDS``."""
+    """Return the input once it stays the same for ``SETTLE_SECONDS`` (0.05 s). Wait as long as it
+    keeps changing.
+    """
     found = read_input()
     while True:
         time.sleep(SETTLE_SECONDS)

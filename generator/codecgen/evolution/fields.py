@@ -96,7 +96,7 @@ class FieldComparison:
     def _compare_conditions(self) -> Iterator[Change]:
         """Yield a breaking change if ``when`` or ``until`` differs; it is certain only if an
         ``until`` is added or removed. Yield a change if ``valid`` or ``refuse`` differ: breaking if
-        old values can be rejected now, else compatible.
+        old values can be rejected now (not certain if that is unknown), else compatible.
         """
         old, new = self.old, self.new
         before, after = (

@@ -321,7 +321,7 @@ class _Meant:
     def find_version(self, ref: Reference, around: LayoutPlan, value: object) -> LayoutPlan:
         """Return the plan of a held layout in the version that its value states in its version
         field, or else in that of the holder. If no such version exists, return the oldest that the
-        reference allows.
+        reference allows. Raise IndexError if the reference allows none, which the checks exclude.
         """
         plans = self.plan.of(ref)
         by = self.plan.model.layouts[ref.layout].version_is

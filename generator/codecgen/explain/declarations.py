@@ -78,7 +78,9 @@ def explain(model: Model, name: str) -> str:
 
 
 class _Explainer:
-    """Explains declarations of one model. Methods yield lines and raise UnknownName for unknown names."""
+    """Explains declarations of one model as lines of text. Only methods that say so raise
+    UnknownName.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

@@ -33,7 +33,8 @@ def format_text(text: str) -> str:
     """Return a schema file, which codecgen reads without a diagnostic, in the canonical form; a
     file without documents unchanged. Raise FormatError if the result would not mean the same or
     would lack a comment, if a line begins with ``%``, or if a text of several lines cannot be
-    reformatted; yaml.YAMLError if ``text`` is not YAML.
+    reformatted. Files with diagnostics are for the caller to exclude: they can raise yaml.YAMLError
+    (no YAML) or AssertionError (a scalar as document).
     """
     if re.search(r"^%", text, re.MULTILINE):
         raise FormatError(
