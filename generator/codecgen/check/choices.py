@@ -154,10 +154,10 @@ def check_uses(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if ``given`` of a field that holds a choice is missing, is invalid, or is
-    not of the choice's enum. Without an enum it must be an integer or enum value. Yield nothing if
-    a field of the choice's own cases decides (``by``). ``scope`` has the names that ``given`` can
-    use. Raise KeyError if the choice is not declared.
+    """Yield a diagnostic if ``given`` of a field that holds a choice is missing, is invalid, names
+    something newer than the field, or is not of the choice's enum. Without an enum it must be an
+    integer or enum value. Yield nothing if a field of the choice's own cases decides (``by``).
+    ``scope`` has the names that ``given`` can use. Raise KeyError if the choice is not declared.
     """
     choice = scope.model.choices[type_.choice]
     where = type_.span

@@ -339,9 +339,9 @@ def place_of(column: OverheadOf, key: str) -> Span:
 
 
 def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a case of a choice names an unknown layout, ``given`` names an unknown
-    enum, or a case is no value of that enum, no number of the given type, or no value of the field
-    ``by``, which must be in all cases.
+    """Yield a diagnostic if a case of a choice names neither a layout nor a choice, a value from
+    outside (``given``) names an unknown enum, or a case is no value of that enum, no number of the
+    given type, or no value of the field ``by``, which must be in all cases.
     """
     for _, ref in choice.named:
         if ref.layout not in model.choices:

@@ -114,7 +114,7 @@ def _is_open_ended(array: ArrayType) -> bool:
 def _has_known_size(f: Field, plan: Plan) -> bool:
     """Return whether the first bytes of an element give its size, so that a cut-off element is
     recognizable: scalars except varints, bytes of fixed length, and layouts of which every version
-    has a fixed size or a length field that measures it to its end.
+    has a fixed size or a length field that measures it to its end. False for all other elements.
     """
     ref = reference_of(f)
     if ref is None:

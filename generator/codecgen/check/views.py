@@ -311,7 +311,8 @@ def _printed_range(value: Value) -> Range:
 
 def _check_float_width(column: Column, value: Value, span: Span) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each floating-point field in ``value`` whose type (``f32``, ``f64``)
-    is not that of the column.
+    is not that of the column. Raise KeyError for a column that is not ``float`` or ``double``,
+    which the caller excludes.
     """
     wanted = view_columns.FLOATS[column.type]
     for part in iterate_nodes(value):
