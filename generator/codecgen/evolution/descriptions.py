@@ -86,7 +86,8 @@ def _compare_derived(old: Layout, new: Layout) -> Iterator[Change]:
 
 def _compare_views(old: View, new: View) -> Iterator[Change]:
     """Yield a change for each column that is removed, has another type, or is added, and for each
-    layout whose rows are missing or made in another way. Rows of new layouts yield nothing.
+    layout whose rows are missing or made in another way. Rows of new layouts, and another order of
+    columns, yield nothing.
     """
     there = {column.name: column for column in new.columns}
     for column in old.columns:

@@ -267,8 +267,8 @@ class _Meant:
         path: str,
     ) -> object:
         """Return the value of a field as its builder takes it: enum names as numbers, text as UUID
-        or bytes, structs and arrays recursively. None and other types stay unchanged. Raise
-        Mismatch, which names ``path``, if the value does not suit the type.
+        or bytes, structs and arrays recursively. None and other types stay unchanged; the builder
+        checks them. Raise Mismatch, which names ``path``, if the value does not suit the type.
         """
         if given is None:
             return None

@@ -469,7 +469,8 @@ class _Explainer:
 
     def choice(self, choice: Choice) -> Iterator[str]:
         """Yield the lines of the explanation of a choice: documentation, the field or the outside
-        value that decides, its release, and the layout or nested choice of each case.
+        value that decides, its release, and the layout or nested choice of each case. Raise
+        IndexError if a choice by a field has no cases, which the checks exclude.
         """
         yield from title(choice.name, "choice", choice.span)
         yield from paragraph(choice.doc)

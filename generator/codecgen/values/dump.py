@@ -22,9 +22,9 @@ _LEAST = 8
 
 
 def dump(plan: Plan, reading: Reading, given: Input, end: int, width: int | None) -> Iterator[str]:
-    """Yield the lines of a parsed input: its bytes with paths and values, then each decompressed
-    section below a heading. ``end`` is the first byte that is not shown. ``width`` is that of the
-    terminal; None wraps no text.
+    """Yield the lines of a parsed input: its bytes, from the start of the reading on, with paths
+    and values, then each decompressed section below a heading. ``end`` is the first byte that is
+    not shown. ``width`` is that of the terminal; None wraps no text.
     """
     for stream, _, _ in list_streams(plan, reading, given, end):
         if stream.codec:
