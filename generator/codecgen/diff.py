@@ -42,7 +42,8 @@ def diff(layout: str, before: Side, after: Side) -> str:
 
 def _diff_texts(name: str, old: Text | None, new: Text | None) -> Iterator[str]:
     """Yield the changes of a text between releases: that it is added or removed (None on one side),
-    or which of its property keys are. Other differences are not looked at.
+    or which of its properties are. A property that differs in anything counts as removed and added.
+    Lines and other keys of the text are not compared.
     """
     if old is None or new is None:
         yield f"{name} is {'added' if old is None else 'removed'}"

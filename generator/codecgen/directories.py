@@ -116,7 +116,8 @@ def explain_missing(package: str) -> tuple[str, str]:
 def named(wanted: str) -> Path:
     """Return the schema directory that a user names: a path if that directory exists, else the
     schemas of an installed package, else the path, which does not exist. ``""`` stands for
-    ./schemas, or else the installed schemas.
+    ./schemas, or else the installed schemas. Raise OSError if the manifest of an installed package
+    cannot be read.
     """
     if not wanted:
         return _default_directory()

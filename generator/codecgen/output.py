@@ -24,7 +24,9 @@ _HEAD = 4096
 
 
 class OutputError(Exception):
-    """The output directory is unchanged, because something is in the way or cannot be written."""
+    """The output directory is unchanged, because something is in the way or cannot be written.
+    Files that could not be restored are named.
+    """
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -84,9 +86,10 @@ def write_tree(
     dry_run: bool = False,
 ) -> Summary:
     """Write the files of a package's targets below ``out``, and return the changes. Remove files
-    that these targets wrote before and no longer do, unless their mark is gone. Raise OutputError if
-    a path leads out of ``out``, a foreign file is in the way, another process writes there, or a
-    file cannot be written; OSError if ``out`` cannot be read or created.
+    that these targets wrote before and no longer do, unless their mark is gone. Raise OutputError
+    if ``out`` is no directory, a path leads out of it or is reserved, two paths differ in letter
+    case at most, a foreign file is in the way, another process writes there, or a file cannot be
+    written; OSError if ``out`` cannot be read or created.
 
     All files change or none does. New files are written to a directory of their own first and moved when all of them are
     there. If a move fails, the files that were moved before it are restored. Only a process that is killed between two moves
@@ -208,8 +211,8 @@ _RESERVED = frozenset(
 
 def _is_inside(path: str) -> bool:
     """Return whether a path is relative, stays below the output directory, and is neither the file
-    list nor in the staging directory. False also for characters, and for trailing periods and
-    blanks, that Windows does not allow; its reserved names, such as ``con``, are not refused.
+    list nor in the staging directory. False also for what Windows does not allow: some characters,
+    parts that end in a period or blank, and names of devices, such as ``con`` or ``con.py``.
     """
     if any(c in path for c in '\\:*?"<>|') or any(ord(c) < 32 for c in path):
         return False
@@ -243,8 +246,8 @@ def _is_generated(path: Path) -> bool:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file under a temporary name and rename it, so that readers see the old or the new
-    file. An existing file is replaced. Raise OSError, and remove the temporary file, if it cannot
-    be written.
+    file. An existing file or symbolic link is replaced, and its permissions are not kept. The
+    directory must exist. Raise OSError, and remove the temporary file, if it cannot be written.
     """
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:

@@ -90,7 +90,9 @@ PASSES += (Pass("example_trials", examples.check_trials, tuple(check.name for ch
 def run(model: Model) -> list[Diagnostic]:
     """Run ``PASSES`` in order and return all diagnostics. Skip a pass if one of the passes in its
     ``after`` reported something. Skip the passes that need a sound model (messages, examples,
-    choices, views, and others) if ``model.broken`` names a declaration.
+    choices, views, and others) if ``model.broken`` names a declaration. AssertionError, an internal
+    error of codecgen, passes if a fast parser disagrees with the field-by-field parser about an
+    example.
     """
     found: list[Diagnostic] = []
     failed = set(_SOUND) if model.broken else set()

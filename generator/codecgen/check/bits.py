@@ -131,7 +131,8 @@ def _check_contiguous(
     releases: tuple[str, ...],
 ) -> Iterator[Diagnostic]:
     """Yield one diagnostic if the bits that no named member takes have gaps between them, in the
-    current schema or as of one of ``releases``; the first such release only.
+    current schema or as of one of ``releases``; the first such release only. Yield nothing if named
+    members take all bits.
     """
     for release in (None, *releases):
         taken = {

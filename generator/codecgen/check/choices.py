@@ -21,11 +21,12 @@ from codecgen.spans import expression_span, place, version_place
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a choice has no cases or has a case twice. For a choice that is given
-    an enum value, also report values without a case, unless its ``doc`` mentions them. Also yield
-    one for each version or case in which the version field of a layout, or the field ``by`` of a
-    choice, is missing or no integer at a fixed position. Its position and type must be the same in
-    all of them.
+    """Yield a diagnostic if a choice has no cases (nothing more then) or has a case twice. For a
+    choice that is given an enum value, also report values without a case, unless its ``doc``
+    mentions them. The version field of a layout, and the field ``by`` of a choice, must be an
+    integer of one type at one fixed position in all versions and cases. Mistakes in that are
+    reported once per id and place. Raise ValueError if an expression is invalid, and KeyError if
+    the enum is unknown; passes before this one report both.
     """
     plan = make_plan(model)
     for layout in model.layouts.values():
@@ -67,7 +68,8 @@ def _check_position(
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each plan in which the field ``by`` is missing, is not an integer, has
     a ``when`` or no fixed offset, or differs in offset, type or byte order from the first valid
-    plan. Varints count as integers only if ``varints``.
+    plan. Varints count as integers only if ``varints``. ``plans`` have the place at which each is
+    reported.
     """
     allowed = (*INTEGERS, *VARINTS) if varints else INTEGERS
     what = "an integer" if varints else "an integer of fixed size"
@@ -134,6 +136,7 @@ def check_uses(model: Model) -> Iterator[Diagnostic]:
     is missing, invalid or of the wrong type. ``given`` is not checked for a choice with ``by``, and
     for an unknown choice. Also yield one if a field's ``version`` expression is invalid or no
     number, if nothing that the field holds has versions, or if a reference in it already names one.
+    Each id is reported once per place in a layout.
     """
     for layout in model.layouts.values():
         found: list[Diagnostic] = []
@@ -151,10 +154,10 @@ def check_uses(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_given(f: Field, type_: ChoiceType, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if ``given`` of a field that holds a choice is missing, is invalid, or is
-    not of the choice's enum. Without an enum it must be an integer or enum value. Yield nothing if
-    a field of the choice's own cases decides (``by``). Raise KeyError if the choice is not
-    declared.
+    """Yield a diagnostic if ``given`` of a field that holds a choice is missing, is invalid, names
+    something newer than the field, or is not of the choice's enum. Without an enum it must be an
+    integer or enum value. Yield nothing if a field of the choice's own cases decides (``by``).
+    ``scope`` has the names that ``given`` can use. Raise KeyError if the choice is not declared.
     """
     choice = scope.model.choices[type_.choice]
     where = type_.span
@@ -184,7 +187,8 @@ def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnosti
     """Yield a diagnostic if the ``version`` expression of a field, which must have one, does not
     resolve, names something newer than the field, or is not an integer; if no held layout has
     versions; and for each reference such as ``name@3`` that fixes one version of a layout without a
-    version field. Unknown layouts are skipped.
+    version field. Unknown layouts are skipped. ``scope`` has the model, and the names that the
+    expression can use.
     """
     expression = choosing(f.type)[1]
     assert expression is not None
@@ -226,8 +230,9 @@ def _resolve_type(
     expression: Expression, scope: Scope, found: list[Diagnostic], enum: str | None = None
 ) -> Type | None:
     """Return the type of an expression, or None if it does not resolve. A single word is a value of
-    ``enum`` if the enum has it. Append to ``found`` the diagnostics of the resolution, and one for
-    each name newer than the owner of the expression.
+    ``enum`` if the enum has it. Append to ``found`` the diagnostics of the resolution (none if
+    another diagnostic covers the cause), and one for each name newer than the owner of the
+    expression. ``scope`` has the names that the expression can use.
     """
     resolver = Resolver(expression, scope)
     value = resolver.resolve(enum)
@@ -295,7 +300,8 @@ def _describe_decider(choice: Choice) -> str:
 
 def _find_way_back(start: str, name: str, model: Model) -> list[str]:
     """Return the names of the choices on a shortest way from ``start`` through ``name`` back to
-    ``start``, with ``start`` first and last. Return ``[]`` if there is no such way.
+    ``start``, with ``start`` first and last. Return ``[]`` if there is no such way. Raise KeyError
+    if ``name`` is no choice.
     """
     came_from: dict[str, str] = {name: start}
     todo = [name]

@@ -39,7 +39,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each example of a layout that has the name of an earlier one, and for
     each mistake in its version, field names, value types or ranges. If an example has no such
     mistake, also yield one for each value that differs from the bytes at a fixed offset. Examples
-    of texts are not checked here.
+    of texts are not checked here. Raise ValueError if an expression is invalid, which passes before
+    this one report.
     """
     plan = make_plan(model)
     for layout in model.layouts.values():
@@ -158,8 +159,9 @@ class _Example:
         path: str,
     ) -> None:
         """Report a value that does not suit the type of the field. A null is not reported if the
-        field has a ``when``, or is bytes, text, an array, an optional struct or a choice that can
-        be null. Elements of lists, nested layouts and choices are checked too.
+        field has a ``when``, is padding, or is bytes, text, an array, an optional struct or a
+        choice that can be null. All other values of padding are reported. Nothing is reported for a
+        float type. Elements of lists, nested layouts and choices are checked too.
         """
         f = fp.field
         if value is None and f.when is not None:
@@ -447,7 +449,8 @@ def _is_uuid(value: object) -> bool:
 def check_trials(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each example that the generated codecs do not read and write as given,
     or only the diagnostics of the codecs if they cannot be generated. Yield nothing, and generate
-    no codecs, if no layout or text has examples.
+    no codecs, if no layout or text has examples. Raise AssertionError, an internal error of
+    codecgen, if a fast parser reads other values than the field-by-field parser.
     """
     if model.has_examples:
         from codecgen.examples.trial import findings  # needed where there are examples

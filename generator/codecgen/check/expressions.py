@@ -112,9 +112,10 @@ def _is_free_number(f: Field) -> bool:
 
 
 def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if ``about`` names no field of the layout, if the condition is invalid,
-    not boolean or names no field at all, or, for a rule without condition, if ``ascending`` names
-    no number in the elements of an array.
+    """Yield a diagnostic if ``about`` names no field of the layout. Also yield one if the condition
+    is invalid, is not boolean, names something newer than the rule, or names no field at all. For a
+    rule without condition, yield one if ``ascending`` names no number in the elements of an array.
+    ``scope`` has the names that both can use.
     """
     if field_of(scope.layout, rule.about) is None:
         message = f'"{scope.layout.name}" has no field "{rule.about}"'
@@ -134,7 +135,8 @@ def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:
 
 def _check_ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless ``ascending`` is a path ``array.field`` to a number that every
-    element of an array of the layout has directly.
+    element of an array of the layout has directly, and one for each name in it that is newer than
+    the rule. ``scope`` has the names that the path can use.
     """
     help = "write the array and a field of its elements: `ascending: items_.number`"
     where = expression_span(scope.model, path)
@@ -153,8 +155,9 @@ def _check_ascending(rule: Rule, path: Expression, scope: Scope) -> Iterator[Dia
 def _check_field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic if ``when``, ``valid`` or ``refuse`` of a field, or ``until`` of its
     array, is no valid condition, or the codec of its array is not named by an enum field. Also
-    yield one if its default, or that of a bit member, is invalid or of another type. ``valid`` and
-    ``refuse`` see the fields up to ``index``, its own; the others only those before it.
+    yield one if its default, or that of a bit member, is invalid or of another type. ``scope`` is
+    that of the layout version: of its fields, ``valid`` and ``refuse`` see those up to ``index``,
+    its own, and the others only those before it.
     """
     before = _limit_scope(scope, index)
     itself = _limit_scope(scope, index + 1)
@@ -204,7 +207,7 @@ def _point_to_later_place(
 
 def _check_end_condition(f: Field, until: Expression, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless ``until``, the condition that ends an array, is valid, boolean and
-    names the element (``item``).
+    names the element (``item``). ``scope`` has the fields before the array, and the element.
     """
     found = list(check_kind("bool", until, scope, "`until`"))
     yield from found
@@ -216,7 +219,8 @@ def _check_end_condition(f: Field, until: Expression, scope: Scope) -> Iterator[
 
 def _check_codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless ``by``, the expression that selects the codec of an array, is valid
-    and names a field, or bits of a field, of an enum type.
+    and names a field, or bits of a field, of an enum type. ``scope`` has the fields before the
+    array.
     """
     found = list(check_kind("enum", by, scope, "`by` of `compressed`"))
     yield from found
@@ -236,8 +240,9 @@ def _limit_scope(scope: Scope, before: int, *, built: bool = False, whole: bool 
 
 def check_ages(resolver: Resolver) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each name in a resolved expression that exists since a later release
-    than the owner of the expression, or since any release if the owner exists since the first.
-    Yield nothing for draft layouts.
+    than the owner of the expression, or since any release if the owner exists since the first. The
+    owner's release is its own or that of its layout version, whichever is later. Yield nothing for
+    draft layouts.
     """
     scope = resolver.scope
     noted, _ = scope.layout.version_notes.get(scope.version or 0, (None, None))
@@ -253,9 +258,10 @@ def check_ages(resolver: Resolver) -> Iterator[Diagnostic]:
 
 
 def check_kind(kind: str, expression: Expression, scope: Scope, what: str) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of an expression that does not resolve, one for each name newer than
-    its owner, and one if its value is not of ``kind`` (``bool`` or ``enum``). ``what`` names the
-    expression in messages.
+    """Yield the diagnostics of an expression that does not resolve (none if another diagnostic
+    covers the cause), one for each name newer than its owner, and one if its value is not of
+    ``kind`` (``bool`` or ``enum``). ``scope`` has the names that it can use; ``what`` names it in
+    messages.
     """
     resolver = Resolver(expression, scope)
     value = resolver.resolve()
@@ -274,8 +280,8 @@ def check_kind(kind: str, expression: Expression, scope: Scope, what: str) -> It
 
 def _check_default(f: Field, default: Expression, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless the default of a scalar, bytes or text field resolves to the
-    field's type, or to null if bytes or text can be null. Defaults of other types are not checked
-    here.
+    field's type, or to null if bytes or text can be null, and one for each name newer than the
+    field. Defaults of other types are not checked here. ``scope`` has the names that it can use.
     """
     if isinstance(f.type, ScalarType):
         wanted = scalar_type(f.type)
@@ -290,10 +296,11 @@ def _check_default(f: Field, default: Expression, scope: Scope) -> Iterator[Diag
 def check_type(
     expression: Expression, scope: Scope, wanted: Type, what: str
 ) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of an expression that does not resolve, one for each name newer than
-    its owner, and one if its value is not of type ``wanted``. An integer passes for a float, and
-    null for a nullable type. Whether a value of the right type may be null is not checked. ``what``
-    names the owner in messages.
+    """Yield the diagnostics of an expression that does not resolve (none if another diagnostic
+    covers the cause), one for each name newer than its owner, and one if its value is not of type
+    ``wanted``. An integer passes for a float, and null for a nullable type. Whether a value of the
+    right type may be null is not checked. ``scope`` has the names that it can use; ``what`` names
+    the owner in messages.
     """
     resolver = Resolver(expression, scope)
     value = resolver.resolve(wanted.enum)
@@ -339,8 +346,10 @@ def _suggest_literal(node: Node, wanted: Type) -> str:
 
 
 def _check_derived(d: Derived, scope: Scope) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless a derived value resolves to null or to a value of its type (a number,
-    text or bytes), and one for each name newer than it. Yield nothing if its ``array`` is not an array of the layout.
+    """Yield a diagnostic unless a derived value resolves to null or to a value of its type (a
+    number, text or bytes), and one for each name newer than it. Yield nothing if its ``array`` is
+    not an array of the layout. ``scope`` is that of the layout version; for a value of elements,
+    the element is added.
     """
     item = None
     if d.array is not None:

@@ -43,7 +43,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if the value that decides is a boolean, and for each value from outside
-    that the layout of a case needs and the choice does not have, or has with another type.
+    that the layout of a case needs and the choice does not have, or has with another type. Layouts
+    that are not declared are skipped.
     """
     known = {f.name: f for f in choice.outer}
     if choice.given_type == "bool":
@@ -67,7 +68,7 @@ def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
 def _check_view(view: View, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each layout of a view's entries or payload parts that needs values
     from outside, and for each choice that needs some besides its discriminator: a view cannot give
-    them.
+    them. Unknown names are skipped.
     """
     for key, name in (("of", view.of), *((f"of.{k}", v) for k, v in view.parts.items())):
         layout, choice = model.layouts.get(name), model.choices.get(name)
@@ -143,7 +144,7 @@ def _place_of(f: Field, name: str) -> Span:
 def _check_values(f: Field, scope: Scope) -> Iterator[Diagnostic]:
     """Yield diagnostics unless each value that a field gives resolves and has the type that the
     held layout or choice declares for its name. Names that are not declared, and the discriminator
-    of a choice, are skipped.
+    of a choice, are skipped. ``scope`` has the names that the expressions can use.
     """
     choice = scope.model.choices.get(getattr(choice_of(f), "choice", ""))
     declared = {
@@ -160,6 +161,8 @@ def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[D
     """Yield diagnostics about names in an expression that do not exist, or only since a later
     release. Also yield one if its type or enum is not the declared one, it may be null, its
     integers can be outside the range of the declared type, or it is an array with other elements.
+    ``scope`` has the names that the expression can use; ``declared`` is the value as the held
+    layout declares it.
     """
     array = isinstance(declared.type, ArrayType)
     wanted = scalar_type(declared.type) if isinstance(declared.type, ScalarType) else Type("array")
@@ -195,7 +198,8 @@ def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[D
 
 def _check_elements(found: Value, declared: Field, where: Span) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless the array that is given is a field whose elements are of the
-    declared kind, are never null and, if integers, fit the declared type.
+    declared kind, are never null and, if integers, fit the declared type. Raise AssertionError if
+    ``declared`` is no array, which the caller excludes.
     """
     assert isinstance(declared.type, ArrayType)
     types = found.field.all_types() if isinstance(found, FieldValue) else ()

@@ -24,7 +24,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for wrong, missing or duplicate keys of messages, versions without a
     header, references to layouts that are no headers, requests with different headers, bad header
     fields, and names that the generated message table takes. Yield nothing if no layout is a
-    message.
+    message. Raise ValueError if an expression is invalid, which passes before this one report.
     """
     found = [(layout, layout.message) for layout in model.layouts.values() if layout.message]
     if not found:

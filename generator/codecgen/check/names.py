@@ -167,7 +167,8 @@ def check(model: Model) -> Iterator[Diagnostic]:
 def _check_package(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if the package name is a directory that targets write, a module of the
     standard library or one that generated code imports, a Python keyword, or longer than
-    ``LONGEST``.
+    ``LONGEST``. Only the first of these is reported. That the name is snake_case is checked where
+    the manifest is read.
     """
     name = model.manifest.package
     where = place(model.manifest, "package")
@@ -300,9 +301,9 @@ def check_word(
     field: bool = False,
     kept: str = "to keep the name in the format's own documents",
 ) -> Iterator[Diagnostic]:
-    """Yield one diagnostic if a name is a Python keyword, in ``taken``, or longer than ``LONGEST``.
-    ``field`` selects the help to use the name with ``_`` appended and ``spelled``; ``kept`` says what
-    that is for.
+    """Yield one diagnostic, at ``where``, if a name is a Python keyword, in ``taken``, or longer
+    than ``LONGEST``. ``field`` selects the help to use the name with ``_`` appended and
+    ``spelled``; ``kept`` says what that is for.
     """
     help = "take another name"
     if field:
@@ -329,9 +330,10 @@ def class_of(enum: str) -> str:
 
 
 def symbols(model: Model) -> Iterator[tuple[str, str, Span]]:
-    """Yield the exports of generated modules as (symbol, declaration, place): the class of each
-    enum, ``NAME`` of each layout, text and choice, and ``NAME_V3`` of each layout version. The
-    versions of a layout are left out if they have no end or are more than 1000.
+    """Yield the exports of generated modules as (symbol, declaration, place), equal symbols too.
+    First comes the class of each enum, then ``NAME`` of each layout, followed by ``NAME_V3`` of its
+    versions (declaration ``name@3``), then ``NAME`` of each text and of each choice. The versions
+    of a layout are left out if they have no end or are more than 1000.
     """
     for enum in model.enums.values():
         yield class_of(enum.name), enum.name, enum.span
@@ -375,7 +377,8 @@ def _check_used(model: Model) -> Iterator[Diagnostic]:
 
 def _check_symbols(model: Model) -> Iterable[Diagnostic]:
     """Return a diagnostic for each declaration that exports the same symbol as another declaration.
-    It points to the later of the two in file and line order.
+    It points to the later of the two in file and line order. Two declarations of the same name,
+    such as a layout and a choice, are not reported here.
     """
     seen: dict[str, tuple[str, Span]] = {}
     found = []

@@ -14,8 +14,8 @@ from codecgen.spans import place
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic, for each field of each layout, if no length or count could mean null, or
     the number for null does not fit its type. Also yield one if the number has a meaning already: 0
-    or more in a signed type, or 1 for an optional layout. Each id is reported once per place in a
-    field.
+    or more in a signed type, or 1 for an optional layout. For type ``compact`` the number must be
+    0. Each id is reported once per place in a field.
     """
     for layout in model.layouts.values():
         for f in layout.fields:
@@ -23,9 +23,10 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield a diagnostic, for each version, if the number that means null does not fit the count,
-    length or presence number of the field or of its elements. Also yield one if it is 0 or more in
-    a signed type, and so a possible count or length. A missing number is not reported.
+    """Yield a diagnostic, for each version, if the number that means null has no count, length or
+    presence number that can hold it, or does not fit its type. Also yield one if it has a meaning
+    already: 0 or more in a signed type, or 1 for an optional layout. For type ``compact`` it must
+    be 0. Yield nothing if no number means null.
     """
     for version in versions_of(layout, f.versions):
         one = f.in_versions((version,))
@@ -47,8 +48,8 @@ def _check_field(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 def check_reach(
     number: int, name: str, reach: tuple[int, int], where: Span
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless ``number`` lies within ``reach``, both ends included. ``name`` is
-    the integer type in the message.
+    """Yield a diagnostic, at ``where``, unless ``number`` lies within ``reach``, both ends
+    included. ``name`` is the integer type in the message.
     """
     if not reach[0] <= number <= reach[1]:
         message = f"{number} does not fit {name} ({reach[0]} to {reach[1]})"
@@ -58,8 +59,9 @@ def check_reach(
 def check_container_default(
     f: Field, where: Span, nullable: bool, *, is_null: bool
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless the default of an array or layout is null (``is_null``) and null is
-    allowed (``nullable``). A default of ``[]`` does not come here, because it counts as no default.
+    """Yield a diagnostic, at ``where``, unless the default of an array or layout is null
+    (``is_null``) and null is allowed (``nullable``). A default of ``[]`` does not come here,
+    because it counts as no default.
     """
     if is_null and nullable:
         return
@@ -79,8 +81,8 @@ def check_container_default(
 
 def _check_bytes(f: Field, type_: BytesType, key: str = "none") -> Iterator[Diagnostic]:
     """Yield a diagnostic, at ``key`` of the field, if bytes or text have a number for null but no
-    length prefix. Also yield one if the number is outside the prefix's type, or 0 or more in a
-    signed type. Yield nothing if they cannot be null.
+    length prefix. Also yield one if the number is outside the prefix's type, 0 or more in a signed
+    type, or not 0 for ``compact``. Yield nothing if they cannot be null.
     """
     if type_.null is None:
         return
@@ -94,8 +96,8 @@ def _check_bytes(f: Field, type_: BytesType, key: str = "none") -> Iterator[Diag
 
 def _check_choice(f: Field, type_: ChoiceType, key: str = "none") -> Iterator[Diagnostic]:
     """Yield a diagnostic, at ``key`` of the field, if the number that means null of a choice does
-    not fit the type of its length, or is 0 or more in a signed type. Yield nothing if the choice
-    has no such number or no length.
+    not fit the type of its length, is 0 or more in a signed type, or is not 0 for ``compact``.
+    Yield nothing if the choice has no such number or no length.
     """
     if type_.null is not None and type_.length is not None:
         yield from _check_number(type_.null, "length", type_.length, place(f, key))
@@ -105,9 +107,9 @@ def _check_array(
     f: Field, type_: ArrayType, layout: Layout, version: int | None
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if an array with a ``null`` has neither a count nor a length, or a count
-    that is a field plus a number. Also yield one if the ``null`` does not fit its type, or is 0 or
-    more in a signed type. The count may be a field; its type in ``version`` is used. Yield nothing
-    without ``null``.
+    that is a field plus a number. Also yield one if the ``null`` does not fit its type, is 0 or
+    more in a signed type, or is not 0 for ``compact``. The count may be a field; its type in
+    ``version`` is used. Yield nothing without ``null``.
     """
     if type_.null is None:
         return

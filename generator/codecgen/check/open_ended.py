@@ -29,7 +29,8 @@ from codecgen.spans import place
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic, for each version of each layout, if a field that takes all remaining
     bytes comes before one that cannot follow it. Also yield one if array elements take all
-    remaining bytes or can be empty. Each id is reported once per place in a layout.
+    remaining bytes or can be empty. Each id is reported once per place in a layout. Raise
+    ValueError if an expression is invalid, which passes before this one report.
     """
     ends = Ends(make_plan(model))
     for plans in ends.plan.versions.values():
@@ -293,8 +294,9 @@ class Ends:
                 return 0
 
     def min_choice_size(self, choice: ChoiceType, layout: LayoutPlan) -> int:
-        """Return the minimum size of a choice in bytes: its length prefix and its smallest case, or
-        the prefix alone if null is allowed. ``layout`` is the holder.
+        """Return the minimum size of a choice in bytes: its length prefix, if it has one, and its
+        smallest case. The prefix counts alone if null or unknown cases are allowed; without a
+        prefix, null does not count. ``layout`` is the holder.
         """
         before = 0 if choice.length is None else scalar_bounds(choice.length)[0]
         nothing = choice.length is not None and choice.null is not None

@@ -43,7 +43,8 @@ _TAKEN = frozenset(
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield diagnostics about views over payloads (views with ``parts``): bad names, unknown or
     undecidable parts, and, if these are fine, rows with wrong parts, arrays, columns or conditions.
-    Views over entries are skipped.
+    Views over entries are skipped. Raise ValueError if an expression of a layout is invalid, which
+    passes before this one report.
     """
     plan = None
     for view in model.views.values():
@@ -118,7 +119,7 @@ def _check_same_enum(
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a layout of the deciding part has a discriminator of another enum than
     the one ``kind``'s choice is given. Only the first is reported. Nothing is reported if either
-    has no enum.
+    has no enum. Raise AssertionError if one of the parts is no choice, which the caller excludes.
     """
     assert decider.choice is not None and kind.choice is not None
     for name in sorted(_layouts_of(decider)):

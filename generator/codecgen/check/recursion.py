@@ -122,7 +122,7 @@ def _shortest_cycle(start: str, edges: dict[str, list[Field]]) -> list[str]:
 def _endless_diagnostic(layout: Layout, cycle: list[str], fields: list[Field]) -> Diagnostic:
     """Return the diagnostic about a layout that contains itself without end. It points to the
     field, one of ``fields``, that holds the next layout of ``cycle``; its help depends on whether
-    that is a choice, an array or a struct.
+    that is a choice, an array or a struct. Raise IndexError if none of ``fields`` does.
     """
     following = cycle[1] if len(cycle) > 1 else cycle[0]
     refs = [(f, ref) for f in fields for ref in references_of(f) if ref.layout == following]
@@ -140,7 +140,8 @@ def _endless_diagnostic(layout: Layout, cycle: list[str], fields: list[Field]) -
 
 def _check_depth(model: Model) -> Iterator[Diagnostic]:
     """Yield one diagnostic for the first layout that nests layouts deeper than ``DEEPEST``, the
-    limit of parsers. An array of layouts counts as one more level.
+    limit of parsers. An array of layouts counts as one more level. A layout inside itself counts no
+    further.
     """
     depth: dict[str, int] = {}
     for layout in model.layouts.values():

@@ -92,8 +92,8 @@ def _check_choice_known(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 
 def check_value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless ``word`` is the name of a value of the enum. Numbers and spellings
-    are not accepted.
+    """Yield a diagnostic, at ``where``, unless ``word`` is the name of a value of the enum. Numbers
+    and spellings are not accepted.
     """
     spans = {value.name: value.span for value in enum.values}
     if word not in spans:
@@ -103,8 +103,8 @@ def check_value_known(word: str, enum: Enum, where: Span) -> Iterator[Diagnostic
 
 
 def _check_enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if ``name`` is not declared, or is a layout or choice. Yield nothing if
-    another diagnostic covers the name.
+    """Yield a diagnostic, at ``where``, if ``name`` is not declared, or is a layout or choice.
+    Yield nothing if another diagnostic covers the name.
     """
     if name in model.enums or model.is_broken(name):
         return
@@ -121,7 +121,8 @@ def _check_enum_known(name: str, where: Span, model: Model) -> Iterator[Diagnost
 
 def _check_enums(layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each enum that a field or bit member names and that is not declared,
-    and for each value under ``only`` that its enum lacks or that is listed twice.
+    and for each value under ``only`` that its enum lacks or that is listed twice. ``only`` is not
+    checked for an unknown enum.
     """
     for thing, name, only in enum_uses(layout):
         yield from _check_enum_known(name, place(thing, "enum"), model)
@@ -218,7 +219,8 @@ def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 def _check_codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each codec under ``except`` or ``variants`` of a compressed array that
     is no value of its enum, and for each variant of writing or reading that the codec does not
-    have. Yield nothing if the enum is unknown.
+    have. Variants are not checked for a name that is no codec. Yield nothing for other fields, and
+    if the enum is unknown.
     """
     compression = f.type.compression if isinstance(f.type, ArrayType) else None
     if compression is None:
@@ -246,7 +248,8 @@ def _check_codecs(f: Field, model: Model) -> Iterator[Diagnostic]:
 
 def _check_codec_enums(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each value of an enum that selects the codec of an array, unless a
-    codec has its name or the array excludes it.
+    codec has its name or the array excludes it. Arrays with an unknown enum are skipped. A value
+    comes once per array; the caller drops repeats.
     """
     for layout in model.layouts.values():
         for f in layout.fields:
@@ -308,7 +311,7 @@ def _check_overhead(overhead: Overhead, model: Model) -> Iterator[Diagnostic]:
 def _check_column(column: OverheadOf, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a column of an overhead table names an ``array`` that the layout lacks,
     or a field (``sizes``, ``number``) that the layout, or the layout of the array's elements,
-    lacks.
+    lacks. Yield nothing about fields if the array is wrong, or its elements are no known layout.
     """
     message: Layout | None = layout
     if column.array is not None:
@@ -336,9 +339,9 @@ def place_of(column: OverheadOf, key: str) -> Span:
 
 
 def _check_choice(choice: Choice, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if a case of a choice names an unknown layout, ``given`` names an unknown
-    enum, or a case is no value of that enum, no number of the given type, or no value of the field
-    ``by``, which must be in all cases.
+    """Yield a diagnostic if a case of a choice names neither a layout nor a choice, a value from
+    outside (``given``) names an unknown enum, or a case is no value of that enum, no number of the
+    given type, or no value of the field ``by``, which must be in all cases.
     """
     for _, ref in choice.named:
         if ref.layout not in model.choices:
@@ -376,7 +379,8 @@ def _enum_value_help(number: int, enum: Enum | None) -> str:
 
 def _check_by(choice: Choice, by: str, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each case that is text but no value of the enum of the field ``by``,
-    and one if a layout of a case has no field ``by``.
+    also if the field has no known enum. Yield one more that lists the layouts of cases without a
+    field ``by``. Cases that are numbers are not compared with the field.
     """
     for key, ref in choice.named:
         layout = model.layouts.get(first_layout(ref, model.choices))

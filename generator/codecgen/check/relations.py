@@ -374,8 +374,8 @@ def check_zeroed_fields(
 
 
 def check_mask(f: Field) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each number of a mask that does not fit the width of the checksum, and one
-    if the mask changes nothing.
+    """Yield a diagnostic for each number of a mask that does not fit the width of the checksum, and
+    one if the mask changes nothing. Yield nothing for a field without a checksum or without a mask.
     """
     if f.checksum is None or f.mask is None:
         return
@@ -398,7 +398,9 @@ def check_mask(f: Field) -> Iterator[Diagnostic]:
 
 
 def check_overlap(f: Field, layout: Layout) -> Iterator[Diagnostic]:
-    """Yield one diagnostic if two of the ranges that a checksum covers share a field."""
+    """Yield one diagnostic if two of the ranges that a checksum covers share a field. Ranges with
+    an unknown end are skipped.
+    """
     seen: dict[int, FieldRange] = {}
     for key, part in covered_parts(f):
         ends = range_bounds(layout, f, part)
@@ -414,7 +416,7 @@ def check_overlap(f: Field, layout: Layout) -> Iterator[Diagnostic]:
 def check_cycles(layout: Layout, version: int | None) -> Iterator[Diagnostic]:
     """Yield one diagnostic if a checksum in a version covers itself through other checksums, so
     that none can be computed first. Checksums that count as zero in a range do not count as
-    covered.
+    covered. A checksum that covers itself directly is not reported here.
     """
     covers: dict[str, list[Field]] = {}
     checksums = [f for f in layout.fields if f.checksum is not None and exists_in(f, version)]

@@ -166,7 +166,8 @@ def _check_not_older(
     inner: Since | None, outer: Since | None, what: str, where: Span
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if the release of ``inner`` is before that of ``outer``. Yield nothing if
-    either has no release. ``what`` names the whole in messages.
+    either has no release. ``what`` names the whole in messages; ``where`` is the place of an
+    ``inner`` without its own.
     """
     if inner is None or outer is None or inner.release is None or outer.release is None:
         return

@@ -165,8 +165,9 @@ def _check_held(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
 
 def _check_tagged_field(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a tagged field has a key that it cannot have (and no other diagnostic
-    then), exists in a version that is not flexible, has no default that is known when it is
-    omitted, or is a choice, an array of fixed size, or bytes without a length.
+    then), exists in a version that is not flexible, has no default that is known when it is omitted
+    (0 for an enum without 0 is none), or is a choice, an array of fixed size, or bytes without a
+    length.
     """
     for key in _NOT_TAGGED:
         if key in f.places:

@@ -29,7 +29,10 @@ BESIDE = frozenset([UNKNOWN, COMMENTS, ORDER])
 
 
 def check(model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each mistake in a text. Each id is reported once per place in a text."""
+    """Yield a diagnostic for each mistake in a text (the format of a file of lines or properties):
+    in names, lines, keys, tolerances, constants, conditions and defaults. Examples are only checked
+    for equal names. Each id is reported once per place in a text.
+    """
     for text in model.texts.values():
         yield from unique(_check_text(text, model))
 

@@ -16,7 +16,8 @@ from codecgen.spans import place
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each tolerance in ``accepts`` of a layout or field that no field of it
     (inline layouts included) can be about. ``trailing_bytes`` of a layout is always allowed.
-    Tolerances that a field shares with its layout are not repeated.
+    Tolerances that a field shares with its layout are not repeated. Raise ValueError if an
+    expression is invalid, which passes before this one report.
     """
     plan = make_plan(model)
     for layout in model.layouts.values():
@@ -113,7 +114,7 @@ def _is_open_ended(array: ArrayType) -> bool:
 def _has_known_size(f: Field, plan: Plan) -> bool:
     """Return whether the first bytes of an element give its size, so that a cut-off element is
     recognizable: scalars except varints, bytes of fixed length, and layouts of which every version
-    has a fixed size or a length field that measures it to its end.
+    has a fixed size or a length field that measures it to its end. False for all other elements.
     """
     ref = reference_of(f)
     if ref is None:

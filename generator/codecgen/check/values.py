@@ -173,8 +173,8 @@ def _check_boolean(f: Field) -> Iterator[Diagnostic]:
 
 def _check_word(f: Field, const: str | bytes, model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic if the constant ``const`` does not fit a bytes or text field. For an enum
-    field, it must be the name of one of its values; for any other field, and for bytes in an enum
-    field, yield a diagnostic always.
+    field, it must be the name of one of its values; for any other field, an unknown enum, and bytes
+    in an enum field, yield a diagnostic always.
     """
     where = place(f, "const")
     if isinstance(f.type, BytesType):

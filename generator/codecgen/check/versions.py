@@ -280,8 +280,9 @@ def _check_case(
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic if a case names a missing version, leaves the version of its layout open,
     or (for a choice by a field) has a number that the field cannot have: another version, another
-    constant, or out of range. If ``named`` is False, the case comes from an inner choice, and an
-    open or missing version is not reported.
+    constant, or out of range. A choice that no field of its cases decides may leave the version
+    open if any field holds the choice, because that field gives the version. If ``named`` is False,
+    the case comes from an inner choice, and an open or missing version is not reported.
     """
     if named:
         yield from _check_named(ref, model)

@@ -80,6 +80,8 @@ def _check_parts(column: Column, type_: FieldType, f: Field, model: Model) -> It
     """Yield a diagnostic for each struct member without a matching field of the layout that the
     field type holds, if the type is a choice of layouts, or if a list of structs is over elements
     that are no layouts. A list of plain values is checked by its element type. ``f`` is the field.
+    Yield nothing for an unknown layout, and for other pairs of types, which ``check_value_type``
+    reports.
     """
     ref: object = None
     if column.type == "struct" and isinstance(type_, StructType):
@@ -188,7 +190,9 @@ def _help_for(f: Field | None) -> str:
 
 
 def can_be_missing(f: Field) -> bool:
-    """Return whether a field can lack a value: it is null, conditional, or missing in some version."""
+    """Return whether a field can lack a value: it can be null, is conditional, or is limited to
+    some versions.
+    """
     return f.when is not None or f.nullable or f.versions is not None
 
 

@@ -45,7 +45,8 @@ _KINDS = {
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield diagnostics about views over entries: bad names, ``kernels``, rows of payload parts,
     layouts whose end or version the bytes do not give, and rows with wrong layouts, arrays, columns
-    or conditions. Views over payloads are skipped.
+    or conditions. Views over payloads are skipped. Raise ValueError if an expression of a layout is
+    invalid, which passes before this one report.
     """
     for view in model.views.values():
         if view.parts:
@@ -240,10 +241,10 @@ def check_values(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnosti
 def check_value_type(
     resolver: ViewResolver, what: str, kinds: tuple[str, ...], nullable: bool, declared: str = ""
 ) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of an expression that does not resolve, and one if its value is not of
-    one of ``kinds``, or can be null although ``nullable`` is False. A null literal passes if
-    ``nullable``. ``what`` names the expression in messages; ``declared`` is the place of the column
-    in parentheses, or ``""`` for a condition.
+    """Yield the diagnostics of an expression that does not resolve (none if another diagnostic
+    covers the cause), and one if its value is not of one of ``kinds``, or can be null although
+    ``nullable`` is False. A null literal passes if ``nullable``. ``what`` names the expression in
+    messages; ``declared`` is the place of the column in parentheses, or ``""`` for a condition.
     """
     value = resolver.resolve()
     yield from resolver.found
@@ -270,7 +271,7 @@ def check_value_type(
 def _check_width(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]:
     """Yield a diagnostic if the smallest or largest number that the value can have does not fit an
     integer column, or if a floating-point column has another size than a field in its value. Other
-    columns yield nothing.
+    columns, and a value that does not resolve, yield nothing.
     """
     value = resolver.resolve()
     if value is None:
@@ -310,7 +311,8 @@ def _printed_range(value: Value) -> Range:
 
 def _check_float_width(column: Column, value: Value, span: Span) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each floating-point field in ``value`` whose type (``f32``, ``f64``)
-    is not that of the column.
+    is not that of the column. Raise KeyError for a column that is not ``float`` or ``double``,
+    which the caller excludes.
     """
     wanted = view_columns.FLOATS[column.type]
     for part in iterate_nodes(value):

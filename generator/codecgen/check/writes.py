@@ -27,7 +27,7 @@ from codecgen.spans import expression_span, hint, place
 def check(model: Model) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each invalid default of a column, and for each ``write`` section that
     names wrong fields, gives values of wrong types, or leaves a field without a value. Rows without
-    ``write`` are skipped.
+    ``write`` are skipped, but the defaults of their view are checked.
     """
     for view in model.views.values():
         found = list(_check_defaults(view))
@@ -39,8 +39,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
 
 def _check_defaults(view: View) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each default of a struct or list member, which cannot have one, and
-    for each column default that is neither a fitting number nor the name of another column of the
-    same type.
+    for each column default that is neither a fitting number nor the name of a suitable column. That
+    is another column of the same type, without a column as its own default, and not nullable if
+    this one is not.
     """
     columns = {column.name: column for column in view.columns}
     for column in view.columns:
@@ -254,6 +255,7 @@ class _Rows:
         """Yield a diagnostic unless a field is written from a valid expression that is a number
         (booleans and enums included), and null only as a literal for fields with ``when``. Bytes
         and arrays must be copied from a column. ``named`` are the fields written before it.
+        ``where`` is ``entry``, ``item``, or ``row`` if the rows are entries themselves.
         """
         span = expression_span(self.model, expression)
         if isinstance(f.type, BytesType | ArrayType):

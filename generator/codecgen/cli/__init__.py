@@ -32,8 +32,9 @@ _SCHEMA_DIRECTORY = "schema directory, which holds codecgen.yaml"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Return 0 if it succeeded, 1 if it reported findings, 2 if it could not run:
     UsageError (also for wrong arguments), TemplateFilesError, OutputError and OSError are printed
-    to standard error. Return 2 without a message if the reader of a pipe has gone. ``argv``
-    defaults to the process's arguments. ``--help`` and ``--version`` raise SystemExit.
+    to standard error. Return 2 without a message, and close standard error, if the reader of a pipe
+    has gone. Before, make standard output and error replace characters that they cannot encode.
+    ``argv`` defaults to the process's arguments. ``--help`` and ``--version`` raise SystemExit.
     """
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character is no reason to fail.
@@ -399,8 +400,8 @@ def _add_against(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def _add_schemas(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--schemas``; its value is the path of the schema directory that it names
-    (default: ./schemas, else the installed schemas).
+    """Add the option ``--schemas``; its value is the path of the schema directory that it names,
+    which need not exist (default: ./schemas, else the installed schemas).
     """
     parser.add_argument(
         "--schemas",

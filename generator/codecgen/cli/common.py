@@ -33,7 +33,8 @@ def say(text: str) -> None:
 
 def report_errors(command: Callable[[], int]) -> int:
     """Return the exit code of ``command``, or 2 after printing why it could not run: a UsageError,
-    TemplateFilesError, OutputError or OSError. Raise BrokenPipeError if nobody reads the output.
+    TemplateFilesError, OutputError or OSError. Raise BrokenPipeError if nobody reads the output;
+    all other exceptions pass too.
     """
     try:
         return command()
@@ -49,9 +50,9 @@ def report_errors(command: Callable[[], int]) -> int:
 
 @contextmanager
 def paused_garbage_collection() -> Iterator[None]:
-    """Turn the garbage collector off inside the ``with`` block, and on again after it if it was on.
-    Models and plans have next to no cyclic garbage, and searching them for it takes a sixth of a
-    run.
+    """Turn the garbage collector off inside the ``with`` block, and on again after it, also after
+    an exception, if it was on. Models and plans have next to no cyclic garbage, and searching them
+    for it takes a sixth of a run.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -13,9 +13,10 @@ from codecgen.schema.uses import within
 
 
 def explain(arguments: argparse.Namespace) -> int:
-    """Run ``codecgen explain``: print the explanation of a diagnostic id or a name, or the programs
-    of a layout or view with ``--program``. Return 0, or 1 after printing the diagnostics of the
-    schemas. Raise UsageError for an unknown name or a missing schema directory.
+    """Run ``codecgen explain``: print the explanation of a diagnostic id (no schemas are loaded
+    then) or of a name. With ``--program`` print the programs of a layout or view. Return 0, or 1
+    after printing the diagnostics of the schemas. Raise UsageError for an unknown name or a missing
+    schema directory.
     """
     from codecgen.explain import declarations, programs
 

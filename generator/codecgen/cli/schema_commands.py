@@ -35,7 +35,7 @@ from codecgen.template_files import TemplateFilesError, read_templates
 def check(arguments: argparse.Namespace) -> int:
     """Run ``codecgen check``: check the schemas and run all default targets without writing. Return
     1 if there are diagnostics, else 0 after printing a summary. Raise UsageError if the directory
-    does not exist.
+    is missing or no directory.
     """
     from codecgen.targets.registry import TARGETS
 
@@ -130,7 +130,8 @@ def _emit(
     plan: Plan, names: Sequence[str], templates: Mapping[str, str]
 ) -> dict[str, Emitted] | None:
     """Run the targets ``names`` and return their output by name. If one has errors, print these and
-    return None; otherwise print notes and warnings. Write no files.
+    return None; otherwise print notes and warnings. Write no files. ``templates`` go to the targets
+    that take some. Raise KeyError for an unknown target, which the caller refuses before.
     """
     from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 
@@ -175,8 +176,9 @@ def _templates(
 def _target_names(
     wanted: str | None, usual: Mapping[str, object], on_request: Mapping[str, object]
 ) -> list[str]:
-    """Return the targets that ``wanted`` lists, separated by commas, without repetitions, or the
-    usual ones if it is None. Raise UsageError for an unknown name, and if it lists none.
+    """Return the targets that ``wanted`` lists, separated by commas, in its order, without
+    repetitions and empty items, or the usual ones if it is None. Raise UsageError for an unknown
+    name, and if it lists none.
     """
     if wanted is None:
         return list(usual)

@@ -22,9 +22,9 @@ from codecgen.values import documents, dump, named_codec, reading
 def parse(arguments: argparse.Namespace) -> int:
     """Run ``codecgen parse``: print each parsed layout. Return 0, or 1 if the schemas have
     diagnostics or bytes do not parse; the values before the error are printed. Deviations that
-    ``--lenient`` accepts are only noted. Raise UsageError if no codec has the name, ``--given``
-    does not fit it, or the input is too large, no hexadecimal text or shorter than ``--at`` and
-    ``--length``; OSError if it cannot be read.
+    ``--lenient`` accepts are only noted. Raise UsageError if the schema directory is missing, no
+    codec has the name, ``--given`` does not fit it, or the input is too large, no hexadecimal text
+    or shorter than ``--at`` and ``--length``; OSError if it cannot be read.
     """
     what = _find_codec(arguments)
     if what is None:
@@ -143,8 +143,9 @@ def build(arguments: argparse.Namespace) -> int:
     """Run ``codecgen build``: write the bytes to ``--out`` or standard output, or as text with
     ``--hex``. Return 0, or 1 if schemas or values have diagnostics. Raise UsageError if the output
     is a terminal, exists without ``--overwrite`` or has no directory, if ``--overwrite`` is given
-    without ``--out``, if no codec has the name, or if the input is too large; OSError if it cannot
-    be read.
+    without ``--out``, if the schema directory is missing, if no codec has the name, if ``--given``
+    does not fit it, or if the input is too large. Raise OSError if it cannot be read, or the output
+    cannot be written.
     """
     out: Path | None = arguments.out
     if out is None and not arguments.hex and sys.stdout.isatty():

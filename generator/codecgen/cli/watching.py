@@ -17,7 +17,9 @@ SETTLE_SECONDS = 0.05
 
 def watch(read_input: Callable[[], object], run: Callable[[], int], what: str) -> int:
     """Call ``run`` now and after each change of the input until Ctrl-C, then return 0. Return 2 at
-    once if the first run could not run; errors of later runs are printed. ``what`` names the input.
+    once if the first run could not run. Findings of any run (code 1), and errors of later runs, are
+    printed and do not end it. Raise BrokenPipeError if nobody reads the output. ``what`` names the
+    input.
 
     ``read_input`` returns all that ``run`` reads. It is compared as a whole, so a file that is only touched starts no run.
     """
@@ -47,7 +49,9 @@ def _run_once(run: Callable[[], int]) -> int:
 
 
 def _read_settled(read_input: Callable[[], object]) -> object:
-    """Return the input once it stays the same for ``SETTLE_SECONDS``."""
+    """Return the input once it stays the same for ``SETTLE_SECONDS`` (0.05 s). Wait as long as it
+    keeps changing.
+    """
     found = read_input()
     while True:
         time.sleep(SETTLE_SECONDS)

@@ -197,8 +197,8 @@ def _discriminator(choice: Choice) -> str:
 
 def _cases(model: Model, choice: Choice) -> dict[tuple[int, ...], Reference]:
     """Return the layout references of a choice by the numbers that lead to them: the discriminator,
-    then those of nested choices. Enum names become numbers. Raise ValueError for an enum name that
-    is unknown.
+    then those of nested choices. Enum names become numbers. Raise ValueError for an unknown name of
+    a value, and KeyError for an unknown enum.
     """
     values = {}
     if choice.given is not None:

@@ -53,7 +53,8 @@ def find_narrowing(
     they cannot, and ``perhaps`` if that is unknown. Conditions that ``old`` also has, by shape,
     narrow nothing. The others are decided by ranges: one that does not compare a field with a
     number gives ``perhaps``, and such a condition in ``old`` turns ``yes`` into ``perhaps``.
-    ``names`` maps old field names to new ones.
+    ``yes`` for one condition wins over ``perhaps`` for another. ``names`` maps old field names to
+    new ones.
     """
     known = {named_shape(one, names) for one in old}
     added = [one for one in new if named_shape(one, {}) not in known]

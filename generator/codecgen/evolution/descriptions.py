@@ -86,7 +86,8 @@ def _compare_derived(old: Layout, new: Layout) -> Iterator[Change]:
 
 def _compare_views(old: View, new: View) -> Iterator[Change]:
     """Yield a change for each column that is removed, has another type, or is added, and for each
-    layout whose rows are missing or made in another way. Rows of new layouts yield nothing.
+    layout whose rows are missing or made in another way. Rows of new layouts, and another order of
+    columns, yield nothing.
     """
     there = {column.name: column for column in new.columns}
     for column in old.columns:
@@ -143,8 +144,8 @@ _MEMBER_KEYS = ("doc", "since", "spelled", "misprint")
 
 def compare_documentation(old: Model, new: Model) -> Iterator[Change]:
     """Yield a change for each title, ``doc``, release, link, example or other key of documentation
-    that differs in the manifest or in declarations that both models have. No program reads these.
-    Added and removed declarations yield nothing.
+    that differs in the manifest or in declarations that both models have. Of choices, texts and
+    views only ``doc`` is compared. Added and removed declarations, fields and values yield nothing.
     """
     for key in ("title", "doc", "spelling", "releases", "links"):
         if getattr(old.manifest, key) != getattr(new.manifest, key):

@@ -48,7 +48,8 @@ class FieldComparison:
     def compare(self) -> Iterator[Change]:
         """Yield all changes that concern the bytes of the field: tag, conditions, values given to
         the held layout, type, byte order (only if the type is equal), measured ranges, counts,
-        checksums, constant, default and removed tolerances. Yield nothing if none differ.
+        checksums, constant, default and removed tolerances (not those that its layout had). Yield
+        nothing if none differ.
         """
         old, new = self.old.field, self.new.field
         if old.tag != new.tag:
@@ -95,7 +96,7 @@ class FieldComparison:
     def _compare_conditions(self) -> Iterator[Change]:
         """Yield a breaking change if ``when`` or ``until`` differs; it is certain only if an
         ``until`` is added or removed. Yield a change if ``valid`` or ``refuse`` differ: breaking if
-        old values can be rejected now, else compatible.
+        old values can be rejected now (not certain if that is unknown), else compatible.
         """
         old, new = self.old, self.new
         before, after = (

@@ -23,7 +23,7 @@ class GitError(Exception):
 def checkout_schemas(directory: Path, revision: str) -> Iterator[Path]:
     """Yield the path of a temporary copy of the schema directory as it was in a git revision; it is
     deleted afterwards. Raise GitError if git is not installed, ``directory`` is no directory or in
-    no repository, or the revision is unknown or has no YAML files there.
+    no repository, or the revision is unknown or has no ``*.yaml`` files there.
 
     The copy has all YAML files of the repository, so that the directory finds those that it uses by
     a relative path.

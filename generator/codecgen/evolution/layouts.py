@@ -76,8 +76,9 @@ class LayoutComparer:
         self, old: Sequence[LayoutPlan], new: Sequence[LayoutPlan]
     ) -> tuple[str, bool]:
         """Return (reason, whether it is certain) why bytes of one of the layouts ``old`` are not
-        read as one of ``new``, or ``("", True)`` if all are. Layouts of the same name and version
-        count as equal; they are compared on their own.
+        read as one of ``new``, or ``("", True)`` if all are, also if ``old`` is empty. The first
+        reason counts. Layouts of the same name and version count as equal; they are compared on
+        their own.
         """
         for one in old:
             other = select_version(one, new)

@@ -58,7 +58,8 @@ class Mismatch(Exception):
 def findings(plan: Plan) -> Iterator[Diagnostic]:
     """Yield a diagnostic C024 for each example of a layout or text that the generated codecs do not
     read and write as given. If codecs cannot be generated, yield the diagnostics about that only.
-    Yield nothing if there are no examples.
+    Yield nothing if there are no examples. Raise AssertionError, an internal error of codecgen, if
+    a fast parser reads other values than the field-by-field parser.
     """
     if not plan.model.has_examples:
         return
@@ -77,7 +78,8 @@ def findings(plan: Plan) -> Iterator[Diagnostic]:
 def try_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Tried | Diagnostic:
     """Return the example with its version, bytes, parsed values and places. Return a diagnostic
     C024 if its bytes do not parse, its values cannot be built, or bytes and values contradict each
-    other.
+    other. Raise AssertionError, an internal error of codecgen, if the fast parser reads other
+    values than the field-by-field parser.
     """
     try:
         return _run_example(plan, codecs, layout, example)
@@ -265,8 +267,8 @@ class _Meant:
         path: str,
     ) -> object:
         """Return the value of a field as its builder takes it: enum names as numbers, text as UUID
-        or bytes, structs and arrays recursively. None and other types stay unchanged. Raise
-        Mismatch, which names ``path``, if the value does not suit the type.
+        or bytes, structs and arrays recursively. None and other types stay unchanged; the builder
+        checks them. Raise Mismatch, which names ``path``, if the value does not suit the type.
         """
         if given is None:
             return None
@@ -319,7 +321,7 @@ class _Meant:
     def find_version(self, ref: Reference, around: LayoutPlan, value: object) -> LayoutPlan:
         """Return the plan of a held layout in the version that its value states in its version
         field, or else in that of the holder. If no such version exists, return the oldest that the
-        reference allows.
+        reference allows. Raise IndexError if the reference allows none, which the checks exclude.
         """
         plans = self.plan.of(ref)
         by = self.plan.model.layouts[ref.layout].version_is

@@ -70,7 +70,7 @@ def explain_diagnostic(code: str) -> str | None:
 def explain(model: Model, name: str) -> str:
     """Return the explanation of a declaration, or of a version, field, bit member or value of one:
     ``record_batch``, ``message@0.crc``, ``compression.lz4``. Raise UnknownName if the schemas
-    declare no such name, also if it names only a used directory.
+    declare no such name, and for views and names of used directories, which have no explanation.
     """
     model, inner = within(model, name)
     lines = _Explainer(make_plan(model)).explain_name(inner)
@@ -78,7 +78,9 @@ def explain(model: Model, name: str) -> str:
 
 
 class _Explainer:
-    """Explains declarations of one model. Methods yield lines and raise UnknownName for unknown names."""
+    """Explains declarations of one model as lines of text. Only methods that say so raise
+    UnknownName.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -87,7 +89,7 @@ class _Explainer:
     def explain_name(self, name: str) -> Iterator[str]:
         """Return the lines of the explanation of a layout, enum, choice or text, or of
         ``layout@2``, ``layout.field``, ``enum.value`` and the like. Raise UnknownName, perhaps only
-        when the lines are read, if there is no such name or it is a used directory.
+        when the lines are read, if there is no such name, or if it is a view or a used directory.
         """
         head, *rest = name.split(".")
         layout_name, at, number = head.partition("@")
@@ -467,7 +469,8 @@ class _Explainer:
 
     def choice(self, choice: Choice) -> Iterator[str]:
         """Yield the lines of the explanation of a choice: documentation, the field or the outside
-        value that decides, its release, and the layout or nested choice of each case.
+        value that decides, its release, and the layout or nested choice of each case. Raise
+        IndexError if a choice by a field has no cases, which the checks exclude.
         """
         yield from title(choice.name, "choice", choice.span)
         yield from paragraph(choice.doc)

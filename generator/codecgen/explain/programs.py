@@ -38,8 +38,9 @@ _VERB, _NAME = 10, 24
 
 def explain_program(model: Model, name: str) -> str:
     """Return as text the read programs of a layout's versions (``message``, ``message@0``), the
-    write programs of a view, or the rows of a payload view by combination of parts. Raise
-    UnknownName if no layout, version or view has this name.
+    write programs of a view, or the rows of a payload view by combination of parts. A view counts
+    before a layout of the same name. Raise UnknownName if no layout, version or view has this name,
+    also for a text, enum or choice.
     """
     model, name = within(model, name)
     plan = make_plan(model)

@@ -33,7 +33,8 @@ def inside_words(f: Field) -> str:
 def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
     """Yield (relation, words) for each relation of a field to others: the range that it measures,
     the array that it counts, the fields that its checksum covers, and the lengths and checksums
-    that measure or cover it.
+    that measure or cover it. Raise ValueError if the version lacks an end of one of these ranges,
+    which the checks exclude.
     """
     f = fp.field
     if fp.measures is not None:
@@ -52,7 +53,8 @@ def relations(fp: FieldPlan, plan: LayoutPlan) -> Iterator[tuple[str, str]]:
 
 def covered_words(checksum: FieldPlan, plan: LayoutPlan) -> str:
     """Return the field ranges that a checksum covers in words, joined by ``, then``, and the fields
-    that count as zeros, if there are any. ``plan`` is the layout version.
+    that count as zeros, if there are any. ``plan`` is the layout version. Raise ValueError if the
+    version lacks an end of a range.
     """
     words = ", then ".join(range_words(part, plan) for part in checksum.covers)
     zero = ", ".join(checksum.field.zero)
@@ -137,7 +139,8 @@ def wrap_text(text: str, indent: int) -> list[str]:
 
 def types_in(f: Field, plans: list[LayoutPlan]) -> Iterator[tuple[Field, str]]:
     """Yield (field with one type, words for the versions that have this type, such as `` in version
-    0, 1``), for each type among ``plans``. The words are ``""`` if the type is always the same.
+    0, 1``), for each type among ``plans``. A field without types by version gives one pair with
+    ``""``, whether or not the plans have the field.
     """
     if not f.types:
         yield f, ""

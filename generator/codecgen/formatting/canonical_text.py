@@ -33,7 +33,8 @@ def format_text(text: str) -> str:
     """Return a schema file, which codecgen reads without a diagnostic, in the canonical form; a
     file without documents unchanged. Raise FormatError if the result would not mean the same or
     would lack a comment, if a line begins with ``%``, or if a text of several lines cannot be
-    reformatted.
+    reformatted. Files with diagnostics are for the caller to exclude: they can raise yaml.YAMLError
+    (no YAML) or AssertionError (a scalar as document).
     """
     if re.search(r"^%", text, re.MULTILINE):
         raise FormatError(
@@ -74,7 +75,8 @@ class _Document:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the document without line feeds, with the comments above its first
-        entry first. A blank line below these comments stays.
+        entry first. A blank line below these comments stays. Raise FormatError if a text in it
+        cannot be reformatted.
         """
         for i, comment in enumerate(self.head):
             yield from _comment_lines(comment, 0, is_first=not i)
@@ -106,7 +108,8 @@ class _Document:
     ) -> list[tuple[Entry, key_types.Kind]]:
         """Return the entries of a mapping or sequence in canonical order, each with the kind of its
         value. Sequences, and mappings whose key order has a meaning, keep their order. Some keys,
-        such as ``members``, come last if their value takes several lines.
+        such as ``members``, come last if their value takes several lines. Raise FormatError if such
+        a value has a text that cannot be joined.
         """
         if isinstance(node, yaml.SequenceNode):
             item = _item_kind(kind)
@@ -139,7 +142,7 @@ class _Document:
     def takes_lines(self, entry: Entry, kind: key_types.Kind, indent: int) -> bool:
         """Return whether the value of an entry is a mapping that is written on several lines: one
         in block style, or one in braces that does not fit on a line. False for scalars and
-        sequences.
+        sequences. Raise FormatError if a text in braces cannot be joined.
         """
         value = entry.value
         if not isinstance(value, yaml.MappingNode):
@@ -386,7 +389,7 @@ def _check_same(before: str, after: str) -> None:
 def _meaning(text: str) -> object:
     """Return a form that is equal for texts with the same meaning and comments: that of each
     document, and the sorted texts of the comments. The order of keys of a form and the places of
-    comments do not count.
+    comments do not count. Raise yaml.YAMLError if the text is not YAML.
     """
     nodes = list(yaml.compose_all(text, yaml.SafeLoader))
     comments = sorted(comment.text for comment in find_comments(text, nodes))

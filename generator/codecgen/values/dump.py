@@ -22,9 +22,9 @@ _LEAST = 8
 
 
 def dump(plan: Plan, reading: Reading, given: Input, end: int, width: int | None) -> Iterator[str]:
-    """Yield the lines of a parsed input: its bytes with paths and values, then each decompressed
-    section below a heading. ``end`` is the first byte that is not shown. ``width`` is that of the
-    terminal; None wraps no text.
+    """Yield the lines of a parsed input: its bytes, from the start of the reading on, with paths
+    and values, then each decompressed section below a heading. ``end`` is the first byte that is
+    not shown. ``width`` is that of the terminal; None wraps no text.
     """
     for stream, _, _ in list_streams(plan, reading, given, end):
         if stream.codec:
@@ -103,8 +103,8 @@ def _dump_piece(
     data: Bytes, piece: Piece, per_line: int, digits: int, paths: int, words: int | None
 ) -> Iterator[str]:
     """Yield the lines of one piece: its first byte and bytes on the left, its path and value on the
-    right. Only the first bytes of a long piece are shown; a last line says how many are left. Long
-    paths are cut at their start.
+    right. Only the first 256 bytes are shown, or 64 of a piece without path; a last line says how
+    many are left. Long paths are cut at their start.
     """
     last = min(piece.end, piece.start + (MAX_FIELD_BYTES if piece.path else _LONGEST_LEFT))
     starts = range(piece.start, max(last, piece.start + 1), per_line)

@@ -128,9 +128,10 @@ class Input:
 
 
 def open_input(path: str, *, hex_text: bool = False) -> Input:
-    """Return the name and bytes of a file, memory-mapped if it is a regular file, or of standard
-    input (``-``). Raise InputError if other input has more than ``MAX_BYTES`` or, with
-    ``hex_text``, is no hexadecimal text; OSError if the file cannot be read.
+    """Return the name and bytes of a file or of standard input (``-``). A regular file is
+    memory-mapped, unless it is empty or ``hex_text`` is given; its size has no limit. Raise
+    InputError if other input has more than ``MAX_BYTES`` or, with ``hex_text``, is no hexadecimal
+    text; OSError if the file cannot be read.
     """
     if path == "-":
         name, data = "standard input", _read(sys.stdin.buffer, "standard input")
