@@ -23,7 +23,7 @@ def test_files_at_any_depth(tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").symlink_to(tmp_path / "nowhere")
     found = [path.relative_to(tmp_path).as_posix() for path in list_files(tmp_path)]
     assert found == ["a/c.yaml", "b.yaml", "f.yaml"]
-    assert list(list_files(tmp_path / "nowhere")) == list(list_files(tmp_path / "b.yaml")) == []
+    assert list_files(tmp_path / "nowhere") == list_files(tmp_path / "b.yaml") == []
 
 
 @pytest.mark.parametrize("read", [read_files, read_templates, kafka_json.find])
