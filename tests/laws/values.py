@@ -375,6 +375,7 @@ class Values:
         low, high = reach(spec["type"])
         known = (
             "enum" not in spec
+            or self.facts.unknown(spec["enum"])
             or value in self.facts.values(spec["enum"], spec.get("only")).values()
         )
         return low <= value <= high and known
@@ -385,12 +386,9 @@ class Values:
         """A value of a number, a boolean, a uuid, bytes or text."""
         r = self.r
         if "enum" in spec:
-            known = list(self.facts.values(spec["enum"], spec.get("only")).values())
             if self.facts.unknown(spec["enum"]) and r.random() < 0.2:
-                number = self.number(spec["type"])
-                taken = self.facts.values(spec["enum"]).values()
-                return number if number not in taken else r.choice(known)
-            return r.choice(known)
+                return self.number(spec["type"])
+            return r.choice(list(self.facts.values(spec["enum"], spec.get("only")).values()))
         if "type" in spec:
             return self.scalar(spec["type"])
         key = "bytes" if "bytes" in spec else "string"

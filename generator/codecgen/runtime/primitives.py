@@ -388,23 +388,21 @@ class EnumField(Codec):
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a member, given as a member, number, name or label; with
-        ``keep_unknown`` also of another number that fits. Raise BuildError for anything else, or a
-        member that is not in ``only``.
+        ``keep_unknown`` also of another number that fits, and of members that are not in ``only``.
+        Raise BuildError for anything else.
         """
         return self.base.write(self.number(value), this, session)
 
     def number(self, value: Any) -> int:
         """Return the number of a member that is given as a member, number, name or label. With
-        ``keep_unknown``, also return an int without a member. Raise BuildError if there is no such
-        member, or it is not in ``only``.
+        ``keep_unknown``, ``only`` does not count, and an int without a member is returned too.
+        Raise BuildError if there is no such member, or it is not in ``only``.
         """
         member = self.enum.find(value)
         if member is not None:
-            if self.only is not None and member not in self.only:
-                raise BuildError(
-                    f"{member.label} may not stand here; allowed: {self.allowed_values}"
-                )
-            return int(member)
+            if self.keep_unknown or self.only is None or member in self.only:
+                return int(member)
+            raise BuildError(f"{member.label} may not stand here; allowed: {self.allowed_values}")
         if self.keep_unknown and isinstance(value, int) and not isinstance(value, bool):
             return value
         raise BuildError(f"{value!r} is not a {self.enum.__name__} ({self.allowed_values})")

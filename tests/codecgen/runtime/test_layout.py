@@ -58,6 +58,14 @@ def test_conditions_see_an_enum_value_however_it_is_given(kind: object) -> None:
     assert PACKABLE.build({"kind": "plain", "numbers": [1, -1]}) == b"\0\2\1"
 
 
+@pytest.mark.parametrize("number", [1, 9])
+def test_what_an_enum_that_keeps_unknown_numbers_reads_is_built(number: int) -> None:
+    kinds = EnumField(Integer(1), Kind, only=(Kind.PLAIN,), keep_unknown=True)
+    layout = Layout("kept", Field("kind", kinds))
+    data = bytes([number])
+    assert layout.build(layout.parse(data)) == data
+
+
 def test_two_checksums_of_which_one_covers_the_other() -> None:
     layout = Layout(
         "sealed",
