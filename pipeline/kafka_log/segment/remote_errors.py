@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,10 @@ class RemoteError(OSError):
         return f"{self.filename}: {self.strerror}"
 
 
+_DECORATION = re.compile(r"\x1b\[[0-9;]*m|\s0: <unknown>.*", re.DOTALL)
+"""Colors, and backtraces of compiled libraries, in their messages."""
+
+
 def as_os_error(error: Exception, url: str, options: Mapping[str, Any]) -> OSError:
     """Return an exception of a store's library, without raising it, as an OSError that names the
     URL: FileNotFoundError and PermissionError stay such, a RemoteError is returned itself, others
@@ -33,7 +38,7 @@ def as_os_error(error: Exception, url: str, options: Mapping[str, Any]) -> OSErr
         return error
     if isinstance(error, FileNotFoundError):
         return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url)
-    text = " ".join(str(error).split())
+    text = " ".join(_DECORATION.sub("", str(error)).split())
     for secret in _secrets(options):
         text = text.replace(secret, "***")
     text = text[:_SAID]

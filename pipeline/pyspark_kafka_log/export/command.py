@@ -105,7 +105,8 @@ def export_by_spark(
         return PROBLEMS
     except TaskError as error:
         print_message(error)
-        print_message("nothing was added; add --policy salvage to continue after damage")
+        advice = "; add --policy salvage to continue after damage" if error.is_damage else ""
+        print_message(f"nothing was added{advice}")
         return PROBLEMS
     except OptionError as error:
         print(escape_unprintable(str(error)), file=sys.stderr)  # it says kafka-log itself

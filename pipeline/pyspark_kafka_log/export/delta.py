@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.segment.remote_errors import as_os_error
 from pyspark_kafka_log.export.locations import Location, options_of_delta
 from pyspark_kafka_log.export.state import ExportError, State
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job
@@ -37,6 +36,7 @@ class DeltaTarget:
         self._out = out
         self.directory = None if out.is_store else Path(out.root)
         self._options = options_of_delta(name, out)
+        self.secrets = self._options or {}
         self._table: Any = None
 
     def lock(self) -> AbstractContextManager[None]:
@@ -46,9 +46,8 @@ class DeltaTarget:
     def state(self) -> State | None:
         """Return the state in the newest commit that an export made; None if no table exists and
         the location is empty or has files of exports only. Raise ExportError if other files are
-        there, no export made the table, its history no longer has that commit, the state is
-        invalid, or the look-up fails; OSError if a store cannot be listed; deltalake's DeltaError
-        if the table cannot be opened.
+        there, no export made the table, its history no longer has that commit, or the state is
+        invalid. Errors of delta-rs and of the store pass.
         """
         if not self._is_there():
             if not self._out.is_free():
@@ -85,8 +84,8 @@ class DeltaTarget:
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
         """Add files and the state ``after`` to the table in one commit. Create the table if
-        ``before`` is None. Raise ExportError if delta-rs reports an error, as for another export's
-        commit since :meth:`state`.
+        ``before`` is None. Errors of delta-rs pass, such as that of another export's commit since
+        :meth:`state`.
         """
         from deltalake.transaction import AddAction, create_table_with_add_actions
 
@@ -107,32 +106,28 @@ class DeltaTarget:
             custom_metadata={STATE: after.to_json()},
             app_transactions=[self._delta.Transaction(APPLICATION, after.number, now)],
         )
-        try:
-            if before is None:
-                create_table_with_add_actions(
-                    self._out.root,
-                    schema,
-                    actions,
-                    partition_by=list(job.partition_by),
-                    storage_options=self._options,
-                    commit_properties=properties,
-                )
-            else:
-                self._table.create_write_transaction(
-                    actions,
-                    "append",
-                    schema,
-                    partition_by=list(job.partition_by),
-                    commit_properties=properties,
-                )
-        except self._delta.exceptions.DeltaError as error:
-            raise self._export_error(error) from error
+        if before is None:
+            create_table_with_add_actions(
+                self._out.root,
+                schema,
+                actions,
+                partition_by=list(job.partition_by),
+                storage_options=self._options,
+                commit_properties=properties,
+            )
+        else:
+            self._table.create_write_transaction(
+                actions,
+                "append",
+                schema,
+                partition_by=list(job.partition_by),
+                commit_properties=properties,
+            )
 
     def clean(self, job_id: str) -> None:
         """Remove the files of a job that are not part of the table. Keep files of a commit that
-        seemed to fail and yet has added them. Remove nothing and raise ExportError if looking for
-        the table fails, deltalake's DeltaError if the table cannot be opened. Raise OSError if a
-        store cannot be listed, or a file cannot be removed.
+        seemed to fail and yet has added them. Errors of delta-rs and of the store pass; nothing is
+        removed if the table cannot be opened.
         """
         kept = set()
         if self._is_there():
@@ -142,23 +137,14 @@ class DeltaTarget:
                 self._out.remove(file)
 
     def _is_there(self) -> bool:
-        """Return whether a Delta table exists at the location. Raise ExportError for any error of
-        the look-up, such as refused access.
+        """Return whether a Delta table exists at the location. Errors of the look-up pass, such as
+        refused access.
         """
-        try:
-            return bool(self._delta.DeltaTable.is_deltatable(self._out.root, self._options))
-        except Exception as error:  # delta-rs has several of its own, and those of Python
-            raise self._export_error(error) from error
+        return bool(self._delta.DeltaTable.is_deltatable(self._out.root, self._options))
 
     def _open(self) -> Any:
         """Open the table and return it. Raise deltalake's DeltaError if it cannot be opened."""
         return self._delta.DeltaTable(self._out.root, storage_options=self._options)
-
-    def _export_error(self, error: Exception) -> ExportError:
-        """Return an ExportError with the message of an error, without secrets."""
-        return ExportError(
-            self.name, as_os_error(error, self.name, self._options or {}).strerror or ""
-        )
 
 
 def table_schema(job: Job) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.segment.remote_errors import as_os_error
 from pyspark_kafka_log.export.locations import Location, options_of_iceberg, table_location
 from pyspark_kafka_log.export.state import CHANGED, ExportError, State
 from pyspark_kafka_log.export.writing import File, Job
@@ -26,8 +27,9 @@ class IcebergTarget:
     directory = None  # the catalog says where the files lie
 
     def __init__(self, table: str, catalog: str | Mapping[str, str] | None) -> None:
-        """Load the catalog. Raises ExportError if ``table`` has no namespace, or the catalog is not configured; ImportError without PyIceberg."""
+        """Load the catalog. Raises ExportError if ``table`` has no namespace, or the catalog is not configured or does not answer; ImportError without PyIceberg."""
         from pyiceberg.catalog import load_catalog
+        from pyiceberg.utils.config import Config
 
         if "." not in table:
             raise ExportError(table, "an Iceberg table needs a namespace: NAMESPACE.TABLE")
@@ -41,6 +43,12 @@ class IcebergTarget:
             raise ExportError(
                 table, f"the catalog is not in PyIceberg's configuration, or not complete: {error}"
             ) from None
+        except Exception as error:  # a catalog has errors of its own, and those of its libraries
+            known = Config().get_catalog_config(given["name"] or "default") or {}
+            secrets = {**known, **given, "name": ""}
+            said = as_os_error(error, table, secrets)
+            raise ExportError(table, f"the catalog cannot be used: {said.strerror}") from error
+        self.secrets: Mapping[str, Any] = self._catalog.properties
         self._table: Any = None
 
     def lock(self) -> AbstractContextManager[None]:

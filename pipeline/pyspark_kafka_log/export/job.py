@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,7 +21,8 @@ from kafka_log.read.progress import LogEnds as LogEnds
 from kafka_log.read.progress import Position
 from kafka_log.segment.places import is_url
 from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.write.staged_output import refuse_inside
+from kafka_log.segment.remote_errors import as_os_error
+from kafka_log.write.staged_output import OutputError, refuse_inside
 from pyspark_kafka_log.columns import COLUMNS
 from pyspark_kafka_log.export.locations import Location
 from pyspark_kafka_log.export.state import DataLossError, Ends, ExportError, State
@@ -72,6 +73,10 @@ class Target(Protocol):
     """Whether partition columns are in the files too, not only in the names of directories."""
 
     @property
+    def secrets(self) -> Mapping[str, Any]:
+        """The options of the store or catalog, whose secrets no message may show."""
+
+    @property
     def directory(self) -> Path | None:
         """The local directory of the table; None in an object store, or if a catalog says where it lies."""
 
@@ -93,6 +98,22 @@ class Target(Protocol):
         """Remove files of a job that are not part of the table."""
 
 
+@contextmanager
+def _table_errors(target: Target) -> Iterator[None]:
+    """Raise what a table's library, catalog or store raises as an ExportError that names the table
+    and shows no secrets. ExportError, errors of outputs and of local files pass.
+    """
+    try:
+        yield
+    except (ExportError, OutputError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        said = as_os_error(error, target.name, target.secrets).strerror
+        raise ExportError(target.name, said or type(error).__name__) from error
+
+
 def run_export(
     runner: Runner,
     options: Options,
@@ -109,8 +130,8 @@ def run_export(
     ExportError for unsuitable options, or if earlier exports had other columns, filters or
     partition columns; DataLossError if records are gone and ``fail_on_data_loss`` is set;
     OutputError for a table inside of a log that is read, or of a broker's log directory, with which
-    no broker would start. Errors of planning (such as CodecError for damage), tasks and ``target``
-    pass.
+    no broker would start. Errors of the table's library, catalog or store become ExportError; those
+    of planning (such as CodecError for damage), of tasks, and of local files pass.
     """
     columns = default_columns(options)
     _check_options(target, options, columns, partition_by)
@@ -118,7 +139,8 @@ def run_export(
     if target.directory is not None:
         refuse_inside(target.directory, [p for p in find_paths(options) if not is_url(p)])
     with target.lock():
-        before = target.state()
+        with _table_errors(target):
+            before = target.state()
         if before is not None and before.definition != made:
             wrong = sorted(name for name in made if before.definition.get(name) != made[name])
             raise ExportError(
@@ -155,15 +177,19 @@ def run_export(
         )
         all_told = TaskResult()
         if tasks:
-            job = replace(job, place=target.begin(job_id, job.schema, partition_by))
+            with _table_errors(target):
+                place = target.begin(job_id, job.schema, partition_by)
+            job = replace(job, place=place)
             try:
                 for told in runner(tasks, job):
                     all_told.add(told)
                 if all_told.files:
                     after = (before or State(0, {}, made)).advance(all_told.next_offsets)
-                    target.commit(job, all_told.files, before, after)
+                    with _table_errors(target):
+                        target.commit(job, all_told.files, before, after)
             finally:
-                target.clean(job_id)  # of what is not part of it
+                with _table_errors(target):
+                    target.clean(job_id)  # of what is not part of it
     return Exported(
         target.name,
         sum(file.rows for file in all_told.files),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ class ParquetTarget:
     """A directory of Parquet files as a :class:`~pyspark_kafka_log.export.job.Target`."""
 
     in_files = False
+    secrets: Mapping[str, Any] = {}
 
     def __init__(self, out: Path) -> None:
         """Derive the paths of state and journal in the directory ``out``; nothing is created yet."""

@@ -7,10 +7,12 @@ import pickle
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from pydoc import locate
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from codecgen.runtime.errors import CodecError
 from kafka_log.read.plan import Split
 from pyspark_kafka_log.export.state import ExportError, TaskError
 from pyspark_kafka_log.export.writing import Job, TaskResult, write_task
@@ -130,9 +132,11 @@ def _translate_error(error: BaseException) -> BaseException:
     if isinstance(error, ConnectionError) or type(error).__name__ in _OF_NO_JVM:
         return ExportError("Spark", JVM_GONE)
     said = _last_python_error(str(error))
-    if said is not None:
-        return TaskError("Spark", said)
-    return ExportError("Spark", WORKER_GONE) if _CRASHED in str(error) else error
+    if said is None:
+        return ExportError("Spark", WORKER_GONE) if _CRASHED in str(error) else error
+    name, message = said
+    raised = locate(name)
+    return TaskError(message, isinstance(raised, type) and issubclass(raised, CodecError))
 
 
 _OF_NO_JVM = ("Py4JError", "Py4JNetworkError")
@@ -141,14 +145,13 @@ _OF_NO_JVM = ("Py4JError", "Py4JNetworkError")
 _CRASHED = "Python worker exited unexpectedly"
 
 
-def _last_python_error(text: str) -> str | None:
-    """Return the message of the last Python traceback in a Spark error, without the name of its
-    class; the whole line if no class name stands before it. Return None if the text has no
-    traceback.
+def _last_python_error(text: str) -> tuple[str, str] | None:
+    """Return the class name and the message of the last Python traceback in a Spark error; "" and
+    the whole line if no class name stands before it. Return None if the text has no traceback.
     """
     _, mark, trace = text.rpartition("Traceback (most recent call last):\n")
     if not mark:
         return None
     line = next((line for line in trace.splitlines() if line and not line[0].isspace()), "")
     name, colon, said = line.partition(": ")
-    return said if colon and name.replace(".", "").isidentifier() else line
+    return (name, said) if colon and name.replace(".", "").isidentifier() else ("", line)

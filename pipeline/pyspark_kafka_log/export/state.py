@@ -43,7 +43,14 @@ class DataLossError(ExportError):
 
 
 class TaskError(ExportError):
-    """A task has failed, most often at damage. ``reason`` is its message; nothing was added."""
+    """A task has failed; nothing was added. ``reason`` is its message, ``is_damage`` says whether
+    it met damage that another policy would read past.
+    """
+
+    def __init__(self, reason: str, is_damage: bool) -> None:
+        """Store the message, and whether the task met damage."""
+        super().__init__("Spark", reason)
+        self.is_damage = is_damage
 
     def __str__(self) -> str:
         return self.reason

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +89,64 @@ def test_a_delta_table_without_an_export_is_refused(tmp_path: Path, directory: P
     told = f"{table.place}: the Delta table was not made by an export"
     assert str(caught.value).startswith(told)
     assert caught.value.target == table.place
+
+
+@pytest.mark.parametrize(
+    "text", ['{"commitInfo":', '{"protocol":{"minReaderVersion":99,"minWriterVersion":2}}']
+)
+def test_a_table_that_cannot_be_opened_is_named(text: str, tmp_path: Path, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table = Table("delta", tmp_path)
+    table.export(directory)
+    (Path(table.place) / "_delta_log" / f"{0:020}.json").write_text(text)
+    with pytest.raises(ExportError) as caught:
+        table.export(directory)
+    assert caught.value.target == table.place
+    assert "unknown" not in str(caught.value)
+
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+from pyspark_kafka_log.export import ExportError
+from pyspark_kafka_log.export.delta import DeltaTarget
+from tests.support.spark_tables import Table
+
+class Full(DeltaTarget):
+    def commit(self, *arguments):
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
+        super().commit(*arguments)
+
+class FullTable(Table):
+    def target(self):
+        target = super().target()
+        target.__class__ = Full
+        return target
+
+try:
+    FullTable("delta", Path(sys.argv[1])).export(Path(sys.argv[2]))
+except ExportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_commit_that_cannot_be_written_names_the_table(tmp_path: Path, directory: Path) -> None:
+    write(directory, "t", 0, 0, numbered(5, 1))
+    command = [sys.executable, "-c", LIMITED, str(tmp_path), str(directory)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.startswith(f"{tmp_path / 'table'}: ")
+    assert "\x1b" not in said
+
+
+def test_a_catalog_that_cannot_be_read_names_the_table(tmp_path: Path, directory: Path) -> None:
+    pytest.importorskip("pyiceberg")
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table = Table("iceberg", tmp_path)
+    table.export(directory)
+    (tmp_path / "catalog.db").write_bytes(b"garbage" * 1000)
+    with pytest.raises(
+        ExportError, match=r"^logs\.records: the catalog cannot be used: .*not a database"
+    ):
+        table.export(directory)
