@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from codecgen.plan.as_of import inherit_since
 from codecgen.plan.nodes import Value
 from codecgen.plan.resolve import resolve_expression
 from codecgen.plan.scope import Scope
@@ -59,9 +60,10 @@ def value_scopes(text: Text, path: str, model: Model) -> tuple[Scope, Scope]:
     name, _, inner = path.partition(".")
     fields = _as_fields(text, name if inner else None)
     at = next(i for i, f in enumerate(fields) if f.name == (inner or name))
+    since = inherit_since(fields[at].since, text.since)
     layout = Layout(text.name, text.doc, text.span, fields, since=text.since)
     values_of = name if inner else text.name
-    scope = Scope(model, layout, None, owner=inner or name, since=text.since, values_of=values_of)
+    scope = Scope(model, layout, None, owner=inner or name, since=since, values_of=values_of)
     everything = len(fields) if text.properties else at + 1
     return replace(scope, before=everything), replace(scope, before=at, built=True)
 
