@@ -24,6 +24,7 @@ STRUCT = pa.struct([("id", pa.int64()), ("name", pa.string()), ("when", pa.times
 STRUCTS = st.fixed_dictionaries(
     {"id": st.none() | INT64, "name": st.none() | TEXT, "when": st.none() | TIMES}
 )
+EMPTY = pa.struct([])
 KINDS: list[tuple[Any, Any]] = [
     (pa.string(), TEXT),
     *(integers(bits, signed) for bits in (8, 16, 32, 64) for signed in (True, False)),
@@ -36,8 +37,12 @@ KINDS: list[tuple[Any, Any]] = [
     (pa.list_(pa.string()), st.lists(st.none() | TEXT, max_size=4)),
     (STRUCT, STRUCTS),
     (pa.list_(STRUCT), st.lists(STRUCTS, max_size=3)),
+    (EMPTY, st.just({})),
+    (pa.list_(EMPTY), st.lists(st.none() | st.just({}), max_size=3)),
     (pa.dictionary(pa.int32(), pa.string()), TEXT),
 ]
+WITH_FIELDS = [(kind, values) for kind, values in KINDS if kind not in (EMPTY, pa.list_(EMPTY))]
+"""What Parquet can hold: it has no structs without fields."""
 NUMBERS = [kind for kind, _ in KINDS if pa.types.is_integer(kind) or pa.types.is_floating(kind)]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from codecgen.check.expressions import check_ages
 from codecgen.diagnostics import Diagnostic, unique
 from codecgen.plan import LayoutPlan, Plan, make_plan
+from codecgen.plan.as_of import inherit_since
 from codecgen.plan.resolve import Resolver
 from codecgen.plan.scope import Scope
 from codecgen.plan.types import Type
@@ -143,7 +144,7 @@ def check_uses(model: Model) -> Iterator[Diagnostic]:
         for i, f in enumerate(layout.fields):
             for version in versions_of(layout, f.versions):
                 one = f.in_versions((version,))
-                since = f.since or layout.since
+                since = inherit_since(f.since, layout.since)
                 scope = Scope(model, layout, version, before=i, owner=f.name, since=since)
                 choice = choice_of(one)
                 if choice is not None and choice.choice in model.choices:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from codecgen.check.nulls import check_reach
 from codecgen.diagnostics import Diagnostic, unique
-from codecgen.plan.as_of import release_key
+from codecgen.plan.as_of import inherit_since, release_key
 from codecgen.plan.nodes import BitValue, EndValue, FieldValue
 from codecgen.plan.resolve import Resolver, as_maximum
 from codecgen.plan.scope import Scope
@@ -35,17 +35,17 @@ def check(model: Model) -> Iterator[Diagnostic]:
         found: list[Diagnostic] = []
         for i, f in enumerate(layout.fields):
             for version in versions_of(layout, f.versions):
-                since = f.since or layout.since
+                since = inherit_since(f.since, layout.since)
                 found += _check_field(
                     f, i, Scope(model, layout, version, owner=f.name, since=since)
                 )
         for d in layout.derived:
             for version in versions_of(layout, d.versions):
-                since = d.since or layout.since
+                since = inherit_since(d.since, layout.since)
                 found += _check_derived(d, Scope(model, layout, version, owner=d.name, since=since))
         for rule in layout.rules:
             for version in versions_of(layout, rule.versions):
-                since = rule.since or layout.since
+                since = inherit_since(rule.since, layout.since)
                 scope = Scope(model, layout, version, owner=rule.name, since=since)
                 found += _check_rule(rule, replace(scope, whole=True, ruled=True))
         for fill in layout.fills:
@@ -176,7 +176,9 @@ def _check_field(f: Field, index: int, scope: Scope) -> Iterator[Diagnostic]:
         yield from _check_default(f, f.default, _limit_scope(scope, index, built=True, whole=True))
     for m in members(f):
         if m.default is not None and exists_in(m, scope.version):
-            inner = replace(_limit_scope(scope, index, built=True), since=m.since or scope.since)
+            inner = replace(
+                _limit_scope(scope, index, built=True), since=inherit_since(m.since, scope.since)
+            )
             yield from check_type(m.default, inner, bit_type(m), f'"{m.name}"')
 
 

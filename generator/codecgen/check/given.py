@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.check.expressions import check_ages
 from codecgen.diagnostics import Diagnostic, unique
+from codecgen.plan.as_of import inherit_since
 from codecgen.plan.nodes import FieldValue, Value
 from codecgen.plan.resolve import Resolver
 from codecgen.plan.scope import Scope
@@ -30,7 +31,7 @@ def check(model: Model) -> Iterator[Diagnostic]:
         for i, f in enumerate(layout.fields):
             found += _check_field(f, layout, model)
             for version in versions_of(layout, f.versions):
-                since = f.since or layout.since
+                since = inherit_since(f.since, layout.since)
                 found += _check_values(
                     f, Scope(model, layout, version, before=i, owner=f.name, since=since)
                 )

@@ -200,6 +200,8 @@ def _check_counts(f: Field, layout: Layout) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each name under ``counts`` of a field that is no field of the layout,
     not an array, or listed twice. Yield nothing without ``counts``.
     """
+    if not f.counts:
+        return
     arrays = {g.name: g.span for g in layout.fields if isinstance(g.type, ArrayType)}
     for i, name in enumerate(f.counts):
         target = field_of(layout, name)

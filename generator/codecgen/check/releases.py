@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from codecgen.diagnostics import Diagnostic, did_you_mean
-from codecgen.plan.as_of import release_key
+from codecgen.plan.as_of import inherit_since, release_key
 from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import choice_of, covered_parts, field_of, references_of
 from codecgen.schema.model import Choice, Declared, Field, Layout, Manifest, Model
@@ -32,7 +32,9 @@ def check(model: Model) -> Iterator[Diagnostic]:
     for text in model.texts.values():
         yield from _check_since(text.since, place(text, "since"), manifest)
         for key in text.properties:
-            yield from _check_since(key.since, place(key, "since"), manifest)
+            where = place(key, "since")
+            yield from _check_since(key.since, where, manifest)
+            yield from _check_not_older(key.since, text.since, f"{text.name} itself", where)
         for example in text.examples:
             yield from _check_since(example.since, place(example, "since"), manifest)
     for enum in model.enums.values():
@@ -144,7 +146,9 @@ def _check_layout(layout: Layout, model: Model) -> Iterator[Diagnostic]:
             for m in f.type.members:
                 where = place(m, "since")
                 yield from _check_since(m.since, where, manifest)
-                yield from _check_not_older(m.since, f.since or layout.since, f.name, where)
+                yield from _check_not_older(
+                    m.since, inherit_since(f.since, layout.since), f.name, where
+                )
                 yield from _check_misprint(
                     m.misprint, place(m, "documentation.misprint.until"), manifest
                 )
@@ -187,7 +191,7 @@ def _check_former_name(
         return
     where = place(f, "documentation.formerly.until")
     yield from _check_known(formerly.until, where, manifest)
-    since = f.since or layout.since
+    since = inherit_since(f.since, layout.since)
     first = since.release if since is not None else None
     if first is not None and release_key(formerly.until) <= release_key(first):
         message = f'"{f.name}" exists since {first}, so it had no other name until {formerly.until}'
@@ -211,7 +215,7 @@ def _check_range_ends(f: Field, layout: Layout) -> Iterator[Diagnostic]:
     length, checksum or count without a release exists since the first one; a range end without a
     release is skipped.
     """
-    own = f.since or layout.since
+    own = inherit_since(f.since, layout.since)
     first = own.release if own is not None else None
     ends = [] if f.measures is None else [("measures", f.measures)]
     ends += covered_parts(f)
@@ -269,7 +273,7 @@ def _check_held_since(
     """Yield a diagnostic if ``held`` exists since a later release than the field (or, without
     ``since``, its layout). Yield nothing if either has no release. Versions are not compared.
     """
-    since = f.since or layout.since
+    since = inherit_since(f.since, layout.since)
     if since is not None and since.release is not None:
         newer = held.since.release if held.since is not None else None
         if newer is not None and release_key(newer) > release_key(since.release):

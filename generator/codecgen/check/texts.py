@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from codecgen.check.expressions import check_kind, check_type
 from codecgen.check.names import CONTAINER, EXPRESSION, check_word
 from codecgen.diagnostics import Diagnostic, unique
-from codecgen.plan.texts import value_scopes
+from codecgen.plan.scope import Scope
+from codecgen.plan.texts import iterate_value_scopes
 from codecgen.plan.types import INT
 from codecgen.runtime.properties_file import COMMENTS, ORDER, UNKNOWN
 from codecgen.runtime.text_values import BLANKS
@@ -54,9 +55,9 @@ def _check_text(text: Text, model: Model) -> Iterator[Diagnostic]:
     yield from _check_lines(text)
     yield from _check_keys(text)
     yield from _check_tolerances(text)
-    for path, value in text.values():
+    for _, value, ruled, built in iterate_value_scopes(text, model):
         yield from _check_numbers(value)
-        yield from _check_rules(text, path, value, model)
+        yield from _check_rules(value, ruled, built)
     names: dict[str, Span] = {}
     for example in text.examples:
         if example.name in names:
@@ -255,11 +256,11 @@ def _check_numbers(value: TextValue) -> Iterator[Diagnostic]:
         yield Diagnostic("C011", message, place(value, "default"))
 
 
-def _check_rules(text: Text, path: str, value: TextValue, model: Model) -> Iterator[Diagnostic]:
-    """Yield a diagnostic unless ``valid`` and ``refuse`` of a value are valid conditions and its
-    default is a valid integer expression, and one for each name newer than the value.
+def _check_rules(value: TextValue, ruled: Scope, built: Scope) -> Iterator[Diagnostic]:
+    """Yield a diagnostic unless ``valid`` and ``refuse`` of a value are valid conditions in the
+    scope ``ruled`` and its default is a valid integer expression in the scope ``built``, and one
+    for each name newer than the value.
     """
-    ruled, built = value_scopes(text, path, model)
     for key, rule in (("valid", value.valid), ("refuse", value.refuse)):
         if rule is not None:
             yield from check_kind("bool", rule, ruled, f"`{key}`")

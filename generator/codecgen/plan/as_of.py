@@ -45,6 +45,13 @@ def exists_at(since: Since | None, release: str) -> bool:
     return release_key(since.release) <= release_key(release)
 
 
+def inherit_since(own: Since | None, whole: Since | None) -> Since | None:
+    """Return ``own`` if it names a release, else ``whole``: a part exists since the release of the
+    whole it belongs to, also if its own ``since`` only refers to documents.
+    """
+    return own if own is not None and own.release is not None else whole
+
+
 def as_of(model: Model, release: str | None) -> Model:
     """Return the model as it was at ``release``, or ``model`` itself if ``release`` is None. Drop
     later fields, versions, enum values, cases and declarations, layouts and cases that refer to

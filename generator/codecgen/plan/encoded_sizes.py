@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from codecgen.plan import nodes
@@ -541,12 +541,24 @@ def overhead_rows(plan: Plan, overhead: Overhead) -> tuple[OverheadRow, ...]:
     )
 
 
+def computable_overhead(plan: Plan, overhead: Overhead) -> Overhead:
+    """Return an overhead table without the columns whose sizes cannot be computed."""
+    columns = []
+    for column in overhead.columns:
+        with suppress(SizeError):
+            overhead_rows(plan, replace(overhead, columns=(column,)))
+            columns.append(column)
+    return replace(overhead, columns=tuple(columns))
+
+
 def _overhead_bytes(plan: Plan, column: OverheadOf, messages: int) -> int:
     """Return the bytes that a column's layout, in the newest version that its reference allows,
     adds to ``messages`` messages of zero bytes: one layout around all of them if the column has an
-    array, else one per message. Raise SizeError if a size cannot be computed.
+    array, else one per message. Raise SizeError if the version lacks a field that the column names,
+    or a size cannot be computed.
     """
     layout = plan.of(column.layout)[-1]
+    _require_fields(plan, column, layout)
     items = [
         {name: bytes(size) for name, size in column.sizes.items()}
         | ({column.number: i} if column.number is not None else {})
@@ -557,3 +569,20 @@ def _overhead_bytes(plan: Plan, column: OverheadOf, messages: int) -> int:
     else:
         size = sum(encoded_size(plan, layout, item) for item in items)
     return size - messages * sum(column.sizes.values())
+
+
+def _require_fields(plan: Plan, column: OverheadOf, layout: LayoutPlan) -> None:
+    """Raise SizeError if ``layout`` lacks the array that a column of an overhead table names, or if
+    no version of the messages has one of the fields that it names.
+    """
+    messages: tuple[LayoutPlan, ...] = (layout,)
+    if column.array is not None:
+        array = layout.field(column.array)
+        if array is None:
+            raise SizeError(f"{layout.name}: this version has no field {column.array}")
+        messages = plan.held_by(array.field.type, layout)
+    names = [*column.sizes, *([] if column.number is None else [column.number])]
+    for name in names:
+        if all(message.field(name) is None for message in messages):
+            held = messages[0].name if messages else layout.name
+            raise SizeError(f"{held}: this version has no field {name}")

@@ -125,6 +125,12 @@ class LayoutPlan:
     rules: tuple[RulePlan, ...] = ()
     given: tuple[FieldPlan, ...] = ()
     """The values that whoever holds the layout gives it, as fields without bytes."""
+    in_order: tuple[FieldPlan, ...] = dataclass_field(init=False, compare=False, repr=False)
+    """The fields whose bytes follow one another: all but the tagged fields."""
+
+    def __post_init__(self) -> None:
+        """Set ``in_order``, for which the functions that emit code for a field ask each time."""
+        object.__setattr__(self, "in_order", tuple(f for f in self.fields if f.field.tag is None))
 
     @property
     def name(self) -> str:
@@ -135,11 +141,6 @@ class LayoutPlan:
     def min_size(self) -> int:
         """Return the minimum size in bytes: the sum of the unconditional fields of fixed size."""
         return sum(f.size or 0 for f in self.fields if f.field.when is None)
-
-    @property
-    def in_order(self) -> tuple[FieldPlan, ...]:
-        """Return the fields whose bytes follow one another: all but the tagged fields."""
-        return tuple(f for f in self.fields if f.field.tag is None)
 
     @property
     def tagged(self) -> tuple[FieldPlan, ...]:
@@ -354,6 +355,7 @@ def _plan_layout(layout: Layout, version: int | None, model: Model, plan_of: obj
     fields = []
     offset: int | None = 0
     there = layout.fields_of(version)
+    places = {f.name: i for i, f in enumerate(layout.fields)}
     for i, f in enumerate(there):
         f = _with_version_bits(f, version, model)
         is_tagged = f.tag is not None
@@ -368,7 +370,7 @@ def _plan_layout(layout: Layout, version: int | None, model: Model, plan_of: obj
                 size,
                 _with_first(f.measures, following),
                 tuple(part for c in f.covers if (part := _with_first(c, following)) is not None),
-                *_resolve_expressions(layout, f, version, model),
+                *_resolve_expressions(layout, f, places[f.name], version, model),
             )
         )
         if is_tagged:
@@ -411,7 +413,7 @@ def _resolve_until(layout: Layout, f: Field, version: int | None, model: Model) 
 
 
 def _resolve_expressions(
-    layout: Layout, f: Field, version: int | None, model: Model
+    layout: Layout, f: Field, at: int, version: int | None, model: Model
 ) -> tuple[
     Value | None,
     Value | None,
@@ -424,10 +426,9 @@ def _resolve_expressions(
     Mapping[str, Value],
 ]:
     """Return the resolved expressions of a field in one version: when, valid, refuse, default,
-    codec, bit defaults by member, given, version, gives by name. One that the field lacks is None. Raise
-    ValueError if one is invalid.
+    codec, bit defaults by member, given, version, gives by name. One that the field lacks is None.
+    ``at`` is the index of the field in the layout. Raise ValueError if one is invalid.
     """
-    at = next(i for i, other in enumerate(layout.fields) if other.name == f.name)
     scope = Scope(model, layout, version, owner=f.name)
     before, itself = replace(scope, before=at), replace(scope, before=at + 1)
     built = replace(before, built=True, whole=True)

@@ -84,14 +84,16 @@ def _iterate_ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
         return
     end = fields[-1].name
     opened: list[FieldPlan] = []
+    lengths = [m for m in fields if m.measures is not None]
+    checksums = [c for c in layout.fields if c.field.checksum is not None]
     for at, fp in enumerate(fields):
-        for m in fields:
+        for m in lengths:
             if m.measures is not None and _opens_at(layout, m) == fp.name:
                 last = None if m.measures.last in (None, end) else m.measures.last
                 when = None if m.when is None else fold(m.when)
                 yield Open(m, fp, last, when, _fixed_size_after(layout, _index_of(layout, last)))
                 opened.append(m)
-        for c in _checksums_of(layout):
+        for c in checksums:
             for part in c.covers:
                 if part.first == fp.name:
                     yield Verify(c, True) if _is_verified_ahead(layout, c, part) else Mark(c, False)
@@ -103,7 +105,7 @@ def _iterate_ops(plan: Plan, layout: LayoutPlan) -> Iterator[ReadOp]:
             if fp.name == end:
                 break
             yield Close(opened.pop(), fp)
-        for c in _checksums_of(layout):
+        for c in checksums:
             for part in c.covers:
                 if _index_of(layout, part.last) == at and not _is_verified_ahead(layout, c, part):
                     ends = len(c.covers) > 1 or fields.index(c) > at or fp.name == end
@@ -145,11 +147,6 @@ def _known_at(layout: LayoutPlan, c: FieldPlan) -> int:
     covers: after it, all of them have been read.
     """
     return max(layout.in_order.index(c), *(_index_of(layout, part.last) for part in c.covers))
-
-
-def _checksums_of(layout: LayoutPlan) -> list[FieldPlan]:
-    """Return the fields of a layout that are checksums."""
-    return [c for c in layout.fields if c.field.checksum is not None]
 
 
 def _index_of(layout: LayoutPlan, name: str | None) -> int:
@@ -195,12 +192,14 @@ def _iterate_field_ops(plan: Plan, layout: LayoutPlan, at: int, last: int) -> It
 
 def _read_field(plan: Plan, layout: LayoutPlan, at: int, last: int) -> ReadOp:
     """Return the operation that reads the field at index ``at`` in a range that ends at index ``last``."""
-    return _read_op(plan, layout, layout.in_order[at], _fixed_size_after(layout, at, last))
+    fp = layout.in_order[at]
+    is_bytes = isinstance(fp.field.type, BytesType)
+    return _read_op(plan, layout, fp, _fixed_size_after(layout, at, last) if is_bytes else None)
 
 
 def _read_op(plan: Plan, layout: LayoutPlan, fp: FieldPlan, after: int | None) -> ReadOp:
     """Return the operation that reads ``fp``. ``after`` is the size in bytes of the fields after it
-    in its range, or None if that varies. Structs whose version an expression gives become
+    in its range, or None if that varies; only that of bytes and text is looked at. Structs whose version an expression gives become
     ``Choose``.
     """
     match fp.field.type:

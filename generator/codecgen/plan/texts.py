@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from codecgen.plan.as_of import inherit_since
 from codecgen.plan.nodes import Value
 from codecgen.plan.resolve import resolve_expression
 from codecgen.plan.scope import Scope
@@ -38,42 +39,57 @@ def text_plan(text: Text, model: Model) -> TextPlan:
     """Return the plan of a text. Raise ValueError if an expression is invalid, which the checks
     exclude.
     """
-    values = {}
-    for path, value in text.values():
-        ruled, built = value_scopes(text, path, model)
-        values[path] = ValuePlan(
+    values = {
+        path: ValuePlan(
             value,
             None if value.valid is None else resolve_expression(value.valid, ruled),
             None if value.refuse is None else resolve_expression(value.refuse, ruled),
             None if value.default is None else resolve_expression(value.default, built),
         )
+        for path, value, ruled, built in iterate_value_scopes(text, model)
+    }
     return TextPlan(text, values)
 
 
-def value_scopes(text: Text, path: str, model: Model) -> tuple[Scope, Scope]:
-    """Return two scopes (the names that an expression may use) for the value at ``path`` of a text:
-    one for its rules and one for its default. Both contain the values before it, in earlier lines
+def iterate_value_scopes(text: Text, model: Model) -> Iterator[tuple[str, TextValue, Scope, Scope]]:
+    """Yield (path, value, scope of its rules, scope of its default) for each value of a text, in
+    order. A scope has the names that an expression may use: the values before it, in earlier lines
     or in the same repeated line; rules also see the value itself. With properties, rules see all of
-    them. Raise StopIteration if the text has no such path.
+    them.
     """
-    name, _, inner = path.partition(".")
-    fields = _as_fields(text, name if inner else None)
-    at = next(i for i, f in enumerate(fields) if f.name == (inner or name))
-    layout = Layout(text.name, text.doc, text.span, fields, since=text.since)
-    values_of = name if inner else text.name
-    scope = Scope(model, layout, None, owner=inner or name, since=text.since, values_of=values_of)
-    everything = len(fields) if text.properties else at + 1
-    return replace(scope, before=everything), replace(scope, before=at, built=True)
+    around = _layout_of(text, _as_fields(text))
+    every = len(text.properties) or None
+    for i, line in enumerate((*text.lines, *text.properties)):
+        if isinstance(line, EachLine):
+            inside = _layout_of(text, tuple(_as_field(value) for value in line.values))
+            for j, value in enumerate(line.values):
+                scopes = _scopes_at(model, inside, j, line.name, j + 1)
+                yield f"{line.name}.{value.name}", value, *scopes
+        else:
+            yield line.name, line, *_scopes_at(model, around, i, text.name, every or i + 1)
 
 
-def _as_fields(text: Text, line: str | None) -> tuple[Field, ...]:
+def _layout_of(text: Text, fields: tuple[Field, ...]) -> Layout:
+    """Return a layout with the name, place and release of a text, and with ``fields``."""
+    return Layout(text.name, text.doc, text.span, fields, since=text.since)
+
+
+def _scopes_at(
+    model: Model, layout: Layout, index: int, values_of: str, ruled: int
+) -> tuple[Scope, Scope]:
+    """Return the scopes of the rules and of the default of the value at ``index`` of ``layout``.
+    Rules see the first ``ruled`` values. ``values_of`` names the text or its repeated lines.
+    """
+    own = layout.fields[index]
+    since = inherit_since(own.since, layout.since)
+    scope = Scope(model, layout, None, owner=own.name, since=since, values_of=values_of)
+    return replace(scope, before=ruled), replace(scope, before=index, built=True)
+
+
+def _as_fields(text: Text) -> tuple[Field, ...]:
     """Return the values of a text as fields of a layout: for properties all as optional, for lines
-    in order with repeated lines as arrays. If ``line`` is given, return the values of these
-    repeated lines instead.
+    in order with repeated lines as arrays.
     """
-    if line is not None:
-        each = next(x for x in text.lines if isinstance(x, EachLine) and x.name == line)
-        return tuple(_as_field(value) for value in each.values)
     if text.properties:
         return tuple(replace(_as_field(value), when=_NOT_ALWAYS) for value in text.properties)
     return tuple(

@@ -314,8 +314,9 @@ class Layout:
         """Return the values that builders write into elements of ``array`` in a version: those
         whose base field it has.
         """
-        there = {f.name for f in self.fields_of(version)}
-        return tuple(fill for fill in self.fills if fill.array == array and fill.base in there)
+        found = [fill for fill in self.fills if fill.array == array]
+        there = {f.name for f in self.fields_of(version)} if found else set()
+        return tuple(fill for fill in found if fill.base in there)
 
     def all_versions(self) -> tuple[int | None, ...]:
         """Return every version, ascending; ``(None,)`` for a layout whose versions have no end, or

@@ -108,7 +108,7 @@ def format_text_column(field: pa.Field, column: Any, max_bytes: int) -> Any:
         for i, member in enumerate(values.type):
             shown = format_text_column(member, values.field(i), max_bytes)
             parts += ["=" if i else "", fill_null(shown)]
-        return join(*parts)
+        return join(*parts) if parts else pa.repeat(pa.scalar("", TEXT), len(values))
 
     return _format_lists(column, display)
 
@@ -116,7 +116,8 @@ def format_text_column(field: pa.Field, column: Any, max_bytes: int) -> Any:
 def format_rows_as_json(table: pa.Table) -> list[str]:
     """Return each row of a table as a JSON object on one line."""
     batches = table.to_batches()
-    return [text for b in batches for text in build_json_objects(b.schema, b.columns).to_pylist()]
+    texts = (build_json_objects(b.schema, b.columns, b.num_rows) for b in batches)
+    return [text for part in texts for text in part.to_pylist()]
 
 
 def format_bytes(data: bytes, max_bytes: int) -> str:
@@ -401,22 +402,23 @@ def _format_structs(column: Any) -> Any:
     """Return structs as JSON objects with the names of their fields; a null struct stays null, a
     null field is ``null``.
     """
-    texts = build_json_objects(
-        column.type, [column.field(i) for i in range(column.type.num_fields)]
-    )
+    members = [column.field(i) for i in range(column.type.num_fields)]
+    texts = build_json_objects(column.type, members, len(column))
     return pc.if_else(column.is_valid(), texts, pa.scalar(None, TEXT))
 
 
-def build_json_objects(fields: Iterable[pa.Field], columns: Iterable[Any], end: str = "}") -> Any:
-    """Return one JSON object a row, with the names of `fields` and the values of `columns`,
-    followed by `end` instead of ``}``; null is ``null``. Raise ValueError if there are more fields
-    than columns, or fewer.
+def build_json_objects(
+    fields: Iterable[pa.Field], columns: Iterable[Any], rows: int, end: str = "}"
+) -> Any:
+    """Return one JSON object for each of `rows` rows, with the names of `fields` and the values of
+    `columns`, followed by `end` instead of ``}``; null is ``null``. Without fields the objects are
+    empty. Raise ValueError if there are more fields than columns, or fewer.
     """
     parts: list[Any] = []
     for field, column in zip(fields, columns, strict=True):
         parts += [f"{', ' if parts else '{'}{format_json(field.name)}: "]
         parts += [fill_null(format_json_column(field, column))]
-    return join(*parts, end)
+    return join(*parts, end) if parts else pa.repeat(pa.scalar(f"{{{end}", TEXT), rows)
 
 
 def quote_csv_cells(texts: Any) -> Any:

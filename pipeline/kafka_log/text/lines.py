@@ -48,7 +48,11 @@ class Layout:
 
 def encode_json_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
     """Yield the rows as JSON objects, one a line, some MiB of lines at a time."""
-    return _lines(batch, lambda part: build_json_objects(part.schema, part.columns, "}\n"))
+
+    def line(part: pa.RecordBatch) -> Any:
+        return build_json_objects(part.schema, part.columns, part.num_rows, "}\n")
+
+    return _lines(batch, line)
 
 
 def encode_csv_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:

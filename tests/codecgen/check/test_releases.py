@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codecgen.check import releases
+from codecgen.check import releases, run
 from codecgen.schema import loader
 from tests.codecgen.goldens import MANIFEST
 
@@ -84,6 +84,14 @@ CASES = [
     ("text: top\nsince: {app: 1.5}\nproperties: {a: {string: rest}}", "the manifest does not list the release 1.5"),
     ("text: top\nproperties: {a: {string: rest, since: {app: 1.5}}}", "the manifest does not list the release 1.5"),
     ("text: top\nproperties: {a: {string: rest}}\nexamples: [{name: x, text: 'a=b', values: {a: b}, since: {app: 1.5}}]", "the manifest does not list the release 1.5"),
+    # a key is no older than its text
+    ("text: top\nsince: {app: 1.1}\nproperties: {a: {string: rest, since: {app: 1.0}}}", "1.0 is before 1.1, the first release with top itself"),
+    ("text: top\nsince: {app: 1.1}\nproperties: {a: {string: rest, since: {app: 1.1}}}", ""),
+    # a part whose `since` names only documents is as old as the whole
+    (TOP + "m: {type: u8, measures: {from: x}, since: {rfc: [1]}}, x: {bytes: rest, since: {app: 1.1}}}", ""),
+    (TOP + "x: {layout: new, since: {rfc: [1]}}}", '"x" exists since 1.1, but holds "new", which exists since 2.0'),
+    (TOP + "x: {type: u8, since: {rfc: [1]}, documentation: {formerly: {name: y, until: 1.1}}}}", '"x" exists since 1.1, so it had no other name until 1.1'),
+    (TOP + "x: {bits: u8, since: {rfc: [1]}, members: {low: {at: 0, since: {app: 1.0}}, rest: {reserved: keep}}}}", "1.0 is before 1.1, the first release with x"),
 ]  # fmt: skip
 
 
@@ -92,6 +100,31 @@ def test_releases(text: str, message: str) -> None:
     model, found = loader.load({"codecgen.yaml": MANIFEST, "case.yaml": f"{text}{OTHERS}"})
     assert model is not None and not found, [d.message for d in found]
     assert [d.message for d in releases.check(model)] == ([message] if message else [])
+
+
+NEWER = [
+    # a key uses itself and keys that are no newer, in its conditions and its default
+    ("text: top\nproperties: {a: {decimal: i32, since: {app: 2.0}, valid: a < 9, refuse: a == 5}}", ""),
+    ("text: top\nsince: {app: 1.1}\nproperties: {a: {decimal: i32, since: {app: 2.0}, valid: a < 9}}", ""),
+    ("text: top\nproperties: {a: {decimal: i32, since: {app: 1.1}}, b: {decimal: i32, since: {app: 1.1}, default: 2, valid: a == b}}", ""),
+    ("text: top\nproperties: {a: {decimal: i32, since: {app: 2.0}}, b: {decimal: i32, since: {app: 1.1}, valid: a == b}}", '"b" exists since 1.1, but uses "a", which exists since 2.0'),
+    ("text: top\nproperties: {a: {decimal: i32, since: {app: 2.0}}, b: {decimal: i32, valid: a == b}}", '"b" exists since the first release, but uses "a", which exists since 2.0'),
+    # a `since` that names only documents says nothing about the release
+    ("text: top\nsince: {app: 1.1}\nproperties: {a: {decimal: i32, since: {app: 1.1}}, b: {decimal: i32, since: {rfc: [1]}, valid: a == b}}", ""),
+    (TOP + "a: {type: u8, since: {app: 1.1}}, b: {type: u8, since: {rfc: [1]}, valid: b > a}}", ""),
+    (TOP + "a: {type: u8, since: {app: 2.0}}, b: {type: u8, since: {rfc: [1]}, valid: b > a}}", '"b" exists since 1.1, but uses "a", which exists since 2.0'),
+    (TOP + "a: {type: u8, since: {app: 1.1}}}\nderived: {d: {type: i32, is: a + 1, since: {rfc: [1]}}}", ""),
+    (TOP + "a: {type: u8, since: {app: 1.1}}}\nrules: {r: {about: a, is: a > 1, since: {rfc: [1]}}}", ""),
+    (TOP + "k: {type: u8, since: {app: 1.1}}, x: {choice: newer, given: {kind: k}, since: {rfc: [1]}}}", '"x" exists since 1.1, but holds "newer", which exists since 2.0'),
+    (TOP + "a: {type: u8, since: {app: 2.0}}, b: {bits: u8, members: {low: {at: 0, default: a == 1, since: {rfc: [1]}}, rest: {reserved: keep}}}}", '"b" exists since 1.1, but uses "a", which exists since 2.0'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), NEWER)
+def test_expressions_use_what_exists(text: str, message: str) -> None:
+    model, found = loader.load({"codecgen.yaml": MANIFEST, "case.yaml": f"{text}{OTHERS}"})
+    assert model is not None and not found, [d.message for d in found]
+    assert [d.message for d in run(model)] == ([message] if message else [])
 
 
 @pytest.mark.parametrize(

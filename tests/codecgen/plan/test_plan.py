@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from codecgen.plan import LayoutPlan, make_plan
+from codecgen.plan import LayoutPlan, make_plan, texts
+from codecgen.schema.model import Field
+from codecgen.schema.texts import TextValue
 from codecgen.schema.types import BitsType, Reference
 from tests.codecgen.schemas import model_of, our_model
 
@@ -175,3 +177,19 @@ def test_a_layout_that_holds_itself_can_be_planned() -> None:
     text = "layout: a\nfields: {more: {type: bool}, next: {layout: a, when: more}}\n"
     (plan,) = make_plan(model_of(text)).versions["a"]
     assert places(plan) == [("more", 0, 1), ("next", 1, None)]
+
+
+def test_the_work_for_a_text_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each value becomes a field once per pass, not once for each other value."""
+    made = 0
+    real = texts._as_field
+
+    def counted(value: TextValue) -> Field:
+        nonlocal made
+        made += 1
+        return real(value)
+
+    monkeypatch.setattr(texts, "_as_field", counted)
+    keys = "".join(f"  k{i}: {{decimal: i32, valid: k{i} > 0}}\n" for i in range(200))
+    make_plan(model_of(f"text: many\nproperties:\n{keys}"))
+    assert 200 <= made <= 2000

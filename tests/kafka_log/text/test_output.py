@@ -17,7 +17,7 @@ from hypothesis import given
 
 from kafka_log.text.columns import format_rows_as_json
 from kafka_log.text.output import write_table
-from tests.support.random_tables import KINDS, iso, tables
+from tests.support.random_tables import KINDS, WITH_FIELDS, iso, tables
 
 
 def plain(kind: Any, value: Any) -> Any:
@@ -71,6 +71,11 @@ def expected(table: pa.Table) -> list[dict[str, Any]]:
 
 def refuse(constant: str) -> None:
     raise AssertionError(f"{constant} is no JSON")
+
+
+def test_rows_without_columns() -> None:
+    rows = pa.RecordBatch.from_struct_array(pa.array([{}, {}], pa.struct([])))
+    assert format_rows_as_json(pa.Table.from_batches([rows])) == ["{}", "{}"]
 
 
 @given(tables())
@@ -134,7 +139,7 @@ def plain_type(kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-@given(tables())
+@given(tables(WITH_FIELDS))
 def test_parquet_and_arrow_are_the_table(table: pa.Table) -> None:
     parquet = pyarrow.parquet.read_table(io.BytesIO(written(table, "parquet")))
     with pa.ipc.open_stream(written(table, "arrow")) as stream:

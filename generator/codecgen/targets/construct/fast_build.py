@@ -60,6 +60,8 @@ class BuildFunction(WritePrinter):
     such a function.
 
     Attributes:
+        ranges: The ranges that lengths measure and checksums cover.
+        varint_lengths: The lengths of variable size.
         known: The fields that have their value: expressions cannot use others.
         built: The arrays whose elements are written.
         opened: The varints whose ranges are open, the innermost last, each with the variable of
@@ -71,6 +73,10 @@ class BuildFunction(WritePrinter):
         self.program = read_program(modules.plan, layout)
         self.names_read = _names_read(layout)
         super().__init__(modules.plan, module, layout)
+        self.ranges = tuple(self.iterate_ranges())
+        self.varint_lengths = [
+            m for m in layout.in_order if m.measures is not None and self.is_varint_length(m)
+        ]
 
     def begin(self) -> None:
         """Discard the printed lines, variables and pending values, so that the function is printed
@@ -698,7 +704,7 @@ class BuildFunction(WritePrinter):
         if any(self.is_computed(fp) for fp in self.layout.tagged):
             raise Unsupported
 
-    def ranges(self) -> Iterator[tuple[FieldPlan, str, FieldRange]]:
+    def iterate_ranges(self) -> Iterator[tuple[FieldPlan, str, FieldRange]]:
         """Yield (length or checksum field, name of the range, range) for each range that a length
         measures or a checksum covers, in field order. Skip ranges of varint lengths. The name is
         that of the field, with ``_0``, ``_1`` and so on if a checksum covers several ranges.
@@ -713,13 +719,13 @@ class BuildFunction(WritePrinter):
         """Print the start of each range that begins with a field, if any: a new bytearray for the
         bytes that a varint measures, otherwise the assignment of the position to a variable.
         """
-        for m in self.layout.in_order:
-            if m.measures is not None and self.is_varint_length(m) and m.measures.first == fp.name:
+        for m in self.varint_lengths:
+            if m.measures is not None and m.measures.first == fp.name:
                 self.flush()
                 self.opened.append((m, self.out))
                 self.out = self.temporary(f"{m.name}_bytes")
                 self.emit(f"{self.out} = bytearray()")
-        for _, name, part in self.ranges():
+        for _, name, part in self.ranges:
             if part.first == fp.name:
                 place = self.temporary(f"{name}_from")
                 self.buffers[place] = self.out
@@ -732,7 +738,7 @@ class BuildFunction(WritePrinter):
         varint measures; ranges wholly inside or around these are fine.
         """
         end = self.layout.in_order[-1].name
-        ending = [one for one in self.ranges() if (one[2].last or end) == fp.name]
+        ending = [one for one in self.ranges if (one[2].last or end) == fp.name]
         while True:
             for one in reversed(ending):
                 if self.buffers.get(self.temporary(f"{one[1]}_from")) == self.out:
@@ -788,10 +794,9 @@ class BuildFunction(WritePrinter):
         Raise Unsupported if a checksum, or a range that it covers, is among the bytes that a varint
         measures.
         """
-        ranges = list(self.ranges())
         for fp in self.layout.checksums():
             parts = []
-            for one, name, part in ranges:
+            for one, name, part in self.ranges:
                 if one is fp and part is not fp.measures:
                     start, to = self.temporary(f"{name}_from"), self.temporary(f"{name}_to")
                     if (

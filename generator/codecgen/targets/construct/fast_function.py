@@ -110,6 +110,7 @@ class FunctionPrinter:
     Attributes:
         lines: The lines so far.
         locals: The local variables by field; those that hold no field have a key with a blank.
+        taken: The names of local variables so far, and those that none may have.
         always_null: Fields that the function handles only if they are null.
         bits_used: Names of words and of their bits that expressions use.
     """
@@ -123,6 +124,7 @@ class FunctionPrinter:
         self.plan = plan
         self.module = module
         self.layout = layout
+        self.field_names = frozenset(fp.name for fp in layout.values)
         self.bits_used: set[tuple[str, str]] = set()
         self.begin()
 
@@ -133,6 +135,7 @@ class FunctionPrinter:
         self.lines: list[str] = []
         self.indent = 1
         self.locals: dict[str, str] = {}
+        self.taken = set(self.reserved)
         self.always_null: set[str] = set()
         self.maxima: dict[tuple[str, str, str], str] = {}
 
@@ -153,10 +156,10 @@ class FunctionPrinter:
         """
         if name not in self.locals:
             wanted = f"field_{name}" if name.startswith(self.prefixes) else name
-            taken = {*self.locals.values(), *self.reserved}
-            while wanted in taken:
+            while wanted in self.taken:
                 wanted += "_"
             self.locals[name] = wanted
+            self.taken.add(wanted)
         return self.locals[name]
 
     def temporary(self, name: str) -> str:
@@ -165,10 +168,10 @@ class FunctionPrinter:
         """
         key = f" {name}"
         if key not in self.locals:
-            taken = {*self.locals.values(), *self.reserved, *(fp.name for fp in self.layout.values)}
-            while name in taken:
+            while name in self.taken or name in self.field_names:
                 name += "_"
             self.locals[key] = name
+            self.taken.add(name)
         return self.locals[key]
 
     def local_path(self, names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -251,12 +254,12 @@ class FunctionPrinter:
         added from now on, and resets the indentation. ``bits_used`` and ``always_null`` stay.
         """
         module, count = self.module.snapshot(), len(self.lines)
-        variables, indent = dict(self.locals), self.indent
+        variables, taken, indent = dict(self.locals), set(self.taken), self.indent
 
         def undo() -> None:
             self.module.restore(module)
             del self.lines[count:]
-            self.locals, self.indent = variables, indent
+            self.locals, self.taken, self.indent = variables, taken, indent
 
         return undo
 

@@ -239,9 +239,8 @@ class ParseFunction(ReadPrinter):
             if _is_tags(fp):
                 names += [t.name for t in layout.fields if t.field.tag is not None]
                 names.append(fp.name)
-        if [n for n in names if n in {fp.name for fp in layout.in_order}] != [
-            fp.name for fp in layout.in_order
-        ]:
+        in_order = {fp.name: fp for fp in layout.in_order}
+        if [n for n in names if n in in_order] != [*in_order]:
             raise Unsupported  # fields follow the section of tagged fields
         value = self.temporary("parsed")
         if not self.places:

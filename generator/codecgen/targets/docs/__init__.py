@@ -74,7 +74,7 @@ def emit(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted:
 def emit_html(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted:
     """Return an HTML site that opens from disk, by path below ``html/``, with a full site as of
     each release that the manifest lists (none if ``plan`` itself is as of a release). Old sites
-    leave out examples that are wrong in them. ``templates`` (text by name) replace those of the
+    leave out examples that are wrong in them, and columns of overhead tables without sizes. ``templates`` (text by name) replace those of the
     package. Return only diagnostics if a scalar type has no words, a template replaces none, pages
     collide, codecs for the examples cannot be generated, an example or overhead table is wrong, or
     a template cannot be rendered.
@@ -216,11 +216,11 @@ def _work_examples(plan: Plan) -> tuple[dict[str, list[Worked | WorkedText]], li
 
 def _find_overhead_errors(plan: Plan) -> list[Diagnostic]:
     """Return a C023 finding for each overhead table whose sizes cannot be computed; ``[]`` if there
-    are none.
+    are none, or if the plan is as of a release, where pages leave such columns out.
     """
     out = []
     for layout in plan.model.layouts.values():
-        if layout.overhead is not None:
+        if layout.overhead is not None and plan.release is None:
             try:
                 overhead_rows(plan, layout.overhead)
             except SizeError as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from codecgen.plan import Plan
-from codecgen.plan.encoded_sizes import overhead_rows
+from codecgen.plan.encoded_sizes import computable_overhead, overhead_rows
 from codecgen.plan.payloads import part_kinds
 from codecgen.plan.size_bounds import size_bounds
 from codecgen.plan.type_text import (
@@ -261,8 +261,8 @@ def section(
 def _layout(site: Site, page: str, layout: Layout, worked: Sequence[Worked]) -> LayoutSection:
     """Return the LayoutSection of a layout, with links relative to ``page``: facts, versions,
     fields, bits, derived values, misprints. On a brief site, builders, readers, changes and
-    examples are empty and overhead is None. On others, raise SizeError if an overhead size cannot
-    be computed.
+    examples are empty and overhead is None. On sites of today, raise SizeError if an overhead size
+    cannot be computed.
     """
     found = groups(site.plan.versions[layout.name])
     full = not site.brief
@@ -417,11 +417,16 @@ def _version_rows(site: Site, layout: Layout) -> Iterator[VersionRow]:
             yield VersionRow(as_phrase(version), since_words(site.plan, since), end)
 
 
-def _overhead(plan: Plan, overhead: Overhead) -> OverheadSection:
+def _overhead(plan: Plan, overhead: Overhead) -> OverheadSection | None:
     """Return the OverheadSection of an overhead table (bytes that a layout takes beside the content
     of messages): a row for each number of messages, and the content sizes assumed, taken from the
-    first column. Raise SizeError if a size cannot be computed.
+    first column. As of a release, leave out columns whose sizes cannot be computed, and return None
+    if no column is left. Otherwise raise SizeError for such a column.
     """
+    if plan.release is not None:
+        overhead = computable_overhead(plan, overhead)
+        if not overhead.columns:
+            return None
     sizes = overhead.columns[0].sizes if overhead.columns else {}
     each = join_list(phrase(code(name), " of ", format_byte_count(n)) for name, n in sizes.items())
     return OverheadSection(

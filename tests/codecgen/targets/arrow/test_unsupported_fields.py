@@ -82,3 +82,45 @@ def test_numpy_readers_refuse(fields: str, other: str, message: str) -> None:
     names = {path.rpartition("/")[2] for path in emitted.files}
     assert names == {"__init__.py", "rows.py", "rows_kernels.py"}
     assert arrow.emit(make_plan(model_of(text_of(other)))).notes == ()
+
+
+READ_ALONE = ["uint8", "uint16", "uint32", "uint64", "float", "double", "uuid"]
+WRITTEN = ["type: int8", "type: int16", "type: int32", "type: int64", "type: timestamp_ms"]
+WRITTEN += [
+    "type: bool",
+    "type: binary",
+    "type: string",
+    "list: int32",
+    "list: {a: {type: string}}",
+]
+
+
+@pytest.mark.parametrize("rows", ["columns: {c: n}", "columns: {c: n, d: null}"])
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        *((f"type: {name}", name) for name in READ_ALONE),
+        *((f"list: {{a: {{type: {name}}}}}", name) for name in READ_ALONE),
+        ("struct: {a: {type: int32}}", "struct"),
+        *((column, None) for column in WRITTEN),
+    ],
+)
+@pytest.mark.parametrize("more", ["", ", on_request: true"])
+def test_columns_without_a_value_in_views_that_are_written(
+    rows: str, column: str, values: str | None, more: str
+) -> None:
+    """Whoever writes rows may give such a column, of which kernels have to see that it is null."""
+    columns = f"{NUMBER}, d: {{{column}, nullable: true{more}}}"
+    text = text_of("x: u8", columns, f"{rows}, write: {{entry: {{n: c, x: 0}}}}")
+    emitted = arrow.emit(make_plan(model_of(text)))
+    if values is None:
+        assert not emitted.diagnostics
+        return
+    (refused,) = emitted.diagnostics
+    assert refused.code == "C023" and not emitted.files
+    assert refused.message == (
+        f'"d" is a column with {values} values, which target arrow cannot express'
+    )
+    line = text.splitlines().index(f"columns: {{{columns}}}") + 1
+    assert (refused.span.file, refused.span.line) == ("case.yaml", line)
+    assert f'the view "rows" at case.yaml:{line - 2} cannot be written' in refused.help

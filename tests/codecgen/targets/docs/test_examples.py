@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -10,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from codecgen.examples import live
-from codecgen.plan import make_plan
+from codecgen.plan import as_of, make_plan
 from codecgen.schema.loader import load
 from codecgen.targets import docs
 from codecgen.targets.docs.examples import Worked, work
+from tests.codecgen import schemas
+from tests.codecgen.goldens import MANIFEST
 from tests.codecgen.targets.docs.doc_pages import (
     BOTH,
     MAIL,
@@ -127,6 +130,74 @@ documentation: {overhead: {sizes: [1], columns: [{title: Box, layout: box, each:
     (one,) = findings(text)
     assert one.code == "C023" and one.span.line == 4
     assert "the overhead table of box cannot be worked out: box: a number is needed" in one.message
+
+
+def test_an_overhead_of_fields_that_the_version_lacks() -> None:
+    text = """
+layout: box
+versions: 0-1
+fields: {a: {bytes: u8}, b: {bytes: u8, versions: 0}}
+documentation: {overhead: {sizes: [1], columns: [{title: Box, layout: %s, each: {a: 2, b: 9}}]}}
+"""
+    (one,) = findings(text % "box")
+    assert "the overhead table of box cannot be worked out: box: this version has no field b" in (
+        one.message
+    )
+    assert not findings(text % "box@0")
+
+
+DATED = """
+layout: entry
+versions: 0-1
+version_notes: {0: {since: {app: 1.0}}, 1: {since: {app: 1.1}}}
+fields:
+  extra: {type: varint, versions: 0}
+  key: {bytes: u8}
+  value: {bytes: i8, none: -1, since: {app: 1.1}}
+documentation:
+  overhead:
+    sizes: [1]
+    columns:
+      - {title: By value, layout: entry, each: {key: 0, value: 5}}
+      - {title: By key, layout: entry, each: {key: 5}}
+---
+layout: entries
+fields:
+  count: {type: u8, since: {app: 1.1}, counts: parts}
+  parts: {array: part, since: {app: 1.1}}
+documentation:
+  overhead:
+    sizes: [2]
+    columns:
+      - {title: By part, layout: entries, array: parts, number: place, each: {name: 3}}
+      - {title: Alone, layout: part, each: {name: 3}}
+---
+layout: part
+fields: {place: {type: u32, since: {app: 2.0}}, name: {string: u8}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("release", "sizes"),
+    [
+        (None, {"By value": "2", "By key": "2", "By part": "11", "Alone": "10"}),
+        ("2.0", {"By value": "2", "By key": "2", "By part": "11", "Alone": "10"}),
+        ("1.1", {"By value": "2", "By key": "2", "Alone": "2"}),
+        ("1.0", {"Alone": "2"}),
+    ],
+)
+def test_overheads_as_of_a_release(release: str | None, sizes: dict[str, str]) -> None:
+    """Columns of which a release lacks a field, or cannot know the size, are on no page of it."""
+    manifest = f"{MANIFEST}documents: {{as_of: [1.0, 1.1, 2.0]}}\n"
+    plan = make_plan(schemas.model_of(DATED, manifest))
+    html = docs.emit_html(plan)
+    markdown = docs.emit(make_plan(as_of(plan.model, release), release))
+    assert not html.diagnostics and not markdown.diagnostics
+    page = html.files[f"html/{f'as-of-{release}/' if release else ''}case.html"]
+    found = re.findall(r'data-head="(By \w+|Alone)">(-?\d+)</td>', page)
+    assert dict(found) == sizes and len(found) == len(sizes)
+    heads = re.findall(r"^\| Messages \| (.*) \|$", markdown.files["docs/case.md"], re.MULTILINE)
+    assert " | ".join(heads) == " | ".join(sizes)
 
 
 @pytest.mark.parametrize(

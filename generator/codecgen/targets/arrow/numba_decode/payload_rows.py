@@ -154,8 +154,8 @@ class PayloadRowsKernel:
         null. Raise Unsupported if kernels cannot express the value, or if a column of bytes or
         strings shows a field of another type, or a tagged field with a default that is not empty.
         """
-        value = case.values.get(leaf.column.name)
-        if value is None or isinstance(value, nodes.NullValue):
+        value = self.find_value(leaf, case)
+        if value is None:
             return
         if leaf.column.type in BYTES_LIKE:
             part, f = self.shown_field(value, case)
@@ -172,6 +172,20 @@ class PayloadRowsKernel:
             fields = self.fields_of(case, Variables())
             self.resolve(fields, value, case, leaf)
             self.used |= fields.used
+
+    def find_value(self, leaf: Leaf, case: PayloadCase) -> Value | None:
+        """Return the value of a column in a case, or None if it is always missing or null, as that
+        of a field that no version of a choice's case has. Raise Unsupported if a column of bytes,
+        lists or structs shows anything but a field of a part.
+        """
+        value = case.values.get(leaf.column.name)
+        if value is None or isinstance(value, nodes.NullValue):
+            return None
+        if leaf.column.type in DIRECT and not self.list_versions(
+            *self.shown_field(value, case), case
+        ):
+            return None
+        return value
 
     def asked_fields(self, part: str) -> set[str]:
         """Return the names of the fields of a part that numbers and conditions ask for."""
@@ -328,9 +342,9 @@ class PayloadRowsKernel:
         bytes, a field read again for structs, lists and uuids, otherwise a number. Raise
         Unsupported if kernels cannot express the value.
         """
-        value = case.values.get(leaf.column.name)
+        value = self.find_value(leaf, case)
         target = self.gives.target_of(leaf)
-        if value is None or isinstance(value, nodes.NullValue):
+        if value is None:
             self.write_missing(target)
         elif leaf.column.type in BYTES_LIKE:
             part, f = self.shown_field(value, case)
@@ -392,7 +406,7 @@ class PayloadRowsKernel:
     ) -> list[tuple[LayoutPlan, Expr | None]]:
         """Return the layout versions in which the field ``f`` of ``part`` may have been read, each
         with its condition; the condition of the last is None (otherwise). For a part that is no
-        case of a choice, return its one layout with None. Raise ValueError for a case without a
+        case of a choice, return its one layout with None. Return ``[]`` for a case without a
         version that has the field.
         """
         chosen = self.cases.find_case(part)
@@ -402,8 +416,7 @@ class PayloadRowsKernel:
             return [(layout, None)]
         which = chosen.version_number(self.variables)
         there = [(i, plan) for i, plan in enumerate(chosen.plans, 1) if plan.field(f.name)]
-        tests: list[Expr | None] = [which.eq(i) for i, _ in there]
-        return [(plan, test) for (_, plan), test in zip(there, [*tests[:-1], None], strict=True)]
+        return [(plan, None if plan is there[-1][1] else which.eq(i)) for i, plan in there]
 
     def prepare_default(self, part: str, f: Field, case: PayloadCase) -> None:
         """If ``f`` is a tagged field of bytes, which may be absent, note it and emit an initial

@@ -97,8 +97,7 @@ class Columns:
     def number(self, leaf: Leaf, row: Expr, kind: str) -> None:
         """Emit the load of a number or bool at the index ``row`` into the variable ``kind`` of the
         column, and of its null flag if the column is nullable. A column on request may have one
-        value for all rows. Raise KeyError for other types, which :class:`Encoders` has refused for
-        columns that have a value.
+        value for all rows. Raise KeyError for other types, which :class:`Encoders` has refused.
         """
         place = self.value_index(leaf, row)
         variable = self.variables.get(kind, leaf.column.name)

@@ -21,8 +21,8 @@ address where the data end, whether the rows have the column."""
 
 BYTES_LIKE = ("binary", "string")
 
-UNWRITTEN = ("uint8", "uint16", "uint32", "uint64", "float", "double")
-"""Types of columns that are read alone."""
+UNWRITTEN = ("uint8", "uint16", "uint32", "uint64", "float", "double", "uuid", "struct")
+"""Types of columns, and of values inside columns, that kernels only read."""
 
 Key = tuple[str, str]
 
@@ -40,10 +40,13 @@ class Encoders:
         self.view = view
         self.module = KernelModule()
         self.varying: set[str] = set()
+        for leaf in view.leaves:
+            if leaf.column.type in UNWRITTEN:
+                raise Unsupported(f"a column with {leaf.column.type} values", leaf.root.column)
         try:
             written = [case for case in view.cases if is_written(case)]
             for case in written:
-                require_simple_columns(view, case, UNWRITTEN)
+                require_simple_columns(view, case)
             self.programs = {case.number: write_program(plan, view, case) for case in written}
         except WriteError as error:
             raise Unsupported(error.reason, error.field) from None

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from codecgen.runtime.arrow.payloads import decode
+from tests.codecgen.generated import package_of
 from tests.laws.compiled import compiled_module
 from tests.laws.made import checked, generated, imported
 from tests.laws.mutations import mutated
@@ -161,6 +162,78 @@ def test_what_has_rows_is_looked_at(codecs: ModuleType) -> None:
     )
     found = summed(decoded(view_of("everything"), {"key": [None], "value": [value[:-1]]}))
     assert [(w.row, w.field) for w in found["rejected"]] == [(0, "body.is_late")]
+
+
+NEVER_THERE = """
+view: found
+of: {key: found_key, value: found_value}
+kernels: true
+columns:
+  number: {type: int64, nullable: true}
+  data: {type: binary, nullable: true}
+  text: {type: string, nullable: true}
+  id: {type: uuid, nullable: true}
+  list: {list: int32, nullable: true}
+  pair: {struct: {left: {type: int32}}, nullable: true}
+  old: {type: int64, nullable: true}
+rows:
+  - of: {key: found_key, value: found_value}
+    when: value == null or value.version == 0
+    columns:
+      number: value.body.one.number
+      data: value.body.one.data
+      text: value.body.one.text
+      id: value.body.one.id
+      list: value.body.one.list
+      pair: value.body.one.pair
+      old: value.body.one.old
+---
+layout: found_key
+fields: {n: u8}
+---
+layout: found_value
+versions: 0-1
+fields:
+  version: {type: i16, is: version}
+  kind: u8
+  body: {choice: body, given: {kind: kind}}
+---
+choice: body
+given: {kind: u8}
+by: kind
+cases: {1: one, 2: two}
+---
+layout: one
+versions: 0-1
+fields:
+  old: u8
+  number: {type: u8, versions: 1+}
+  data: {bytes: u8, versions: 1+}
+  text: {string: u8, versions: 1+}
+  id: {type: uuid, versions: 1+}
+  list: {array: i32, count: u8, versions: 1+}
+  pair: {layout: pair, versions: 1+}
+---
+layout: pair
+fields: {left: i32}
+---
+layout: two
+fields: {other: u8}
+"""
+
+
+def test_columns_of_fields_that_no_version_has(tmp_path: Path) -> None:
+    """The rows are of a version whose case lacks the fields, so that their columns are null."""
+    package_of(NEVER_THERE, tmp_path, "never_there_codecs", "construct,arrow")
+    view = importlib.import_module("never_there_codecs.columns.found").FOUND
+    assert view.kernels is not None
+    values = [bytes([0, 0, 1, 9]), bytes([0, 0, 2, 8]), bytes([0, 0, 3]), bytes([0, 0, 1]), None]
+    parts: Parts = {"key": [b"k"] * len(values), "value": values}
+    found = summed(decoded(view, parts))
+    assert found == summed(decoded(view, parts, compiled=False))
+    assert [row.pop("old") for row in found["values"]] == [9, None, None]
+    assert {value for row in found["values"] for value in row.values()} == {None}
+    assert [wrong.row for wrong in found["rejected"]] == [2, 3]
 
 
 @pytest.mark.share(ci=3)
