@@ -259,9 +259,10 @@ _KINDS = (
     FindingKind(
         "segment_shrunk",
         (E,),
-        "Segment that became shorter during the check",
+        "Segment that became shorter during the check, or since it was copied",
         "Brokers do not write to a rolled segment, but the file lost bytes while it was checked, and the"
-        " broker's cleaner was not at work. Offsets before the next segment are missing now.",
+        " broker's cleaner was not at work. Offsets before the next segment are missing now. Or a copy in tiered"
+        " storage is shorter than __remote_log_metadata says.",
         f"Find out what truncates the file. {_COPY_PARTITION}",
     ),
     FindingKind(

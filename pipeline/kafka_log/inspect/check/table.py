@@ -26,7 +26,7 @@ from kafka_log.inspect.check.checkpoints import CheckpointCheck, check_checkpoin
 from kafka_log.inspect.check.cluster import Cluster, Clusters
 from kafka_log.inspect.check.control_records import ControlRecordCheck
 from kafka_log.inspect.check.finding import FINDINGS, Finding, finding_table, make_finding
-from kafka_log.inspect.check.gaps import GapCheck
+from kafka_log.inspect.check.gaps import GapCheck, check_tier_gaps
 from kafka_log.inspect.check.indexes import OffsetIndexCheck, TimeIndexCheck
 from kafka_log.inspect.check.leader_epochs import LeaderEpochCheck
 from kafka_log.inspect.check.metadata_snapshots import MetadataSnapshotCheck
@@ -87,7 +87,7 @@ CHECKS: Mapping[str, type[Check]] = {
 
 _APART = ("deleted", "cleaned", "swap", "remote", "unfinished")
 """States of segments that are not part of a log with index and checkpoint files."""
-_OF_BYTES = ("batches", "tails", "order")
+_OF_BYTES = ("batches", "tails", "order", "shrunk")
 """Checks that run on such segments."""
 
 
@@ -145,7 +145,7 @@ def check_partitions(
 ) -> Iterator[Finding]:
     """Yield the findings that ``wanted`` selects; the arguments are those of :func:`check_table`.
     Findings about log directories come first, then those about duplicate directories and topic ids,
-    then partition by partition, and about exchanged directories last. A file that cannot be read
+    then partition by partition; about gaps in tiered storage and exchanged directories last. A file that cannot be read
     becomes a finding, and does not raise. Raise OSError only if a log directory may not be
     searched.
     """
@@ -173,7 +173,9 @@ def check_partitions(
             continue
         broker = brokers[parents[partition.directory]]
         yield from _check_partition(partition, *broker, included, pieces, reading, wanted)
-    for finding in check_exchanged(partitions, clusters, engine):
+    for finding in chain(
+        check_tier_gaps(partitions), check_exchanged(partitions, clusters, engine)
+    ):
         if is_selected(finding, wanted):
             yield finding
 
