@@ -397,8 +397,8 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 def read_rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool) -> Rows:
     """Yield the rows of a view with their offsets, from ``parts`` in order, for offsets in a
     half-open range (None: all). Secrets are not redacted. Raise CodecError for damage, unreadable
-    or missing files and unknown record types; with ``salvage`` skip them, but not records that only
-    have a wrong checksum.
+    or missing files and unknown record types; with ``salvage`` skip them, and all records of a
+    damaged batch, also if only its checksum is wrong.
     """
     columns = [field.name for field in topic_view(name, None).schema]
     # Answers hide secrets. They are read here so that changes of them can be found.
@@ -444,7 +444,7 @@ def _open_scanner(part: Part, columns: Sequence[str], offsets: Offsets, salvage:
         columns,
         Policy.SALVAGE if salvage else Policy.KAFKA,
         selection=RowSelection(offsets or EVERYTHING, control_records=False),
-        on_damage="keep" if salvage else "raise",
+        on_damage="drop" if salvage else "raise",
         limits=Limits(),
         start=part.start,
         stop=part.stop,
