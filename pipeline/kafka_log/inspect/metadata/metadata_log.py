@@ -300,7 +300,9 @@ def _find_part(
         return None if begin < 0 else Part(segment, begin, stop)
 
     try:
-        headers = header_scanner(segment.path, columns, policy, size=segment.size)
+        headers = header_scanner(
+            segment.path, columns, policy, tail=segment.tail, size=segment.size
+        )
         for batch in headers if expected <= as_of else ():
             for first, last, position in zip(*(batch.column(n).to_pylist() for n in columns), strict=True):  # fmt: skip
                 if last < expected:
@@ -330,7 +332,7 @@ def _batch_at(segment: Segment, position: int) -> tuple[int, int]:
     columns = ("base_offset", "last_offset", "position", "size")
     after = segment.base_offset
     try:
-        for batch in header_scanner(segment.path, columns, size=segment.size):
+        for batch in header_scanner(segment.path, columns, tail=segment.tail, size=segment.size):
             for first, last, at, size in zip(*(batch.column(n).to_pylist() for n in columns), strict=True):  # fmt: skip
                 if at <= position < at + size:
                     return (last if first is None else first), last
@@ -448,5 +450,6 @@ def _open_scanner(part: Part, columns: Sequence[str], offsets: Offsets, salvage:
         limits=Limits(),
         start=part.start,
         stop=part.stop,
+        tail=part.segment.tail,
         size=part.segment.size,
     )

@@ -383,3 +383,18 @@ def test_a_directory_that_is_gone_after_the_listing(sample: Path, salvage: bool)
     with pytest.raises(UnreadableError, match=sample.name):
         alone.metadata(salvage=salvage, on_damage=lines.append)
     assert both.metadata(salvage=salvage) == expected
+
+
+@pytest.mark.parametrize("number", [0, 3, -2])
+def test_a_length_that_reaches_beyond_the_file(
+    tmp_path: Path, number: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The batch looks like one that a broker still writes, but valid ones follow: the answer ends before it, and that is told."""
+    (tmp_path / SAMPLE.name).mkdir()
+    path = tmp_path / SAMPLE.name / SEGMENT
+    shutil.copy(SAMPLE / SEGMENT, path)
+    batch = list(SegmentReader(path))[number]
+    flipped(path, batch.position + 9)  # a high byte of the length
+    code, rows, err = told(tmp_path, capsys, "--what", "configs")
+    assert code != 0 and any("one begins at byte" in line for line in err)
+    assert number == -2 or len(rows) < LogDirectory(SAMPLE).metadata("configs").num_rows
