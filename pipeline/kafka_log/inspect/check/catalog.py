@@ -792,6 +792,16 @@ _KINDS = (
         " the id of the topic into it. If the topic was deleted and recreated, move the directory away and keep it.",
     ),
     FindingKind(
+        "metadata_unknown",
+        (W,),
+        "Cluster metadata that cannot be compared",
+        "The log directory has a metadata log, but it is damaged or cannot be read, and it is not among the"
+        " checked partitions. What only the metadata says about the checked partitions is unknown: another topic"
+        " id, a topic that was never compacted, a partition that is missing.",
+        "Check the whole log directory, without --topic and --partition, and do what the findings of the metadata log"
+        " say. Then check again.",
+    ),
+    FindingKind(
         "quorum_state",
         (E,),
         "Unreadable quorum-state",

@@ -160,6 +160,11 @@ def check_partitions(
         partition.directory: _parent_directory(partition.directory) for partition in partitions
     }
     brokers = {path: (read_broker_files(path), clusters(path)) for path in {*parents.values()}}
+    checked = {partition.directory for partition in partitions}
+    for _, cluster in brokers.values():
+        # The findings of the metadata log itself say more.
+        if cluster.path not in checked and (problem := cluster.find_problem()) is not None:
+            yield _uncompared(cluster.path, problem)
     reading = ScanOptions(deep, engine, advance, judged, wanted.timestamps != EVERYTHING)
     parts = [part for partition in partitions for part in _split_by_state(partition)]
     following = dict(pair for part in parts for pair in pair_with_next_base_offset(part.segments))
@@ -178,6 +183,15 @@ def check_partitions(
     ):
         if is_selected(finding, wanted):
             yield finding
+
+
+def _uncompared(path: Path, problem: str) -> Finding:
+    """Return the finding that checks which need the cluster metadata in ``path`` were left out."""
+    return make_finding(
+        "metadata_unknown",
+        path,
+        f"The cluster metadata cannot be read completely: {problem}. Topic ids, cleanup policies, and the partitions that belong here are not compared with it.",
+    )
 
 
 def _split_by_state(partition: Partition) -> Iterator[Partition]:
