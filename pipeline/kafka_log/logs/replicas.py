@@ -79,6 +79,36 @@ def _find_log_end(segments: Sequence[Segment]) -> LogEnd | None:
     return LogEnd(-1, last.base_offset) if last.has_canonical_name else None
 
 
+def read_verified_end(segments: Sequence[Segment]) -> int | None:
+    """Return the end offset of a partition's log as :func:`read_log_end` does, None if it does not
+    know it. Return None too if the checksum of the last batch is wrong, or the name of its segment
+    excludes its last offset: that offset may be damaged.
+    """
+    from kafka_log.logs.index_files import find_position_by_index  # layouts of indexes
+    from kafka_log.segment.reader import SegmentReader
+
+    end = read_log_end(segments)
+    if end is None:
+        return None
+    last = next((segment for segment in reversed(segments) if segment.size), None)
+    if last is None:
+        return end.offset
+    start = find_position_by_index(last, MAX_OFFSET, None)
+    batch = None
+    try:
+        for batch in SegmentReader(  # noqa: B007 (the last one is wanted)
+            last.path, start=start, records=False, tail=last.tail, size=last.size
+        ):
+            pass
+    except CodecError:
+        return None
+    if batch is None:
+        return end.offset
+    allowed = offsets_of(last.path)
+    is_possible = allowed is None or batch.last_offset in allowed
+    return end.offset if batch.is_valid and is_possible else None
+
+
 def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) -> int:
     """Return the offset after the last readable record of a partition's segments, in any state, at
     least the highest base offset in their names; 0 if nothing is known. Only the ends of segments
