@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ class DeltaTarget:
         self.directory = None if out.is_store else Path(out.root)
         self._options = options_of_delta(name, out)
         self._table: Any = None
+        self._makes_directory = False
 
     def lock(self) -> AbstractContextManager[None]:
         """Return a context that does nothing: of two commits the table takes one."""
@@ -76,11 +78,10 @@ class DeltaTarget:
         )
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
-        """Return the location of the table, and create its directory if it is local. The log of the
-        table says which of its files count. Raise OSError if the directory cannot be created.
+        """Return the location of the table, whose log says which of its files count. Tasks create
+        its directory, if it is local.
         """
-        if not self._out.is_store:
-            Path(self._out.root).mkdir(parents=True, exist_ok=True)
+        self._makes_directory = not self._out.is_store and not Path(self._out.root).exists()
         return self._out
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
@@ -129,7 +130,8 @@ class DeltaTarget:
             raise self._export_error(error) from error
 
     def clean(self, job_id: str) -> None:
-        """Remove the files of a job that are not part of the table. Keep files of a commit that
+        """Remove the files of a job that are not part of the table, and empty local directories if
+        the directory of the table was missing when the job began. Keep files of a commit that
         seemed to fail and yet has added them. Remove nothing and raise ExportError if looking for
         the table fails, deltalake's DeltaError if the table cannot be opened. Raise OSError if a
         store cannot be listed, or a file cannot be removed.
@@ -140,6 +142,10 @@ class DeltaTarget:
         for file in self._out.files_of(job_id):
             if file not in kept:
                 self._out.remove(file)
+        if self._makes_directory:
+            for folder, _, _ in os.walk(self._out.root, topdown=False):
+                with suppress(OSError):  # it is not empty
+                    Path(folder).rmdir()
 
     def _is_there(self) -> bool:
         """Return whether a Delta table exists at the location. Raise ExportError for any error of
