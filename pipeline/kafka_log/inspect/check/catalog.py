@@ -337,6 +337,17 @@ _KINDS = (
         " salvage writes all records by their offsets. Moving a whole segment away loses its other offsets.",
     ),
     FindingKind(
+        "base_offset_implausible",
+        (W,),
+        "Implausible base offset of the last batch",
+        "A checkpoint of the broker has the offset at which the log would end if one bit of the last batch's base"
+        " offset were not set. No checksum covers the base offset, and no batch follows that could contradict it."
+        " If the bit was flipped, consumers get the records at wrong offsets, and new records are written after them.",
+        "Compare the batch with another replica (kafka-log diff). If that has the lower base offset, stop this broker,"
+        " move the partition directory away and keep it, and let the broker copy the partition. Nothing to do if the"
+        " directory was replaced by a longer log after the broker was stopped.",
+    ),
+    FindingKind(
         "offset_too_far",
         (E,),
         "Offset too far above the base offset",

@@ -28,6 +28,7 @@ from kafka_log.inspect.check.control_records import ControlRecordCheck
 from kafka_log.inspect.check.finding import FINDINGS, Finding, finding_table, make_finding
 from kafka_log.inspect.check.gaps import GapCheck, check_tier_gaps
 from kafka_log.inspect.check.indexes import OffsetIndexCheck, TimeIndexCheck
+from kafka_log.inspect.check.last_batch import LastBatchCheck
 from kafka_log.inspect.check.leader_epochs import LeaderEpochCheck
 from kafka_log.inspect.check.metadata_snapshots import MetadataSnapshotCheck
 from kafka_log.inspect.check.names import NameCheck, check_broker_directory
@@ -70,6 +71,7 @@ CHECKS: Mapping[str, type[Check]] = {
     "tails": TailCheck,
     "order": OrderCheck,
     "shrunk": ShrunkCheck,
+    "last_batch": LastBatchCheck,
     "gaps": GapCheck,
     "sequences": SequenceCheck,
     "offset_index": OffsetIndexCheck,

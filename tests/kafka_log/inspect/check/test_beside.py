@@ -283,7 +283,7 @@ def test_metadata_that_is_damaged_is_not_compared(tmp_path: Path, how: str) -> N
     else:
         log.write_bytes(data[400:] if how == "cut" else data)
     for options in ({"topics": "codecs"}, {"partitions": [0], "topics": ["codecs"]}):
-        (row,) = LogDirectory(tmp_path, **options).check().to_pylist()  # type: ignore[arg-type]
+        (row,) = LogDirectory(tmp_path, **options).check().to_pylist()
         assert (row["code"], row["severity"]) == ("metadata_unknown", "warning")
         assert row["file"] == str(tmp_path / METADATA) and METADATA in row["meaning"]
     (row,) = LogDirectory(tmp_path / "codecs-0").check().to_pylist()
