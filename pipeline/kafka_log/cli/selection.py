@@ -137,12 +137,13 @@ def say_unmatched(options: argparse.Namespace, *more: str) -> None:
 
 def _print_offset_ranges(options: argparse.Namespace) -> None:
     """Print one line to stderr with the offset ranges of the first five selected partitions, from
-    the log start offset on; logs whose end is unknown are left out. Print nothing if none is left.
+    the log start offset on; logs whose end is unknown or damaged are left out. Print nothing if none
+    is left.
     """
     from kafka_log.logs.discovery import survey
     from kafka_log.logs.log_start import LogStarts
     from kafka_log.logs.partitions import select_partitions
-    from kafka_log.logs.replicas import read_log_end, select_replicas
+    from kafka_log.logs.replicas import read_verified_end, select_replicas
 
     there = survey(options.paths, options.include, unreadable_raises=False).partitions
     replicas = getattr(options, "replicas", None)
@@ -153,17 +154,13 @@ def _print_offset_ranges(options: argparse.Namespace) -> None:
     for partition in there[:_MAX_LOGS]:
         segments = [segment for segment in partition.segments if segment.state != "snapshot"]
         try:
-            end = read_log_end(segments)
+            end = read_verified_end(segments)
         except OSError:
             end = None
         if end is None:
             continue
         start = max(segments[0].base_offset, starts.get(partition) or 0)
-        has = (
-            f"{start} to {end.offset - 1}"
-            if start < end.offset
-            else f"is empty (next offset {end.offset})"
-        )
+        has = f"{start} to {end - 1}" if start < end else f"is empty (next offset {end})"
         said.append(f"{partition.topic}-{partition.partition} {has}")
     if said:
         more = len(there) - _MAX_LOGS

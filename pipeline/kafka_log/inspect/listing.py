@@ -178,7 +178,7 @@ def segment_table(partitions: Sequence[Partition]) -> pa.Table:
             "topic": utf8(segment.topic),
             "partition": segment.partition,
             "base_offset": segment.base_offset,
-            "bytes": None if segment.problem else segment.size,
+            "bytes": None if segment.problem else segment.size - segment.missing,
             "modified": _modified_ms(segment.path),
             "state": segment.state,
             "path": utf8(os.fspath(segment.path)),
@@ -191,7 +191,7 @@ def segment_table(partitions: Sequence[Partition]) -> pa.Table:
 
 def _count_bytes(segment: Segment) -> int:
     """Return the size of a segment, 0 if it is not known."""
-    return 0 if segment.problem else segment.size
+    return 0 if segment.problem else segment.size - segment.missing
 
 
 def _modified_ms(path: Path) -> int | None:

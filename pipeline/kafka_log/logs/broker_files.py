@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codecgen.runtime.errors import CodecError
+from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from kafka_codecs import META_PROPERTIES, OFFSET_CHECKPOINT, PARTITION_METADATA
 from kafka_log.logs.names import CHECKPOINTS, CLEAN_SHUTDOWN, LOCK, META
+from kafka_log.segment.positioned_reads import unreadable
 from kafka_log.segment.regular_files import open_regular
 
 if TYPE_CHECKING:
@@ -138,29 +139,27 @@ def read_topic_id(directory: Path) -> bytes | None:
     None if the file does not exist (before Kafka 2.8), is invalid, has the nil id, which brokers
     refuse, or cannot be read.
     """
-    found = _read_stated_id(directory)
-    return None if found is None or not any(found) else found
+    return find_topic_id(directory)[0]
 
 
-def has_nil_topic_id(directory: Path) -> bool:
-    """Return whether the topic id in ``partition.metadata`` of a partition directory is zero. Return
-    False if the file does not exist, is invalid or cannot be read.
-    """
-    found = _read_stated_id(directory)
-    return found is not None and not any(found)
-
-
-def _read_stated_id(directory: Path) -> bytes | None:
-    """Return the topic id in ``partition.metadata`` of a directory, also the nil one; None if the
-    file does not exist, is invalid or cannot be read.
+def find_topic_id(directory: Path) -> tuple[bytes | None, CodecError | None]:
+    """Return the topic id of a partition directory as :func:`read_topic_id` does, and the error that
+    hides it: ``partition.metadata`` is invalid, has the nil id or cannot be read. The error is None
+    if the id is known, and if the file does not exist.
     """
     path = directory / "partition.metadata"
+    where = Where(file=os.fspath(path))
     try:
         with open_regular(path, -1) as file:
             data = file.read(_MAX_BYTES)
-        return PARTITION_METADATA.parse(data, strict=False).topic_id.bytes
-    except (OSError, CodecError):
-        return None
+        stated = PARTITION_METADATA.parse(data, file=where.file, strict=False).topic_id.bytes
+    except FileNotFoundError:
+        return None, None
+    except CodecError as error:
+        return None, error.without_frames()
+    except OSError as error:
+        return None, unreadable(error, None, path)
+    return (stated, None) if any(stated) else (None, ValueRefused("the topic id is zero", where))
 
 
 _NAME = re.compile(r"\d{20}\.snapshot\Z", re.ASCII)

@@ -12,7 +12,7 @@ from codecgen.runtime.errors import CodecError, ParseError
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.model import Tail
 from kafka_log.segment.places import is_url
-from kafka_log.segment.ranges import MAX_OFFSET, Range
+from kafka_log.segment.ranges import EVERYTHING, MAX_OFFSET, Range
 from kafka_log.segment.reader import SegmentReader
 
 if TYPE_CHECKING:
@@ -28,8 +28,9 @@ def within_offsets(
     """Return the segments of a partition that may hold offsets of the half-open range ``offsets``;
     with ``only`` (None: any), that may hold one of these offsets too. A segment is left out if its
     name and that of the next one exclude them, and the first and last batch of both lie where the
-    names say. Segments whose name is not 20 digits and ``.log`` are always included. No error is
-    raised for a file that cannot be read.
+    names say. Segments whose name is not 20 digits and ``.log`` are included, except those of
+    which other offsets are read (:attr:`Segment.offsets`). No error is raised for a file that
+    cannot be read.
 
     Names alone decide about files in a store, where each header would be a request, and about files whose headers cannot be read.
     """
@@ -42,9 +43,12 @@ def within_offsets(
     return [
         segment
         for i, (segment, end) in enumerate(zip(segments, ends, strict=False))
-        if not segment.has_canonical_name
-        or _may_hold((segment.base_offset, end), offsets, only)
-        or not (is_right(i) and is_right(i + 1))
+        if (segment.offsets == EVERYTHING or _may_hold(segment.offsets, offsets, only))
+        and (
+            not segment.has_canonical_name
+            or _may_hold((segment.base_offset, end), offsets, only)
+            or not (is_right(i) and is_right(i + 1))
+        )
     ]
 
 

@@ -109,12 +109,14 @@ class Segment:
         topic: Topic of its partition.
         partition: Number of its partition.
         base_offset: Base offset in the file name, 0 if the name has none.
-        size: Size in bytes when the directory was listed; 1 if there is a ``problem``.
+        size: Size in bytes when the directory was listed, with ``missing`` bytes; 1 if there is a ``problem``.
         state: What the segment is to its broker.
         rolled: Whether the broker no longer writes to it, because another segment follows or because of its state.
         offsets: Offset range to read. It is limited if another segment has the other offsets.
         tiered: Whether segments of its partition in tiered storage are read too. A broker may delete it as soon as it is copied.
         problem: Why the path could not be read as a file when the directory was listed, such as ``this is a dangling link``. None for a file.
+        missing: Bytes at the end that a copy in tiered storage lacks, by its size in ``__remote_log_metadata``. They are read as lost.
+        stated_end: Offset after the last one of a copy in tiered storage, by ``__remote_log_metadata``. None if unknown.
     """
 
     path: Path
@@ -127,6 +129,8 @@ class Segment:
     offsets: Range = EVERYTHING
     tiered: bool = False
     problem: str | None = None
+    missing: int = 0
+    stated_end: int | None = None
 
     @property
     def tail(self) -> Tail:

@@ -35,11 +35,13 @@ class RemoteStates:
 
     Attributes:
         segments: State number of each copy by segment id. It only increases.
+        contents: Size in bytes, and offset after the last one, of each copy by segment id.
         deleted: Partitions whose copies are all being deleted: topic id and partition number.
         damaged: Segments of the topic that were not read completely.
     """
 
     segments: dict[UUID, int] = field(default_factory=dict)
+    contents: dict[UUID, tuple[int, int]] = field(default_factory=dict)
     deleted: set[tuple[UUID, int]] = field(default_factory=set)
     damaged: set[Path] = field(default_factory=set)
 
@@ -54,6 +56,17 @@ class RemoteStates:
         state = None if segment is None else self.segments.get(segment)
         return state is not None and state != RemoteLogSegmentState.COPY_SEGMENT_FINISHED
 
+    def add_contents(self, segment: Segment) -> Segment:
+        """Return a copy in tiered storage with its ``stated_end``, and with ``missing`` bytes if it
+        is shorter than ``__remote_log_metadata`` says. Return it unchanged if that has no record.
+        """
+        _, name = parse_remote_ids(segment.path)
+        stated = None if name is None else self.contents.get(name)
+        if stated is None or segment.problem is not None:
+            return segment
+        size = max(segment.size, stated[0])
+        return replace(segment, size=size, missing=size - segment.size, stated_end=stated[1])
+
 
 DAMAGED = "a log with damage, in which the states of remote segments may be lost: unfinished copies count as complete"
 """What is said about a segment of the topic that was not read completely."""
@@ -64,8 +77,8 @@ def mark_unfinished_copies(
 ) -> tuple[list[Partition], list[SkippedPath]]:
     """Return the partitions with the state of remote segments changed to ``unfinished`` if
     ``__remote_log_metadata``, which must be among the partitions, says that the copy is incomplete
-    or being deleted. Without that topic nothing changes. Return also a SkippedPath for each segment
-    of the topic that was not read completely, and each of its directories that cannot be read.
+    or being deleted, and with ``missing`` and ``stated_end`` of other copies. Without that topic nothing changes. Return also a SkippedPath for each segment of the topic that
+    was not read completely, and each of its directories that cannot be read.
     """
     segments = (
         s for p in found if p.topic == REMOTE_LOG_METADATA for s in p.segments if s.state == "live"
@@ -73,8 +86,11 @@ def mark_unfinished_copies(
     states = read_remote_states(segments)
 
     def mark(s: Segment) -> Segment:
-        is_unfinished = s.state == "remote" and states.is_unfinished(s.path, s.partition)
-        return replace(s, state="unfinished") if is_unfinished else s
+        if s.state != "remote":
+            return s
+        if states.is_unfinished(s.path, s.partition):
+            return replace(s, state="unfinished")
+        return states.add_contents(s)
 
     marked = [replace(p, segments=tuple(map(mark, p.segments))) for p in found]
     unreadable = {
@@ -110,6 +126,8 @@ def _add_record(found: RemoteStates, kind: Any, body: Any) -> None:
         # The state of a copy only increases, so that the order of records does not matter.
         name, state = body.remote_log_segment_id.id, int(body.remote_log_segment_state)
         found.segments[name] = max(found.segments.get(name, 0), state)
+        if kind == RemoteLogMetadataRecordType.REMOTE_LOG_SEGMENT_METADATA_RECORD:
+            found.contents[name] = body.segment_size_in_bytes, body.end_offset + 1
     elif kind == RemoteLogMetadataRecordType.REMOTE_PARTITION_DELETE_METADATA_RECORD:
         place = body.topic_id_partition
         found.deleted.add((place.id, place.partition))

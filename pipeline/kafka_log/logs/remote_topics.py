@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from codecgen.runtime.errors import Where
-from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.broker_files import find_topic_id, read_topic_id
 from kafka_log.logs.names import parse_remote_topic_id
 from kafka_log.logs.partitions import Partition, SkippedPath
 from kafka_log.segment.positioned_reads import UnreadableError
@@ -51,12 +51,14 @@ def get_remote_topic_id(partition: Partition) -> UUID | None:
 
 def find_mixed_topics(partitions: Iterable[Partition]) -> dict[Key, UnreadableError]:
     """Return, not raise, an error for each topic and partition number whose remote partitions with
-    segments have several topic ids; ``{}`` if there are none. The error names the directory of the
-    first one with another id. Directories whose name has no id are ignored.
+    segments have several topic ids, or whose live partitions state none because damage hides it;
+    ``{}`` if there are none. The error names the directory of the first one with another id, or the
+    live one. Remote directories whose name has no id are ignored.
     """
     first: dict[Key, UUID] = {}
     errors: dict[Key, UnreadableError] = {}
-    for p in partitions:
+    found = list(partitions)
+    for p in found:
         topic = get_remote_topic_id(p) if p.segments else None
         if topic is None or first.setdefault(p.key, topic) == topic or p.key in errors:
             continue
@@ -65,4 +67,13 @@ def find_mixed_topics(partitions: Iterable[Partition]) -> dict[Key, UnreadableEr
             " that exists; to read one of them, pass its directory alone"
         )
         errors[p.key] = UnreadableError(reason, Where(file=os.fspath(p.directory)))
+    live = [(p, *find_topic_id(p.directory)) for p in found if p.key in first and p.state == "live"]
+    known = {p.key for p, stated, _ in live if stated is not None}
+    for p, _, hidden in live:
+        if hidden is not None and p.key not in known:
+            reason = (
+                f"the topic id of the live partition is not known ({hidden}), so that the copies in tiered storage may be those of an earlier"
+                " topic with this name; to read them, pass their directory alone"
+            )
+            errors.setdefault(p.key, UnreadableError(reason, Where(file=os.fspath(p.directory))))
     return errors

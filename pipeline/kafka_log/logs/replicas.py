@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
-from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.broker_files import find_topic_id
 from kafka_log.logs.log_start import LOG_STATES
 from kafka_log.logs.names import State, parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
@@ -24,7 +24,8 @@ Replicas = Literal["error", "newest", "keep"]
 
 - ``error``: raise DirectoryError.
 - ``newest``: read the copy whose last batch has the highest leader epoch, then the highest offset. It is an error if the end of
-  another copy is damaged or cannot be read: that one may be newer. Raise DirectoryError if copies state different topic ids.
+  another copy is damaged or cannot be read: that one may be newer. It is an error too if damage hides the topic id of a copy: that one
+  may be of another topic. Raise DirectoryError if copies state different topic ids.
 - ``keep``: read all copies, so that records occur several times.
 """
 
@@ -76,6 +77,36 @@ def _find_log_end(segments: Sequence[Segment]) -> LogEnd | None:
             named = last.base_offset if last.has_canonical_name else 0
             return LogEnd(found.leader_epoch, max(found.offset, named))
     return LogEnd(-1, last.base_offset) if last.has_canonical_name else None
+
+
+def read_verified_end(segments: Sequence[Segment]) -> int | None:
+    """Return the end offset of a partition's log as :func:`read_log_end` does, None if it does not
+    know it. Return None too if the checksum of the last batch is wrong, or the name of its segment
+    excludes its last offset: that offset may be damaged.
+    """
+    from kafka_log.logs.index_files import find_position_by_index  # layouts of indexes
+    from kafka_log.segment.reader import SegmentReader
+
+    end = read_log_end(segments)
+    if end is None:
+        return None
+    last = next((segment for segment in reversed(segments) if segment.size), None)
+    if last is None:
+        return end.offset
+    start = find_position_by_index(last, MAX_OFFSET, None)
+    batch = None
+    try:
+        for batch in SegmentReader(  # noqa: B007 (the last one is wanted)
+            last.path, start=start, records=False, tail=last.tail, size=last.size
+        ):
+            pass
+    except CodecError:
+        return None
+    if batch is None:
+        return end.offset
+    allowed = offsets_of(last.path)
+    is_possible = allowed is None or batch.last_offset in allowed
+    return end.offset if batch.is_valid and is_possible else None
 
 
 def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) -> int:
@@ -194,8 +225,9 @@ def select_newest_replicas(partitions: Iterable[Partition]) -> list[Partition]:
     """Return one replica of each topic partition, in the order in which these come first: the one
     whose log end has the highest leader epoch, then offset, which Kafka would make the leader; the
     first of equal ones. A replica whose end is damaged or cannot be read counts as lowest, and the
-    one that is returned instead has an ``error`` that says so. Raise DirectoryError if two replicas
-    state different topic ids in ``partition.metadata``.
+    one that is returned instead has an ``error`` that says so; it also has one if
+    ``partition.metadata`` of any replica is damaged or cannot be read. Raise DirectoryError if two
+    replicas state different topic ids there.
     """
     replicas: dict[tuple[str, int], list[Partition]] = {}
     for partition in partitions:
@@ -206,12 +238,17 @@ def select_newest_replicas(partitions: Iterable[Partition]) -> list[Partition]:
 def _select_newest(replicas: Sequence[Partition]) -> Partition:
     """Return the replica whose log end has the highest leader epoch, then offset, the first of
     equal ones. One whose end is damaged or cannot be read counts as lowest; it may be the newest
-    all the same, so that the one that is returned has an ``error``. Raise DirectoryError if two of
-    them state different topic ids.
+    all the same, so that the one that is returned has an ``error``, as if damage hides the topic id
+    of any. Raise DirectoryError if two of them state different topic ids.
     """
     first: tuple[bytes, Partition] | None = None
+    reasons: list[tuple[Partition, str]] = []
     for replica in replicas:
-        if (stated := read_topic_id(replica.directory)) is None:
+        stated, hidden = find_topic_id(replica.directory)
+        if hidden is not None:
+            reason = f"the topic id of this log is not known ({hidden}), so that it may be of another topic with this name than the other replicas"
+            reasons.append((replica, reason))
+        if stated is None:
             continue
         first = first or (stated, replica)
         if stated != first[0]:
@@ -220,25 +257,24 @@ def _select_newest(replicas: Sequence[Partition]) -> Partition:
                 " same name, of which one was deleted, and none is a replica of the other. Leave one of the directories out"
             )
             raise DirectoryError(replica.directory, reason)
-    ranks, unknown = [], list[tuple[Partition, CodecError]]()
-    for replica in replicas:
-        end, damage = find_log_end(replica.segments)
-        ranks.append(end or (-2, -1))
-        if (error := replica.error or damage) is not None:
-            unknown.append((replica, error))
-    newest = replicas[max(range(len(replicas)), key=ranks.__getitem__)]
-    for replica, error in unknown:
-        if replica is not newest and newest.error is None:
+    ends = [find_log_end(replica.segments) for replica in replicas]
+    newest = replicas[max(range(len(ends)), key=lambda i: ends[i][0] or (-2, -1))]
+    for replica, (_, damage) in zip(replicas, ends, strict=True):
+        error = replica.error or damage
+        if error is not None and replica is not newest:
             reason = f"the end of this log is not known ({error}), so that it may be newer than {newest.directory}, which is read"
-            where = Where(file=os.fspath(replica.directory))
-            newest = replace(newest, error=UnreadableError(reason, where))
-    return newest
+            reasons.append((replica, reason))
+    if not reasons or newest.error is not None:
+        return newest
+    replica, reason = reasons[0]
+    where = Where(file=os.fspath(replica.directory))
+    return replace(newest, error=UnreadableError(reason, where))
 
 
 def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list[Partition]:
     """Return the partitions to read, in the given order, by ``replicas``: all for ``keep``; for
     ``newest`` without live copies of a partition other than the one with the highest leader epoch,
-    then end offset, which has an ``error`` if the end of another one is not known; raise
+    then end offset, which has an ``error`` if the end of another one or a topic id is not known; raise
     DirectoryError if such copies state different topic ids. For any other value, such as ``error``,
     raise DirectoryError if two directories hold the same partition in the same state, else return
     all.

@@ -95,6 +95,23 @@ def find_repeated_offsets(
             done = max(done, stop)
 
 
+def find_tier_gaps(partition: Partition) -> Iterator[tuple[int, int, Segment]]:
+    """Yield the half-open ranges of offsets that are missing between the remote segments of a merged
+    partition (:func:`merge_tiered_segments`), and between the last one and the first live segment,
+    each with the segment after it. The end of a segment is that of its last batch, or a higher one
+    that ``__remote_log_metadata`` states. A segment without a readable end reaches the next one.
+    """
+    done: int | None = None
+    live = [s for s in partition.segments if s.state == "live" and s.has_canonical_name]
+    remote = [s for s in partition.segments if s.state == "remote"]
+    for segment in (*remote, *live[:1]):
+        base, stop = segment.offsets
+        first = segment.base_offset if base is None else base
+        if done is not None and first > done:
+            yield done, first, segment
+        done = max(done or 0, stop or 0, segment.stated_end or 0)
+
+
 def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:
     """Return the partitions; leave out the first segments of live ones, up to the first that has no
     remote copy of at least its size and leader epoch (by size alone if either cannot be read). The

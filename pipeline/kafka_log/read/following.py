@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from codecgen.runtime.errors import CodecError
+from codecgen.runtime.errors import CodecError, ValueRefused
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.logs.broker_files import read_topic_id
@@ -29,6 +29,7 @@ from kafka_log.read.scanning import Watch
 from kafka_log.read.selection import Selection
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, Engine, use_kernels
 from kafka_log.segment.model import Batch, End, Policy, Tail
+from kafka_log.segment.offsets_of_files import offsets_of
 from kafka_log.segment.positioned_reads import unreadable
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import damage
@@ -141,14 +142,13 @@ class PartitionFollower:
         only live segments count. End at the first file that is gone or was replaced since the
         listing: the call with the next listing goes on there. Damage and unreadable files go to
         ``watch``; a truncated, rewritten or replaced log, and records that were deleted unread, are
-        reported by ``say``. No CodecError is raised, except if the last offset of the log is the
-        largest possible one.
+        reported by ``say``. No CodecError is raised.
         """
         self.partition = partition
         segments = [segment for segment in partition.segments if segment.state == "live"]
         there = {segment.path for segment in segments}
         self._files = {path: file for path, file in self._files.items() if path in there}
-        end = None if self._next_offset is not None else read_end_offset(segments)
+        end = None if self._next_offset is not None else _read_end(segments)
         with suppress(FileNotFoundError, _FileChanged):
             self._notice_replacement(segments)
             for segment, following in pair_with_next_base_offset(segments):
@@ -281,8 +281,9 @@ class PartitionFollower:
                     self._check_identity(segment, file, was_opened=reader.bytes_read > 0)
                     next_offset = 0
                 if isinstance(event, pa.RecordBatch):
-                    last = pc.max(event.column("offset")).as_py()
-                    next_offset = max(next_offset, last + 1)
+                    next_offset = max(
+                        next_offset, _end_of_offsets(event.column("offset"), segment, following)
+                    )
                     yield event.select(self._columns)
                 elif isinstance(event, Flagged):
                     if self._is_held(segment, file, event.batch):
@@ -413,7 +414,8 @@ class PartitionFollower:
         if found is None or (status.st_dev, status.st_ino) != file.identity:
             return
         file.first, file.last = first, found
-        self._next_offset = max(self._next_offset or 0, found.last_offset + 1)
+        end = _end_of_offsets(pa.array([found.last_offset]), segment, None)
+        self._next_offset = max(self._next_offset or 0, end)
 
     # ------------------------------------------------------------ logs that were changed
 
@@ -484,7 +486,7 @@ class PartitionFollower:
         first = _read_last_header(active.path, 0, 1)
         if known is not None and first in (None, known.first):
             return False
-        end = read_end_offset(segments)
+        end = _read_end(segments)
         if end >= next_offset:
             return False
         files = ((s.path, self._files[s.path].first) for s in segments if s.path in self._files)
@@ -502,6 +504,29 @@ class PartitionFollower:
             )
             self._next_offset = end
             self._skip_offsets_before(end)
+
+
+def _read_end(segments: Sequence[Segment]) -> int:
+    """Return the end offset of a log as :func:`read_end_offset` does; MAX_OFFSET if the last offset
+    is the largest possible one, so that there is none.
+    """
+    try:
+        return read_end_offset(segments)
+    except ValueRefused:
+        return MAX_OFFSET
+
+
+def _end_of_offsets(found: pa.Array, segment: Segment, following: int | None) -> int:
+    """Return the offset after the highest one that the name of a segment allows, before the base
+    offset ``following`` of the next one (None: none); at most MAX_OFFSET, and 0 if the name allows
+    none. Offsets outside are impossible: records with lower offsets come after them.
+    """
+    allowed = offsets_of(segment.path, following)
+    if allowed is not None:
+        low, high = allowed.start, min(allowed.stop - 1, MAX_OFFSET)
+        found = found.filter(pc.and_(pc.greater_equal(found, low), pc.less_equal(found, high)))
+    last = pc.max(found).as_py()
+    return 0 if last is None else min(last + 1, MAX_OFFSET)
 
 
 def _read_last_header(path: Path, start: int, stop: int | None) -> _Header | None:

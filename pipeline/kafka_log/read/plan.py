@@ -43,11 +43,13 @@ class Split:
         """The offset before which the file must not end: the lowest known one of the selected rows'
         end, the segment's end and the next base offset; MAX_OFFSET + 1 if none is known. If the
         file ends earlier and is shorter than when it was listed, rows are missing. None if ``stop``
-        is None: then its end is not fixed.
+        and the segment's end are None: then the end of the file is not fixed.
         """
         ends = self.rows.offsets[1], self.segment.offsets[1], self.next_offset
         known = (end for end in ends if end is not None)
-        return None if self.stop is None else min(known, default=MAX_OFFSET + 1)
+        if self.stop is None and self.segment.offsets[1] is None:
+            return None
+        return min(known, default=MAX_OFFSET + 1)
 
 
 class RowFormat(Protocol):

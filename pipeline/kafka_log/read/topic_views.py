@@ -92,13 +92,13 @@ class TopicView:
     @property
     def schema(self) -> pa.Schema:
         """Arrow schema of the selected columns, in their order: columns of the view, and columns of
-        their records such as ``record_offset`` and ``damage``.
+        their records such as ``record_offset`` and ``damage``. Columns with numbers that are hidden
+        as null are nullable.
         """
-        own = (
-            {f.name: f for f in schema_of(choose(self.view, self.decoded_columns))}
-            if self.decoded_columns
-            else {}
-        )
+        found = choose(self.view, self.decoded_columns) if self.decoded_columns else ()
+        if not self.show_secrets:
+            found = tuple(column.make_hidden() for column in found)
+        own = {field.name: field for field in schema_of(found)}
         fields = [
             own[n] if n in own else pa.field(n, _MORE[n][0], n in _TOLD) for n in self.columns
         ]
@@ -211,7 +211,8 @@ def use_payload_kernels(view: PayloadView, parts: Mapping[str, pa.Array], size: 
 
 def without_secrets(rows: pa.RecordBatch, secrets: Sequence[Column]) -> pa.RecordBatch:
     """Return ``rows`` with the secrets in the columns ``secrets`` hidden: all values, or those that
-    another column names by certain endings or null. Null stays null.
+    another column names by certain endings or null. Null stays null. The schema allows the nulls
+    that stand for numbers.
     """
     for column in secrets:
         at = rows.schema.get_field_index(column.name)
@@ -223,7 +224,8 @@ def without_secrets(rows: pa.RecordBatch, secrets: Sequence[Column]) -> pa.Recor
             column.hide_secrets(value, {around: name})
             for value, name in zip(values.to_pylist(), names, strict=True)
         ]
-        rows = rows.set_column(at, rows.schema.field(at), pa.array(hidden, values.type))
+        (field,) = schema_of([column.make_hidden()])
+        rows = rows.set_column(at, field, pa.array(hidden, field.type))
     return rows
 
 

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import PurePath
 
-_NAME = re.compile(r"(?P<base>\d{20})(?:-[\w-]+)?\.log(?:\.\w+)?\Z", re.ASCII)
+_NAME = re.compile(r"(?P<base>\d{20})(?P<id>-[\w-]+)?\.log(?:\.\w+)?\Z", re.ASCII)
 
 MAX_RELATIVE = (1 << 31) - 1
 """Maximum distance of an offset from the base offset in the segment's name: index files store it in four bytes."""
@@ -24,3 +24,9 @@ def offsets_of(path: str | os.PathLike[str], next_base: int | None = None) -> ra
     base = int(found["base"])
     end = base + MAX_RELATIVE + 1
     return range(base, end if next_base is None else min(next_base, end))
+
+
+def is_copy(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file has the name of a segment's copy in tiered storage: an id follows the offset."""
+    found = _NAME.match(PurePath(path).name)
+    return found is not None and found["id"] is not None

@@ -16,7 +16,7 @@ from codecgen.runtime.nouns import count_noun
 from kafka_log.segment import tails
 from kafka_log.segment.entry_search import EntrySearch, KnownOffsets
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
-from kafka_log.segment.offsets_of_files import offsets_of
+from kafka_log.segment.offsets_of_files import is_copy, offsets_of
 from kafka_log.segment.positioned_reads import (
     UnreadableError,
     read_at,
@@ -556,7 +556,8 @@ class SegmentPass:
         """Return, not raise, the UnreadableError that the file no longer has the bytes ``missing``."""
         listed, now = self.options.size, missing.start
         was = missing.stop if listed is None else listed
-        said = f"it had {count_noun(was, 'byte')} when it was found, and has {now} now"
+        event = "copied" if is_copy(self.options.path) else "found"
+        said = f"it had {count_noun(was, 'byte')} when it was {event}, and has {now} now"
         return UnreadableError(said, Where(position=now, file=self.name))
 
     def incomplete_error(self, more: str = "") -> ParseError:

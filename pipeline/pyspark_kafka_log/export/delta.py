@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ class DeltaTarget:
         self._options = options_of_delta(name, out)
         self.secrets = self._options or {}
         self._table: Any = None
+        self._makes_directory = False
 
     def lock(self) -> AbstractContextManager[None]:
         """Return a context that does nothing: of two commits the table takes one."""
@@ -75,11 +77,10 @@ class DeltaTarget:
         )
 
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
-        """Return the location of the table, and create its directory if it is local. The log of the
-        table says which of its files count. Raise OSError if the directory cannot be created.
+        """Return the location of the table, whose log says which of its files count. Tasks create
+        its directory, if it is local.
         """
-        if not self._out.is_store:
-            Path(self._out.root).mkdir(parents=True, exist_ok=True)
+        self._makes_directory = not self._out.is_store and not Path(self._out.root).exists()
         return self._out
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
@@ -125,7 +126,8 @@ class DeltaTarget:
             )
 
     def clean(self, job_id: str) -> None:
-        """Remove the files of a job that are not part of the table. Keep files of a commit that
+        """Remove the files of a job that are not part of the table, and empty local directories if
+        the directory of the table was missing when the job began. Keep files of a commit that
         seemed to fail and yet has added them. Errors of delta-rs and of the store pass; nothing is
         removed if the table cannot be opened.
         """
@@ -135,6 +137,10 @@ class DeltaTarget:
         for file in self._out.files_of(job_id):
             if file not in kept:
                 self._out.remove(file)
+        if self._makes_directory:
+            for folder, _, _ in os.walk(self._out.root, topdown=False):
+                with suppress(OSError):  # it is not empty
+                    Path(folder).rmdir()
 
     def _is_there(self) -> bool:
         """Return whether a Delta table exists at the location. Errors of the look-up pass, such as

@@ -178,6 +178,38 @@ def test_secrets_inside_of_columns_are_hidden(tmp_path: Path) -> None:
     assert without_secrets(rows, view.secrets).to_pylist() == [hidden]
 
 
+def test_a_secret_number_is_null_where_the_schema_allows_it() -> None:
+    """Nothing of its type stands for it: a column that has no nulls has some when they are hidden."""
+    pin = Column("pin", "int64", 0, sensitive=Sensitive())
+    text = Column("text", "string", 1, sensitive=Sensitive())
+    pins = Column("pins", "list", 2, element=Column("", "bool", 3), sensitive=Sensitive())
+    both = Column("both", "struct", 4, (pin, Column("plain", "int32", 5)))
+    pairs = Column("pairs", "list", 6, (Column("a", "int16", 7),), sensitive=Sensitive())
+    columns = (pin, text, pins, both, pairs, Column("id", "int64", 8))
+    view = PayloadView("numbers", columns, (), "")
+    row = {"pin": 7, "text": "x", "pins": [True], "both": {"pin": 7, "plain": 1}, "pairs": [{"a": 2}], "id": 1}  # fmt: skip
+    names = tuple(row)
+    rows = pa.RecordBatch.from_pylist([row], schema_of(columns))
+    hidden = without_secrets(rows, TopicView("numbers", names, view).secrets)
+    hidden.validate(full=True)
+    assert hidden.to_pylist() == [
+        {
+            **row,
+            "pin": None,
+            "text": REDACTED,
+            "pins": [None],
+            "both": {"pin": None, "plain": 1},
+            "pairs": [{"a": None}],
+        }
+    ]
+    assert hidden.schema == TopicView("numbers", names, view).schema
+    assert TopicView("numbers", names, view, show_secrets=True).schema == schema_of(columns)
+    assert [f.nullable for f in hidden.schema] == [True, False, False, False, False, False]
+    assert hidden.schema.field("pins").type.value_field.nullable
+    assert hidden.schema.field("pairs").type.value_type.field("a").nullable
+    assert [f.nullable for f in hidden.schema.field("both").type] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("name", "is_secret"),
     [

@@ -13,7 +13,7 @@ import pytest
 from kafka_log import LogDirectory, read_table, scan_batches
 from kafka_log.cli import main
 from tests.paths import SAMPLES
-from tests.support.made_topics import log
+from tests.support.made_topics import entry, log
 
 BROKER = str(SAMPLES / "kafka-4.x")
 WITH_TOPICS = ("ls", "stat", "check", "dump", "txn", "producers", "groups", "metadata", "keys", "schemas", "export", "salvage", "merge", "cut", "reindex", "convert", "diff")  # fmt: skip
@@ -140,6 +140,20 @@ def test_offsets_of_logs_that_start_later(
     empty = str(log(tmp_path, "orders-0"))
     assert main(["dump", empty, "--offsets", "5:"]) == 0
     assert "available offsets: orders-0 is empty (next offset 0)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("byte", [24, 3], ids=["last offset", "base offset"])
+def test_offsets_of_a_damaged_end_are_not_offered(
+    byte: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A flipped bit of the last header: nobody knows where the log ends."""
+    wrong = bytearray(entry(3, None, b"x"))
+    wrong[byte] ^= 1
+    log(tmp_path, "t-0", *(entry(i, None, b"a") for i in range(3)), bytes(wrong))
+    assert main(["dump", str(tmp_path), "--offsets", f"{1 << 41}:"]) == 0
+    err = capsys.readouterr().err
+    assert "nothing matches --offsets" in err
+    assert "available offsets" not in err
 
 
 @pytest.mark.parametrize("offset", [-2, 168, 999999])

@@ -264,6 +264,7 @@ def test_which_fields_are_secrets() -> None:
 OTHERS = (
     "retention.ms", "cleanup.policy", "sasl.oauthbearer.token.endpoint.url", "delegation.token.max.lifetime.ms", "ssl.keystore.location",
     "ssl.keystore.type", "password.encoder.iterations", "sasl.oauthbearer.client.credentials.client.id", "token.impersonation.validation", "min.insync.replicas",
+    "aws.access.key.id", "max.tokens", "key.converter", "sasl.oauthbearer.sub.claim.name",
 )  # fmt: skip
 
 
@@ -275,6 +276,19 @@ def _setting() -> Sensitive:
 def test_settings_that_are_secrets(name: str) -> None:
     for spelled in (name, f"listener.name.internal.{name}", name.upper()):
         assert _setting().covers(spelled)
+
+
+OF_PLUGINS = (
+    "api.key", "my.plugin.api.key", "plugin.api-key", "PLUGIN_API_KEY", "plugin.apiKey", "fs.azure.account.key", "sas.token", "s3.sessionToken",
+    "token", "auth_token", "client-secret", "vault.secret.id", "aws.secret.access.key", "gcs.credentials.json", "google.credentials", "db.credential", "db.passwd", "db.pwd",
+    "basic.auth.user.info", "storage.connection.string", "signing.key", "encryption-key",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_PLUGINS)
+def test_settings_of_plugins_that_are_secrets(name: str) -> None:
+    """Kafka knows no type of them, and brokers treat them all as sensitive."""
+    assert _setting().covers(name)
 
 
 @pytest.mark.parametrize("name", OTHERS)

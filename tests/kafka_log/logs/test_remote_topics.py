@@ -84,3 +84,22 @@ def test_the_newest_replica_counts(created_again: Path, tmp_path: Path) -> None:
     assert found == [b"%d of 7" % n for n in range(30)]
     with pytest.raises(DirectoryError), pytest.warns(UserWarning, match="an earlier topic"):
         values([created_again, other])
+
+
+def test_damage_hides_which_topic_exists(
+    created_again: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Copies of one topic id alone may be those of an earlier topic too."""
+    for path in (created_again / TIER / f"t-0-{NEW}").iterdir():
+        path.unlink()
+    (created_again / "t-0" / "partition.metadata").write_text("version: 0\n")
+    said = "the topic id of the live partition is not known"
+    with pytest.raises(UnreadableError, match=said):
+        values(created_again)
+    with pytest.raises(UnreadableError, match=said):
+        plan(parse({"path": str(created_again), "include": "remote"}))
+    assert main(["dump", str(created_again), "--include", "remote"]) == 1
+    shown = capsys.readouterr()
+    assert said in shown.out + shown.err and " of 1" not in shown.out
+    (created_again / "t-0" / "partition.metadata").unlink()
+    assert len(values(created_again)) == 30

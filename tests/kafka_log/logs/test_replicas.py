@@ -12,6 +12,7 @@ import pytest
 
 from kafka_log import DirectoryError, LogDirectory, read_table, scan_batches
 from kafka_log.cli import main
+from kafka_log.segment.positioned_reads import UnreadableError
 from tests.paths import SAMPLES
 from tests.support.made_topics import commit, log
 from tests.support.tiers import IDS, local
@@ -162,3 +163,52 @@ def test_the_newest_is_not_chosen_of_different_topics(
     assert read_table(places, topics="t", replicas="keep").num_rows == 40
     (tmp_path / "a" / "t-0" / "partition.metadata").unlink()
     assert read_table(places, topics="t", replicas="newest").num_rows == 30
+
+
+HIDDEN: dict[str, Callable[[Path], Any]] = {
+    "damaged": lambda path: path.write_bytes(b"version: 0\ntopic_id: \xff\n"),
+    "empty": lambda path: path.write_bytes(b""),
+    "zero": lambda path: path.write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA\n"),
+    "a directory": lambda path: path.mkdir(),
+    "a dangling link": lambda path: path.symlink_to("nowhere"),
+}
+
+
+@pytest.mark.parametrize("how", HIDDEN)
+@pytest.mark.parametrize("damaged", ["a", "b"])
+def test_the_newest_may_be_of_another_topic(
+    tmp_path: Path, how: str, damaged: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Damage hides the topic id of one copy, whether it is the newest or not: the rows are those of the newest, and it is an error."""
+    for place, end, number in (("a", 30, 0), ("b", 10, 1)):
+        for name in ("t-0", "__consumer_offsets-0"):
+            (tmp_path / place).mkdir(exist_ok=True)
+            if name == "t-0":
+                local(tmp_path / place, 0, end)
+            else:
+                log(tmp_path / place, name, commit(0, "g", end))
+            path = tmp_path / place / name / "partition.metadata"
+            if place == damaged:
+                HIDDEN[how](path)
+            else:
+                path.write_text(f"version: 0\ntopic_id: {IDS[number]}\n")
+    places = [tmp_path / "a", tmp_path / "b"]
+    said = "the topic id of this log is not known"
+    with pytest.raises(UnreadableError, match=said) as caught:
+        read_table(places, topics="t", replicas="newest")
+    assert caught.value.where.file == str(tmp_path / damaged / "t-0")
+    lost: list[str] = []
+    options: dict[str, Any] = {"replicas": "newest", "on_lost": lambda _, one: lost.append(one.reason)}  # fmt: skip
+    assert read_table(places, topics="t", policy="salvage", **options).num_rows == 30
+    assert [said in one for one in lost] == [True]
+    with pytest.raises(UnreadableError, match=said):
+        LogDirectory(places).groups()
+    for words in (["dump", "--topic", "t", "--replicas", "newest"], ["groups"]):
+        assert main([words[0], *map(str, places), *words[1:]]) == 1
+        shown = capsys.readouterr()
+        assert said in shown.err + shown.out
+    merged = LogDirectory(places[0]).merge_plan(places[1]).to_pylist()
+    assert {row["what"] for row in merged} == {"lost"}
+    assert all("a topic id is not known" in row["reason"] for row in merged)
+    assert main(["merge", *map(str, places), "--out", str(tmp_path / "out")]) == 1
+    assert not list((tmp_path / "out").glob("*-0/*.log"))

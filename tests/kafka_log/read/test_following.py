@@ -19,6 +19,7 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment.model import Batch, End
 from tests.support.batches import batch
 from tests.support.growing_logs import Growing
+from tests.support.made_topics import entry
 
 
 @dataclass
@@ -362,3 +363,33 @@ def test_only_new_bytes_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     append(path, batch(600))
     assert offsets(followed.read()) == [600, 601, 602]
     assert starts == [size]
+
+
+LARGEST = (1 << 63) - 1
+
+
+def test_the_largest_offset(tmp_path: Path) -> None:
+    """A log that has it has no end offset, and is read all the same."""
+    path = log_file(tmp_path / "t-0", LARGEST - 1)
+    append(path, entry(LARGEST - 1, None, b"a"))
+    followed = Followed(tmp_path)
+    assert offsets(followed.read()) == [LARGEST - 1]
+    append(path, entry(LARGEST, None, b"b"))
+    assert offsets(followed.read()) == [LARGEST]
+    assert followed.read() == [] and not followed.errors
+    assert offsets(Followed(tmp_path).read()) == [LARGEST - 1, LARGEST]
+    assert offsets(Followed(tmp_path, {"offsets": (LARGEST, None)}).read()) == [LARGEST]
+
+
+@pytest.mark.parametrize("wrong", [LARGEST, 1 << 40])
+def test_an_impossible_offset_hides_no_later_records(tmp_path: Path, wrong: int) -> None:
+    """No checksum covers it: the log goes on where it should, also in the next segment."""
+    path = log_file(tmp_path / "t-0")
+    append(path, entry(0, None, b"a") + entry(wrong, None, b"b"))
+    followed = Followed(tmp_path)
+    assert offsets(followed.read()) == [0, wrong]
+    append(path, entry(2, None, b"c"))
+    assert offsets(followed.read()) == [2]
+    append(log_file(tmp_path / "t-0", 3), entry(3, None, b"d"))
+    assert offsets(followed.read()) == [3]
+    assert not followed.said

@@ -16,7 +16,7 @@ from pyspark_kafka_log.export.delta import statistics
 from pyspark_kafka_log.export.state import State
 from pyspark_kafka_log.export.writing import File
 from tests.support.spark_logs import numbered, write
-from tests.support.spark_tables import Table
+from tests.support.spark_tables import Table, here
 
 deltalake = pytest.importorskip("deltalake")
 
@@ -150,3 +150,28 @@ def test_a_catalog_that_cannot_be_read_names_the_table(tmp_path: Path, directory
         ExportError, match=r"^logs\.records: the catalog cannot be used: .*not a database"
     ):
         table.export(directory)
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.parametrize("by", [(), ("topic", "date")])
+def test_a_failed_job_leaves_no_directory_that_it_made(
+    tmp_path: Path, directory: Path, by: tuple[str, ...], is_there: bool
+) -> None:
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table = Table("delta", tmp_path)
+    place = Path(table.place)
+    if is_there:
+        place.mkdir()
+
+    def fail_late(tasks: Any, job: Any) -> Any:
+        here(tasks, job)
+        raise OSError("the executor is gone")
+
+    def fail_early(tasks: Any, job: Any) -> Any:
+        raise OSError("there is no executor")
+
+    for fail in (fail_early, fail_late):
+        with pytest.raises(OSError, match="executor"):
+            table.export(directory, fail, by)
+        assert place.exists() == is_there
+    assert table.export(directory, by=by).rows == 5

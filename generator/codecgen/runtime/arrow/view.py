@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from codecgen.runtime.sensitive import REDACTED, Sensitive
@@ -69,6 +69,18 @@ class Column:
         ):
             return self._redact(value)
         return self._map_inside(value, Column.hide_secrets)
+
+    def make_hidden(self, *, is_secret: bool = False) -> Column:
+        """Return the column of the values that :meth:`hide_secrets` returns: parts that it hides as
+        null are nullable. ``is_secret`` says that all of its values may be secrets.
+        """
+        is_secret = is_secret or self.sensitive is not None
+        if self.type not in ("struct", "list"):
+            is_null = is_secret and self.type not in ("string", "binary")
+            return replace(self, nullable=self.nullable or is_null)
+        element = self.element and self.element.make_hidden(is_secret=is_secret)
+        members = tuple(part.make_hidden(is_secret=is_secret) for part in self.members)
+        return replace(self, element=element, members=members)
 
     def _redact(self, value: Any) -> Any:
         """Return what stands in the place of a secret value: REDACTED for text and bytes, None for

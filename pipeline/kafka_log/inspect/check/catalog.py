@@ -259,9 +259,10 @@ _KINDS = (
     FindingKind(
         "segment_shrunk",
         (E,),
-        "Segment that became shorter during the check",
+        "Segment that became shorter during the check, or since it was copied",
         "Brokers do not write to a rolled segment, but the file lost bytes while it was checked, and the"
-        " broker's cleaner was not at work. Offsets before the next segment are missing now.",
+        " broker's cleaner was not at work. Offsets before the next segment are missing now. Or a copy in tiered"
+        " storage is shorter than __remote_log_metadata says.",
         f"Find out what truncates the file. {_COPY_PARTITION}",
     ),
     FindingKind(
@@ -334,6 +335,17 @@ _KINDS = (
         " which, it says so, and what to rename or to move away. Brokers miss some of the batches.",
         "Stop the broker and copy the partition from another replica. Without one, keep both segments: kafka-log"
         " salvage writes all records by their offsets. Moving a whole segment away loses its other offsets.",
+    ),
+    FindingKind(
+        "base_offset_implausible",
+        (W,),
+        "Implausible base offset of the last batch",
+        "A checkpoint of the broker has the offset at which the log would end if one bit of the last batch's base"
+        " offset were not set. No checksum covers the base offset, and no batch follows that could contradict it."
+        " If the bit was flipped, consumers get the records at wrong offsets, and new records are written after them.",
+        "Compare the batch with another replica (kafka-log diff). If that has the lower base offset, stop this broker,"
+        " move the partition directory away and keep it, and let the broker copy the partition. Nothing to do if the"
+        " directory was replaced by a longer log after the broker was stopped.",
     ),
     FindingKind(
         "offset_too_far",
@@ -789,6 +801,16 @@ _KINDS = (
         " renames the directory to -stray and begins an empty partition.",
         "Do not start the broker. If the records belong to the topic, copy the file from another replica, or write"
         " the id of the topic into it. If the topic was deleted and recreated, move the directory away and keep it.",
+    ),
+    FindingKind(
+        "metadata_unknown",
+        (W,),
+        "Cluster metadata that cannot be compared",
+        "The log directory has a metadata log, but it is damaged or cannot be read, and it is not among the"
+        " checked partitions. What only the metadata says about the checked partitions is unknown: another topic"
+        " id, a topic that was never compacted, a partition that is missing.",
+        "Check the whole log directory, without --topic and --partition, and do what the findings of the metadata log"
+        " say. Then check again.",
     ),
     FindingKind(
         "quorum_state",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,21 @@ _POLICIES = ("cleanup.policy", "log.cleanup.policy")
 class Cluster:
     """Metadata log of a log directory, read when it is first needed.
 
-    If there is none, or it cannot be read, all answers are "unknown".
+    If there is none, or a part of its end state cannot be read, all answers are "unknown": a lost record may have changed any of them.
     """
 
     directory: Path
+    _problem: str | None = field(default=None, init=False)
+
+    @property
+    def path(self) -> Path:
+        """Return the partition directory of the metadata log, which may not exist."""
+        return self.directory / f"{CLUSTER_METADATA}-0"
+
+    def find_problem(self) -> str | None:
+        """Return why a part of the metadata cannot be read; None if all of it can, or there is none."""
+        _ = self._topics
+        return self._problem
 
     def topic_id(self, topic: str) -> bytes | None:
         """Return the id of a topic; None if unknown."""
@@ -85,35 +96,36 @@ class Cluster:
     @cached_property
     def _replicas(self) -> list[Partition]:
         """Return the replica of the metadata log in the directory, in a list; ``[]`` if there is
-        none or it cannot be found, listed or read.
+        none or it cannot be found, listed or read. Note the error as the problem.
         """
-        directory = self.directory / f"{CLUSTER_METADATA}-0"
         try:
-            found = discover([directory]) if directory.is_dir() else []
+            found = discover([self.path]) if self.path.is_dir() else []
             return metadata_replicas(found, None) if found else []
-        except (DirectoryError, NotFoundError, OSError):
+        except (DirectoryError, NotFoundError, OSError) as error:
+            self._problem = str(error)
             return []
 
     def _rows(
         self, views: Sequence[str], rows: Callable[[Iterable[Event]], list[Row]]
     ) -> list[Row]:
         """Return the rows that the function ``rows`` makes of the events of ``views`` in the
-        metadata log; unreadable records are skipped. Return ``[]`` if the directory has no metadata
-        log or it has no readable state.
+        metadata log. Return ``[]`` if the directory has no metadata log, or a part of its state
+        cannot be read; note the reason as the problem.
         """
+        if not self._replicas:
+            return []
         try:
-            return (
-                answer_metadata(self._replicas, views, rows, None, salvage=True).rows
-                if self._replicas
-                else []
-            )
-        except (CodecError, DirectoryError, NotFoundError, OSError):
+            answer = answer_metadata(self._replicas, views, rows, None, salvage=False)
+            answer.raise_for_reason()
+            return answer.rows
+        except (CodecError, DirectoryError, NotFoundError, OSError) as error:
+            self._problem = str(error)
             return []
 
     @cached_property
     def _topics(self) -> dict[str, bytes]:
         """Return the 16-byte topic ids by topic name, of topics that exist at the end of the
-        metadata log. Its unreadable records are skipped; ``{}`` if the metadata is unknown.
+        metadata log; ``{}`` if the metadata is unknown.
         """
 
         def rows(events: Iterable[Event]) -> list[Row]:

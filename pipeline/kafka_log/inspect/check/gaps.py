@@ -9,7 +9,8 @@ a leader which compacted the topic has gaps too. The cluster metadata says wheth
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,12 @@ import numpy as np
 from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.base import Check, Context
 from kafka_log.inspect.check.catalog import Severity
-from kafka_log.inspect.check.finding import Finding
+from kafka_log.inspect.check.finding import Finding, make_finding
 from kafka_log.inspect.check.segment_scan import ScannedSegment
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.names import CLEANER, CLUSTER_METADATA, LOG_START
-from kafka_log.logs.partitions import Segment
+from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.tiers import find_tier_gaps, merge_tiered_segments
 from kafka_log.read.internal_topics import COORDINATOR_TOPICS
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
@@ -347,6 +350,35 @@ class GapCheck(Check):
         if known and all(other.between for other in self.gaps):
             return "and the broker's cleaner has no checkpoint of this partition"
         return None
+
+
+def check_tier_gaps(partitions: Iterable[Partition]) -> Iterator[Finding]:
+    """Yield ``segment_missing`` for offsets between the first copy of a partition in tiered storage
+    and its first live segment that no copy has, from the log start offset on. It is an error if
+    compaction cannot be the reason, because the metadata of the copy before states where it ends,
+    or records after the gap have no key; else a note.
+    """
+    starts = LogStarts()
+    for partition in merge_tiered_segments(partitions):
+        ends = {segment.stated_end for segment in partition.segments}
+        for gap, end, segment in find_tier_gaps(partition):
+            if (first := max(gap, starts.get(partition) or 0)) >= end:
+                continue
+            is_lost = gap in ends
+            with suppress(FileNotFoundError):
+                is_lost |= _lacks_keys(segment.path, 0)
+            yield make_finding(
+                "segment_missing",
+                segment.path,
+                f"Offsets {first} to {end - 1} are missing before this segment: no copy in tiered storage has them, and no live segment.",
+                severity="error" if is_lost else "note",
+                remedy="Look for the copies in a backup of the tier, or for local segments on the other replicas. Nothing to do if the topic was compacted before its segments were copied.",
+                topic=partition.topic,
+                partition=partition.partition,
+                first_offset=first,
+                last_offset=end - 1,
+                records=end - first,
+            )
 
 
 def _previous_base(bases: tuple[int, ...], base: int) -> tuple[int, ...]:

@@ -18,11 +18,10 @@ from kafka_log.inspect.check.catalog import Severity
 from kafka_log.inspect.check.finding import Finding, make_finding
 from kafka_log.inspect.check.metadata_snapshots import NAME as METADATA_SNAPSHOT
 from kafka_log.logs.broker_files import (
+    find_topic_id,
     get_node_id,
-    has_nil_topic_id,
     read_meta_properties,
     read_small_file,
-    read_topic_id,
 )
 from kafka_log.logs.listing import is_directory
 from kafka_log.logs.names import (
@@ -164,8 +163,9 @@ class NameCheck(Check):
         the file does not exist.
         """
         found = find_text_problem(path, PARTITION_METADATA)
-        if found is None and has_nil_topic_id(path.parent):
-            found = "the topic id is zero", None
+        said, hidden = find_topic_id(path.parent)
+        if found is None and hidden is not None:
+            found = hidden.reason, None
         if found is not None:
             yield self.context.finding(
                 "partition_metadata",
@@ -174,7 +174,6 @@ class NameCheck(Check):
                 remedy=self._repair_topic_id(),
                 byte=found[1],
             )
-        said = read_topic_id(path.parent)
         known = None if said is None else self.context.cluster.topic_id(self.context.key[0])
         if said is not None and known is not None and said != known:
             right = format_uuid(known)

@@ -26,8 +26,9 @@ from kafka_log.inspect.check.checkpoints import CheckpointCheck, check_checkpoin
 from kafka_log.inspect.check.cluster import Cluster, Clusters
 from kafka_log.inspect.check.control_records import ControlRecordCheck
 from kafka_log.inspect.check.finding import FINDINGS, Finding, finding_table, make_finding
-from kafka_log.inspect.check.gaps import GapCheck
+from kafka_log.inspect.check.gaps import GapCheck, check_tier_gaps
 from kafka_log.inspect.check.indexes import OffsetIndexCheck, TimeIndexCheck
+from kafka_log.inspect.check.last_batch import LastBatchCheck
 from kafka_log.inspect.check.leader_epochs import LeaderEpochCheck
 from kafka_log.inspect.check.metadata_snapshots import MetadataSnapshotCheck
 from kafka_log.inspect.check.names import NameCheck, check_broker_directory
@@ -70,6 +71,7 @@ CHECKS: Mapping[str, type[Check]] = {
     "tails": TailCheck,
     "order": OrderCheck,
     "shrunk": ShrunkCheck,
+    "last_batch": LastBatchCheck,
     "gaps": GapCheck,
     "sequences": SequenceCheck,
     "offset_index": OffsetIndexCheck,
@@ -87,7 +89,7 @@ CHECKS: Mapping[str, type[Check]] = {
 
 _APART = ("deleted", "cleaned", "swap", "remote", "unfinished")
 """States of segments that are not part of a log with index and checkpoint files."""
-_OF_BYTES = ("batches", "tails", "order")
+_OF_BYTES = ("batches", "tails", "order", "shrunk")
 """Checks that run on such segments."""
 
 
@@ -145,7 +147,7 @@ def check_partitions(
 ) -> Iterator[Finding]:
     """Yield the findings that ``wanted`` selects; the arguments are those of :func:`check_table`.
     Findings about log directories come first, then those about duplicate directories and topic ids,
-    then partition by partition, and about exchanged directories last. A file that cannot be read
+    then partition by partition; about gaps in tiered storage and exchanged directories last. A file that cannot be read
     becomes a finding, and does not raise. Raise OSError only if a log directory may not be
     searched.
     """
@@ -160,6 +162,11 @@ def check_partitions(
         partition.directory: _parent_directory(partition.directory) for partition in partitions
     }
     brokers = {path: (read_broker_files(path), clusters(path)) for path in {*parents.values()}}
+    checked = {partition.directory for partition in partitions}
+    for _, cluster in brokers.values():
+        # The findings of the metadata log itself say more.
+        if cluster.path not in checked and (problem := cluster.find_problem()) is not None:
+            yield _uncompared(cluster.path, problem)
     reading = ScanOptions(deep, engine, advance, judged, wanted.timestamps != EVERYTHING)
     parts = [part for partition in partitions for part in _split_by_state(partition)]
     following = dict(pair for part in parts for pair in pair_with_next_base_offset(part.segments))
@@ -173,9 +180,20 @@ def check_partitions(
             continue
         broker = brokers[parents[partition.directory]]
         yield from _check_partition(partition, *broker, included, pieces, reading, wanted)
-    for finding in check_exchanged(partitions, clusters, engine):
+    for finding in chain(
+        check_tier_gaps(partitions), check_exchanged(partitions, clusters, engine)
+    ):
         if is_selected(finding, wanted):
             yield finding
+
+
+def _uncompared(path: Path, problem: str) -> Finding:
+    """Return the finding that checks which need the cluster metadata in ``path`` were left out."""
+    return make_finding(
+        "metadata_unknown",
+        path,
+        f"The cluster metadata cannot be read completely: {problem}. Topic ids, cleanup policies, and the partitions that belong here are not compared with it.",
+    )
 
 
 def _split_by_state(partition: Partition) -> Iterator[Partition]:

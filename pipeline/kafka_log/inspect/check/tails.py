@@ -12,7 +12,13 @@ from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.repairs import describe_range_repairs
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_broker_files
-from kafka_log.logs.names import CLEAN_SHUTDOWN, CLEANER, CLUSTER_METADATA, HIGH_WATERMARK
+from kafka_log.logs.names import (
+    CLEAN_SHUTDOWN,
+    CLEANER,
+    CLUSTER_METADATA,
+    HIGH_WATERMARK,
+    REMOTE_LOG_METADATA,
+)
 from kafka_log.segment.model import Lost
 from kafka_log.segment.positioned_reads import DELETED
 
@@ -101,18 +107,22 @@ class TailCheck(Check):
 
 
 class ShrunkCheck(Check):
-    """Finds a rolled segment that became shorter during the check and now ends before the next one begins.
+    """Finds a rolled segment that became shorter during the check and now ends before the next one
+    begins, and a copy in tiered storage that is shorter than ``__remote_log_metadata`` says.
 
     The log cleaner replaces segments by shorter ones too, but renames the old ones and writes a checkpoint.
     """
 
     def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
         segment, next_base = scanned.segment, scanned.next_base
+        if segment.missing:
+            yield self._report_copy(scanned)
+            return
         if next_base is None or scanned.size >= segment.size or self._is_cleaned(scanned):
             return
         if any(run.end == scanned.size for run in scanned.lost):
             return  # the tail says that it was cut
-        first = int(scanned.headers.last.max(initial=segment.base_offset - 1)) + 1
+        first = _end_offset(scanned)
         if first >= next_base:
             return
         self.context.missing.append(range(first, next_base))
@@ -126,6 +136,18 @@ class ShrunkCheck(Check):
             records=next_base - first,
         )
 
+    def _report_copy(self, scanned: ScannedSegment) -> Finding:
+        """Return the finding about a copy that is shorter than its metadata says."""
+        segment = scanned.segment
+        return self.context.finding(
+            "segment_shrunk",
+            segment.path,
+            f"The copy lacks its last {count_noun(segment.missing, 'byte')}: {REMOTE_LOG_METADATA} says that it has {count_noun(segment.size, 'byte')}. Records from offset {_end_offset(scanned)} on are missing in it.",
+            remedy="Keep the copy. Read the missing records from a local segment or from another copy of them, if there is one, and restore the file from a backup of the tier.",
+            byte=segment.size - segment.missing,
+            first_offset=_end_offset(scanned),
+        )
+
     def _is_cleaned(self, scanned: ScannedSegment) -> bool:
         """Return whether the log cleaner may have replaced the segment: its .log.deleted exists, or
         the checkpoint of the cleaner, which is read again, has the partition.
@@ -135,3 +157,8 @@ class ShrunkCheck(Check):
             return True
         now = read_broker_files(self.context.broker.directory)
         return now.offset(CLEANER, self.context.key) is not None
+
+
+def _end_offset(scanned: ScannedSegment) -> int:
+    """Return the offset after the last batch of a segment, its base offset if it has none."""
+    return int(scanned.headers.last.max(initial=scanned.segment.base_offset - 1)) + 1

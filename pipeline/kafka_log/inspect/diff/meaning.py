@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from codecgen.runtime.errors import CodecError
 from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.diff.comparison import Comparison
 from kafka_log.inspect.diff.side import Side
@@ -25,6 +26,18 @@ DIFFERENT_TOPICS: Explanation = (
     " the id of the topic that exists.",
 )
 """Explanation of all findings of two logs with different topic ids."""
+
+
+def describe_hidden_topic(hidden: CodecError, explained: Explanation) -> Explanation:
+    """Return the explanation of the findings of two logs, after a sentence that they may be different
+    topics, because ``hidden`` hides the topic id of one.
+    """
+    meaning, remedy = explained
+    return (
+        f"A and B may be different topics, because a topic id is not known: {hidden}. If they are replicas: {meaning}",
+        remedy,
+    )
+
 
 _ASK_OTHERS = "compare A and B with another replica (kafka-log diff), and keep copies of both"
 

@@ -11,10 +11,14 @@ import pyarrow as pa
 
 from kafka_log.inspect.check.leader_epochs import NAME
 from kafka_log.inspect.diff.comparison import Comparison, Counts, compare_partitions
-from kafka_log.inspect.diff.meaning import DIFFERENT_TOPICS, describe_findings
+from kafka_log.inspect.diff.meaning import (
+    DIFFERENT_TOPICS,
+    describe_findings,
+    describe_hidden_topic,
+)
 from kafka_log.inspect.diff.record_comparison import find_batch
 from kafka_log.inspect.diff.side import Advance, Side
-from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.broker_files import find_topic_id
 from kafka_log.logs.partitions import Partition
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.write.checkpoints import read_leader_epochs
@@ -193,8 +197,11 @@ def compare_row(a: Partition, b: Partition, comparison: Comparison) -> dict[str,
         row |= {f"crc_{name}": crc, f"epoch_{name}": epoch}
     row |= {"parted_a": comparison.b.parted, "parted_b": comparison.a.parted}
     explained = describe_findings(row, comparison)
-    if findings and len({read_topic_id(p.directory) for p in (a, b)} - {None}) > 1:
+    (id_a, hidden_a), (id_b, hidden_b) = (find_topic_id(p.directory) for p in (a, b))
+    if findings and len({id_a, id_b} - {None}) > 1:
         explained = DIFFERENT_TOPICS
+    elif findings and (hidden := hidden_a or hidden_b) is not None:
+        explained = describe_hidden_topic(hidden, explained)
     row["meaning"], row["remedy"] = map(utf8, explained)
     return row
 

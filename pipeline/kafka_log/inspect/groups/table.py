@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import ConsumerOffsetsRecordType
-from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.broker_files import find_topic_id
 from kafka_log.logs.names import CONSUMER_OFFSETS
 from kafka_log.logs.partitions import Partition, make_not_found_error
 from kafka_log.logs.replicas import LogEnd, read_log_end, select_newest_replicas
@@ -286,15 +286,16 @@ def _find_uncommitted_ranges(partition: Partition, at: int, salvage: bool) -> An
 
 def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
     """Return topic id (None if unknown) and end offset of each replica of the topic-partitions
-    ``places``; the end is None if it is damaged or cannot be read. Replicas without segments are
-    left out.
+    ``places``; the end is None if damage or an unreadable file hides the end or the id. Replicas
+    without segments are left out.
     """
     ends: dict[_Place, list[tuple[bytes | None, LogEnd | None]]] = {}
     for partition in partitions:
         place = (utf8(partition.topic), partition.partition)
         if place in places and partition.segments:
-            found = read_topic_id(partition.directory), read_log_end(partition.segments)
-            ends.setdefault(place, []).append(found)
+            topic_id, hidden = find_topic_id(partition.directory)
+            end = read_log_end(partition.segments) if hidden is None else None
+            ends.setdefault(place, []).append((topic_id, end))
     return ends
 
 

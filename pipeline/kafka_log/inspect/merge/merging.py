@@ -14,7 +14,7 @@ from kafka_log.inspect.merge.merge_report import list_merge_rows
 from kafka_log.inspect.merge.merged_log import write_merged
 from kafka_log.inspect.merge.plan import MergePlan, make_plan
 from kafka_log.inspect.merge.replica import read_replica
-from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.broker_files import find_topic_id
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import Partition
 from kafka_log.segment.arrow_text import utf8
@@ -92,15 +92,11 @@ def _plan_partition(
     some: Sequence[Partition], advance: Advance
 ) -> tuple[MergePlan, list[ReportRow]]:
     """Return the plan and the report rows for the replicas of a partition; an unreadable one has a
-    row ``lost``. Raise UnreadableError if they are of different topics, none of them can be read,
-    or retention deletes a segment meanwhile; CodecError if a batch changes meanwhile.
+    row ``lost``. Raise UnreadableError if they are of different topics, or damage hides whether they
+    are, none of them can be read, or retention deletes a segment meanwhile; CodecError if a batch
+    changes meanwhile.
     """
-    ids = {read_topic_id(partition.directory) for partition in some} - {None}
-    if len(ids) > 1:
-        places = ", ".join(os.fspath(partition.directory) for partition in some)
-        raise UnreadableError(
-            f"{places}: their partition.metadata states different topic ids, so these are different topics of one name: merge directories of one topic"
-        )
+    _check_topic_ids(some)
     rows = [
         ReportRow(utf8(os.fspath(one.directory)), "lost", reason=utf8(str(one.error)))
         for one in some
@@ -117,6 +113,24 @@ def _plan_partition(
         advance(partition.size)
     plan = make_plan(found, _find_highest_start(LogStarts(), some))
     return plan, [*list_merge_rows(plan), *rows]
+
+
+def _check_topic_ids(some: Sequence[Partition]) -> None:
+    """Raise UnreadableError if the directories state different topic ids in ``partition.metadata``,
+    or if there are several and damage hides the id of one.
+    """
+    found = [find_topic_id(partition.directory) for partition in some]
+    places = ", ".join(os.fspath(partition.directory) for partition in some)
+    if len({stated for stated, _ in found} - {None}) > 1:
+        raise UnreadableError(
+            f"{places}: their partition.metadata states different topic ids, so these are different topics of one name: merge directories of one topic"
+        )
+    hidden = next((hidden for _, hidden in found if hidden is not None), None)
+    if hidden is not None and len(some) > 1:
+        raise UnreadableError(
+            f"{places}: these may be different topics of one name, because a topic id is not known: {hidden}. Leave the directory out, or copy it"
+            " and put the right partition.metadata into the copy"
+        )
 
 
 def _find_highest_start(starts: LogStarts, some: Sequence[Partition]) -> int | None:

@@ -300,7 +300,9 @@ def _find_part(
         return None if begin < 0 else Part(segment, begin, stop)
 
     try:
-        headers = header_scanner(segment.path, columns, policy, size=segment.size)
+        headers = header_scanner(
+            segment.path, columns, policy, tail=segment.tail, size=segment.size
+        )
         for batch in headers if expected <= as_of else ():
             for first, last, position in zip(*(batch.column(n).to_pylist() for n in columns), strict=True):  # fmt: skip
                 if last < expected:
@@ -330,7 +332,7 @@ def _batch_at(segment: Segment, position: int) -> tuple[int, int]:
     columns = ("base_offset", "last_offset", "position", "size")
     after = segment.base_offset
     try:
-        for batch in header_scanner(segment.path, columns, size=segment.size):
+        for batch in header_scanner(segment.path, columns, tail=segment.tail, size=segment.size):
             for first, last, at, size in zip(*(batch.column(n).to_pylist() for n in columns), strict=True):  # fmt: skip
                 if at <= position < at + size:
                     return (last if first is None else first), last
@@ -397,8 +399,8 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 def read_rows(name: str, parts: Sequence[Part], offsets: Offsets, salvage: bool) -> Rows:
     """Yield the rows of a view with their offsets, from ``parts`` in order, for offsets in a
     half-open range (None: all). Secrets are not redacted. Raise CodecError for damage, unreadable
-    or missing files and unknown record types; with ``salvage`` skip them, but not records that only
-    have a wrong checksum.
+    or missing files and unknown record types; with ``salvage`` skip them, and all records of a
+    damaged batch, also if only its checksum is wrong.
     """
     columns = [field.name for field in topic_view(name, None).schema]
     # Answers hide secrets. They are read here so that changes of them can be found.
@@ -444,9 +446,10 @@ def _open_scanner(part: Part, columns: Sequence[str], offsets: Offsets, salvage:
         columns,
         Policy.SALVAGE if salvage else Policy.KAFKA,
         selection=RowSelection(offsets or EVERYTHING, control_records=False),
-        on_damage="keep" if salvage else "raise",
+        on_damage="drop" if salvage else "raise",
         limits=Limits(),
         start=part.start,
         stop=part.stop,
+        tail=part.segment.tail,
         size=part.segment.size,
     )

@@ -324,7 +324,8 @@ def build_traffic(contents: Contents, origin: Origin) -> Section:
     """
     traffic = _read_traffic(contents)
     if traffic is None or contents.traffic is None:
-        return Section("traffic", "Throughput", [element("p", "No batch has a timestamp.")])
+        why = _describe_missing_traffic(contents) or "No batch has a timestamp."
+        return Section("traffic", "Throughput", [element("p", why)])
     low, high = _choose_window(traffic.times, traffic.sizes)
     length = PERIODS[contents.period]
     step = _choose_step(high + length - low, length)
@@ -392,6 +393,16 @@ def build_traffic(contents: Contents, origin: Origin) -> Section:
     return Section("traffic", "Throughput", body)
 
 
+def _describe_missing_traffic(contents: Contents) -> str | None:
+    """Return the sentence that says why ``traffic`` is not known, None if it is."""
+    why = contents.missing.get("traffic")
+    return (
+        None
+        if why is None
+        else f"Counts of one copy of each partition are not known: {shorten(why)}."
+    )
+
+
 def _choose_window(times: Any, weights: Any) -> tuple[int, int]:
     """Return the first and last of ``times`` that a chart shows. Times far outside of the middle 98
     percent of ``weights`` are left out if a chart with them would be more than four times as long,
@@ -428,7 +439,8 @@ def build_batches(contents: Contents, origin: Origin) -> Section:
     (``contents.deep``). Return a section with one sentence if there is no batch.
     """
     if contents.traffic is None or not contents.traffic.num_rows:
-        return Section("batches", "Batches and codecs", [element("p", "There is no batch.")])
+        why = _describe_missing_traffic(contents) or "There is no batch."
+        return Section("batches", "Batches and codecs", [element("p", why)])
     sums = ["batches", "records", "batch_bytes", "stored_bytes", "record_bytes", "invalid_batches"]
     wanted = [(name, "sum") for name in sums]
     wanted += [("smallest_batch", "min"), ("largest_batch", "max")]

@@ -83,8 +83,8 @@ def run_command(options: argparse.Namespace) -> int:
     regular file, or exists (with ``--overwrite``: if no report wrote it); 1 for an error, a
     warning, a hanging transaction or something unread; else 0. Raise OutputError if ``--out`` lies
     in a path or a broker's log directory, NotFoundError if a topic or partition is missing or all
-    segments are excluded, DirectoryError without logs or if ``--replicas`` refuses copies or these
-    are of different topics, OSError if writing fails.
+    segments are excluded, DirectoryError without logs or if ``--replicas`` refuses copies, OSError
+    if writing fails.
     """
     from kafka_log.inspect.report.contents import PASSES, gather
     from kafka_log.inspect.report.origin import Origin

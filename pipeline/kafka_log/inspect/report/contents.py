@@ -118,7 +118,7 @@ class Contents:
         findings: Rows of ``check``, the most severe first.
         topics: Rows of ``ls --by topic``.
         stat: Rows of ``stat`` by partition.
-        traffic: Table of ``stat`` by codec and ``period``, of one copy of each partition.
+        traffic: Table of ``stat`` by codec and ``period``, of one copy of each partition; None if it is not known.
         period: Period of ``traffic``.
         transactions: Table of ``txn``; None if they are not known.
         commits: Rows of ``groups``; None if they are not known.
@@ -185,8 +185,8 @@ def gather(
     """Read the logs PASSES times and return the answers: all of ``log``, but counts over time of
     ``newest`` (one copy of each partition). ``deep`` decodes records; ``now`` (None: the present)
     judges open transactions. Damage, unreadable files and missing internal topics do not raise: the
-    contents name them. Warnings of kafka-log become remarks; others are issued again. Raise
-    DirectoryError if a path holds no log or copies of a partition state different topic ids,
+    contents name them, also if copies of a partition state different topic ids. Warnings of
+    kafka-log become remarks; others are issued again. Raise DirectoryError if a path holds no log,
     NotFoundError if a selected topic or partition does not exist.
 
     Args:
@@ -220,10 +220,10 @@ def _gather_answers(
     contents: Contents, log: Answers, newest: Answers, now: int | None, advance: Advance
 ) -> None:
     """Fill ``contents`` with the answers of ``log``; only the counts by codec and time are those of
-    ``newest``, which has one copy of each partition. Damage and missing or unreadable internal
-    topics are noted in ``missing`` and ``unread``, not raised. Raise DirectoryError if a path holds
-    no log or copies of a partition state different topic ids, NotFoundError if a selected topic or
-    partition does not exist.
+    ``newest``, which has one copy of each partition. Damage, missing or unreadable internal topics
+    and copies with different topic ids are noted in ``missing`` and ``unread``, not raised. Raise
+    DirectoryError if a path holds no log, NotFoundError if a selected topic or partition does not
+    exist.
     """
     counts: list[int] = []
     contents.topics = to_rows(log.ls(by="topic"))
@@ -241,7 +241,11 @@ def _gather_answers(
     contents.period = choose_period(contents.stat)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the counts by partition gave the same warnings
-        contents.traffic = newest.stat(by=("codec", contents.period), **options)
+        try:
+            contents.traffic = newest.stat(by=("codec", contents.period), **options)
+        except DirectoryError as error:  # topics of one name, none of which is a copy of the other
+            contents.missing["traffic"] = str(error)
+            contents.unread.append(str(error))
     try:
         contents.transactions = log.txn(now=now, on_damage=contents.unread.append, advance=advance)
     except (CodecError, DirectoryError, OSError) as error:

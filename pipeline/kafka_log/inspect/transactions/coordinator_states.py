@@ -93,7 +93,7 @@ class Coordinators:
 def read_coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coordinators:
     """Return the latest state of each transactional id in the partitions of ``__transaction_state``
     among ``partitions``. For each that is damaged or unreadable, report a line to ``on_damage``,
-    use its readable batches, and set ``is_whole`` to False.
+    use its valid batches, and set ``is_whole`` to False.
 
     If a partition has several copies, the record with the highest offset counts.
     """
@@ -166,9 +166,9 @@ def _read(
 ) -> None:
     """Update ``states``, ``by_producer`` and ``names`` from the records of one partition; an older
     record never replaces a newer state. Raise CodecError at damage or an unreadable file, unless
-    the policy is ``salvage``, which skips both.
+    the policy is ``salvage``, which skips damaged batches and unreadable files.
     """
-    on_damage: OnDamage | None = "keep" if policy is Policy.SALVAGE else None
+    on_damage: OnDamage | None = "drop" if policy is Policy.SALVAGE else None
     found = [replace(partition, error=None)]  # the caller has reported it
     # Coordinators write outside of transactions: no markers are needed.
     isolation: Isolation = "read_uncommitted"

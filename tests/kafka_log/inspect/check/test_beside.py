@@ -259,3 +259,34 @@ def test_states_of_quorums() -> None:
     invalid = find_problem(b'{"a" 1}')
     assert invalid is not None and "not valid JSON" in invalid[0] and invalid[1] == 5
     assert find_problem(b'{"a": 1' + b"0" * 5000 + b"}") is not None
+
+
+@pytest.mark.parametrize("how", ["flipped", "noise", "a directory", "cut"])
+def test_metadata_that_is_damaged_is_not_compared(tmp_path: Path, how: str) -> None:
+    """With --topic the metadata log is not among the checked ones: what it may say of the topic is unknown, and that is told."""
+    for name in ("codecs-0", METADATA):
+        shutil.copytree(BROKER / name, tmp_path / name)
+    log = tmp_path / METADATA / f"{0:020d}.log"
+    for snapshot in (tmp_path / METADATA).glob("*.checkpoint"):
+        snapshot.unlink()
+    assert LogDirectory(tmp_path, topics="codecs").check().num_rows == 0
+    shutil.copy(BROKER / "features-0" / "partition.metadata", tmp_path / "codecs-0")
+    assert "topic_id" in LogDirectory(tmp_path, topics="codecs").check()["code"].to_pylist()
+    data = bytearray(log.read_bytes())
+    if how == "flipped":
+        data[len(data) // 2] ^= 1
+    elif how == "noise":
+        data += b"\xff" * 300
+    log.unlink()
+    if how == "a directory":
+        log.mkdir()
+    else:
+        log.write_bytes(data[400:] if how == "cut" else data)
+    for options in ({"topics": "codecs"}, {"partitions": [0], "topics": ["codecs"]}):
+        (row,) = LogDirectory(tmp_path, **options).check().to_pylist()
+        assert (row["code"], row["severity"]) == ("metadata_unknown", "warning")
+        assert row["file"] == str(tmp_path / METADATA) and METADATA in row["meaning"]
+    (row,) = LogDirectory(tmp_path / "codecs-0").check().to_pylist()
+    assert row["code"] == "metadata_unknown"
+    found = LogDirectory(tmp_path).check()["code"].to_pylist()
+    assert found and "metadata_unknown" not in found

@@ -23,6 +23,7 @@ PLANTS = [*OF_SEGMENTS, *OF_FILES]
 ELSEWHERE = {
     *("batch_records", "batch_rules", "record_checksum"),  # with --deep
     *("file_gone", "io_error", "partitions_exchanged", "segment_shrunk"),
+    *("metadata_unknown", "base_offset_implausible"),
 }
 """Codes that other tests provoke."""
 

@@ -349,3 +349,9 @@ def test_topics_with_the_same_name_are_no_replicas(tmp_path: Path) -> None:
     assert row["meaning"].startswith("A and B are different topics, because")
     assert row["remedy"].startswith("Nothing to do if they have different names")
     assert {**row, "meaning": "", "remedy": ""} == {**parted, "meaning": "", "remedy": ""}
+    (tmp_path / "a" / "t-0" / "partition.metadata").write_text("version: 0\n")
+    (row,) = LogDirectory(tmp_path / "a").diff(tmp_path / "b").to_pylist()
+    assert row["meaning"].startswith(
+        "A and B may be different topics, because a topic id is not known"
+    )
+    assert row["meaning"].endswith(parted["meaning"]) and row["remedy"] == parted["remedy"]

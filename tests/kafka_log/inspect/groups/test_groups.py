@@ -124,6 +124,9 @@ def test_a_topic_that_was_made_anew(tmp_path: Path) -> None:
     assert [(row["log_end_offset"], row["lag"]) for row in found] == [(67, 3), (None, None)]
     (tmp_path / "codecs-1" / other.name).write_bytes(b"\xff")
     found = LogDirectory(tmp_path, partitions=1).groups(names="group-classic").to_pylist()
+    assert [row["lag"] for row in found] == [None]
+    (tmp_path / "codecs-1" / other.name).unlink()
+    found = LogDirectory(tmp_path, partitions=1).groups(names="group-classic").to_pylist()
     assert [row["lag"] for row in found] == [0]
 
 

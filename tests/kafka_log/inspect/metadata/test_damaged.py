@@ -147,13 +147,18 @@ def test_the_log_begins_at_the_damaged_snapshot(
 
 
 def test_salvage_of_a_snapshot(sample: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where nothing whole goes further, what is left of the newest one is read, and told."""
-    expected = LogDirectory(sample).metadata("topics")
+    """Where nothing whole goes further, the valid batches of the newest one are read, and it is told."""
+    expected = LogDirectory(sample).metadata("topics").to_pylist()
     begins_at_newest(sample)
-    flipped(sample / NEWEST.path.name)
+    path = sample / NEWEST.path.name
+    whole = path.read_bytes()
+    last = next(b for b in reversed(list(SegmentReader(path))) if not b.is_control)
+    flipped(path, last.position + last.size - 4)
     code, rows, err = told(sample, capsys, "--policy", "salvage")
-    assert (code, len(rows)) == (1, expected.num_rows)
-    assert any("their changes are missing" in line for line in err)
+    assert code == 1 and any("their changes are missing" in line for line in err)
+    path.write_bytes(whole[: last.position] + whole[last.position + last.size :])
+    assert told(sample, capsys, "--policy", "salvage")[1] == rows
+    assert len(rows) < len(expected)
 
 
 @pytest.mark.slow
@@ -378,3 +383,18 @@ def test_a_directory_that_is_gone_after_the_listing(sample: Path, salvage: bool)
     with pytest.raises(UnreadableError, match=sample.name):
         alone.metadata(salvage=salvage, on_damage=lines.append)
     assert both.metadata(salvage=salvage) == expected
+
+
+@pytest.mark.parametrize("number", [0, 3, -2])
+def test_a_length_that_reaches_beyond_the_file(
+    tmp_path: Path, number: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The batch looks like one that a broker still writes, but valid ones follow: the answer ends before it, and that is told."""
+    (tmp_path / SAMPLE.name).mkdir()
+    path = tmp_path / SAMPLE.name / SEGMENT
+    shutil.copy(SAMPLE / SEGMENT, path)
+    batch = list(SegmentReader(path))[number]
+    flipped(path, batch.position + 9)  # a high byte of the length
+    code, rows, err = told(tmp_path, capsys, "--what", "configs")
+    assert code != 0 and any("one begins at byte" in line for line in err)
+    assert number == -2 or len(rows) < LogDirectory(SAMPLE).metadata("configs").num_rows

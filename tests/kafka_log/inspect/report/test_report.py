@@ -229,6 +229,27 @@ def test_replicas_are_told_apart(tmp_path: Path) -> None:
     assert "one copy of each partition" in text
 
 
+def test_two_topics_of_one_name_have_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """None of them is a copy of the other: the finding says so, and what counts one copy is left out."""
+    for name in ("a", "b"):
+        for topic in ("codecs-1", "__consumer_offsets-0"):
+            shutil.copytree(BROKER / topic, tmp_path / "logs" / name / topic)
+            other = BROKER / "features-0" / "partition.metadata"
+            if name == "b":
+                shutil.copy(other, tmp_path / "logs" / name / topic)
+    out = tmp_path / "report.html"
+    assert main(["report", str(tmp_path / "logs"), "--out", str(out)]) == 1
+    text = plain(out.read_text(encoding="utf-8"))
+    assert "Contradicting topic ids" in text
+    assert text.count("Counts of one copy of each partition are not known") == 2
+    assert "states another topic id than that of" in text
+    assert "No batch has a timestamp" not in text and "There is no batch" not in text
+    contents = contents_of(tmp_path / "logs")
+    assert contents.traffic is None and len(contents.stat) == 4
+
+
 def test_findings_are_those_of_the_copy(tmp_path: Path) -> None:
     for name in ("a", "b"):
         shutil.copytree(BROKER / "codecs-1", tmp_path / name / "codecs-1")
