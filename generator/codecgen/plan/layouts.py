@@ -516,10 +516,11 @@ def _with_version_bits(f: Field, version: int | None, model: Model) -> Field:
 
 
 def _fixed_size(f: Field, version: int | None, plan_of: object) -> int | None:
-    """Return the size of a field in bytes, or None if it varies: for varints (with or without bit members), variable bytes,
-    optional structs, choices, padding, tags and arrays, except uncompressed arrays of a fixed
-    number of elements of fixed size. Structs have the size of their layout in the version that
-    it is held in, or None if the layout lacks that version or holds itself.
+    """Return the size of a field in bytes, or None if it varies: for varints (with or without bit
+    members), variable bytes, optional structs, choices, padding, tags and arrays, except
+    uncompressed arrays of a fixed number of elements of fixed size. Structs have the size of their
+    layout in the version that it is held in; None if an expression gives that version, or the
+    layout lacks it or holds itself. ``version`` is that of the holder, None if it has none.
     """
     match f.type:
         case ScalarType(name):

@@ -101,9 +101,9 @@ def scope_under_condition(scope: Scope, rows: Rows, parts: Parts) -> Scope:
 
 
 def find_rows_array(rows: Rows, parts: Parts) -> tuple[PartScope | None, Field | None]:
-    """Return the part and the array field that ``each`` (``part.array``) names. Return (None, None)
-    without ``each`` or such a part, and None for the field if the part has no layout or its version
-    lacks the field. Any version counts if the part is null.
+    """Return the part and the field that ``each`` (``part.array``) names; whether it is an array is
+    not checked. Return (None, None) without ``each`` or such a part, and None for the field if the
+    part has no layout or its version lacks the field. Any version counts if the part is null.
     """
     part, _, name = (rows.each or "").partition(".")
     scope = parts.get(part)

@@ -388,15 +388,17 @@ class EnumField(Codec):
 
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a member, given as a member, number, name or label; with
-        ``keep_unknown`` also of another number that fits. Raise BuildError for anything else, or a
-        member that is not in ``only``.
+        ``keep_unknown`` also of an int without a member, whatever ``only`` says. Raise BuildError
+        for anything else, a number that does not fit, or a member that is not in ``only``, also
+        with ``keep_unknown``.
         """
         return self.base.write(self.number(value), this, session)
 
     def number(self, value: Any) -> int:
         """Return the number of a member that is given as a member, number, name or label. With
-        ``keep_unknown``, also return an int without a member. Raise BuildError if there is no such
-        member, or it is not in ``only``.
+        ``keep_unknown``, also return any int without a member, whatever ``only`` says. Raise
+        BuildError for anything else, and for a member that is not in ``only``, also with
+        ``keep_unknown``.
         """
         member = self.enum.find(value)
         if member is not None:

@@ -63,8 +63,10 @@ def find_log_end(segments: Sequence[Segment]) -> tuple[LogEnd | None, CodecError
 
 
 def _find_log_end(segments: Sequence[Segment]) -> LogEnd | None:
-    """Return the end of a log, None if there is none. Raise CodecError if damage or an unreadable
-    file hides it.
+    """Return the end of a log: the leader epoch of the last batch and the offset after it, at least
+    the base offset in the last file's name. Without batches the epoch is -1, and the offset that
+    base offset. Return None if there is no segment, or no batch and no base offset in the last
+    name. Raise CodecError if damage or an unreadable file hides the end.
     """
     if not segments:
         return None

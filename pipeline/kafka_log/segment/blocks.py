@@ -41,15 +41,15 @@ class Block(Rows):
     batch_headers: pa.RecordBatch = field(kw_only=True)
 
     def starts(self) -> Any:
-        """Return an array with the first row of each entry in ``batch``, and the number of rows as
-        a last element. An entry without rows has the first row of the entry after it.
+        """Return a NumPy array with the first row of each entry in ``batch``, and the number of
+        rows as a last element. An entry without rows has the first row of the entry after it.
         """
         rows = numbers(self.batch, "position")
         return np.append(np.searchsorted(rows, numbers(self.batch_headers, "position")), len(rows))
 
     def counts(self) -> Any:
-        """Return an array with the number of records of each entry: the record count of its header,
-        else (legacy messages) the number that was read.
+        """Return a NumPy array with the number of records of each entry: the record count of its
+        header, else (legacy messages) the number that was read, 0 if only headers were.
         """
         stated = self.batch_headers.column("record_count")
         if not stated.null_count:

@@ -408,9 +408,9 @@ def _format_structs(column: Any) -> Any:
 
 
 def build_json_objects(fields: Iterable[pa.Field], columns: Iterable[Any], end: str = "}") -> Any:
-    """Return one JSON object a row, with the names of `fields` and the values of `columns`,
-    followed by `end` instead of ``}``; null is ``null``. Raise ValueError if there are more fields
-    than columns, or fewer.
+    """Return one text a row: a JSON object with the names of `fields` and the values of `columns`,
+    Arrow columns of any type, followed by `end` instead of ``}``; null is ``null``. There must be
+    at least one field. Raise ValueError if there are more fields than columns, or fewer.
     """
     parts: list[Any] = []
     for field, column in zip(fields, columns, strict=True):

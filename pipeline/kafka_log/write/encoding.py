@@ -136,7 +136,8 @@ def _by_magic(
     """Yield pairs of a format version and consecutive rows that have it, without the column
     ``magic``. The argument ``magic`` replaces the column, which is not checked then; without both
     it is the newest version. Raise RowRefused for a row whose version is null, no integer, unknown
-    or only read; ValueError for a column ``magic`` of a type that has no integers.
+    or only read. Raise ValueError for a column ``magic`` of a type that has no integers, or a
+    broken record batch with that column. Rows before the error have been yielded.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

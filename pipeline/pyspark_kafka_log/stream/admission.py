@@ -67,8 +67,8 @@ class Pace:
 
 def lag_metrics(consumed: Mapping[Key, int], latest: Mapping[Key, int]) -> dict[str, str]:
     """Return the minimum, maximum and average number of offsets by which a stream is behind, as
-    text under the names of Spark's Kafka source. Partitions that were not consumed do not count;
-    ``{}`` if none is left.
+    text under the names of Spark's Kafka source. Only partitions in both mappings count, one that
+    is consumed beyond ``latest`` with 0; ``{}`` if there is none.
     """
     lags = [max(0, offset - consumed[key]) for key, offset in latest.items() if key in consumed]
     if not lags:

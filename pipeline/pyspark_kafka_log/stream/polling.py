@@ -382,8 +382,9 @@ class LogStream:
         )
 
     def _offset_at_time(self, log: Log, timestamp: int) -> int:
-        """Return the first offset whose timestamp is at or after ``timestamp``, in milliseconds
-        since 1970. If there is none, return LATEST if the strategy is ``latest``, and raise
+        """Return the offset of the first record, from the log start on, whose timestamp is at or
+        after ``timestamp``, in milliseconds since 1970; control records and aborted transactions
+        count too. If there is none, return LATEST if the strategy is ``latest``, and raise
         OptionError otherwise. Raise CodecError for damage before the record unless the mode accepts
         it; then warn of lost ranges in the segments before.
         """
