@@ -137,7 +137,8 @@ class _Writer:
 
     def find_uses(self) -> None:
         """Record in ``uses`` the range of message versions in which each named struct is used, also
-        through other structs. Gaps are filled; structs that no version uses get no entry.
+        through other structs. Gaps are filled; structs that no version uses get no entry. Structs
+        must not hold themselves, which the checks of definitions refuse.
         """
         before: dict[str, Range] | None = None
         while before != self.uses:

@@ -42,8 +42,9 @@ class LogEnd(NamedTuple):
 
 
 def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
-    """Return the end of a partition's log by its last complete batch, at least the base offset in
-    the last file's name. Return None if there is no segment, the headers of the last batches are
+    """Return the end of a partition's log: the leader epoch of the last complete batch and the
+    offset after it, at least the base offset in the last file's name; without a batch epoch -1 and
+    that base offset. Return None if there is no segment, the headers of the last batches are
     damaged or cannot be read, or there is no batch and no base offset in the file name. No checksum
     is verified.
     """
@@ -51,9 +52,10 @@ def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
 
 
 def find_log_end(segments: Sequence[Segment]) -> tuple[LogEnd | None, CodecError | None]:
-    """Return the end of a partition's log as :func:`read_log_end` does, and the error that hides it.
-    The error is None if the end is known, and if there is none: no segment, no batch and no base
-    offset in the file name, or the files are gone since they were listed.
+    """Return the end of a partition's log (leader epoch and next offset) as :func:`read_log_end`
+    does, and the error that hides it; one of both is None. Both are None if there is no end: no
+    segment, no batch and no base offset in the file name, or the files are gone since they were
+    listed.
     """
     try:
         return _find_log_end(segments), None

@@ -57,9 +57,9 @@ class Block(Rows):
         return np.where(stated.is_null(), np.diff(self.starts()), numbers_of(stated.fill_null(0)))
 
     def base_offsets(self) -> Any:
-        """Return an array with the first offset of each entry: the base offset of its header, or
-        the offset of its first record for a compressed legacy message, whose header does not state
-        it.
+        """Return a NumPy array with the first offset of each entry: the base offset of its header,
+        or the offset of its first record for a compressed legacy message, whose header does not
+        state it.
         """
         column = self.batch_headers.column("base_offset")
         if not column.null_count:

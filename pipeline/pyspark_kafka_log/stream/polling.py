@@ -192,10 +192,10 @@ class LogStream:
 
     def lag_metrics(self, consumed: Any) -> dict[str, str]:
         """Return the minimum, maximum and average number of offsets by which ``consumed`` is behind
-        the ends that the last poll found, as text under the names of Spark's Kafka source.
-        Partitions that ``consumed`` lacks do not count. Return ``{}`` if no partition counts,
-        ``consumed`` is None, or no poll has found partitions. Raise ValueError if ``consumed`` is
-        other JSON than offsets.
+        the ends that the last poll found, as text under the names of Spark's Kafka source. Only
+        partitions in both count, one that is consumed beyond its end with 0. Return ``{}`` if no
+        partition counts, ``consumed`` is None, or no poll has found partitions. Raise ValueError if
+        ``consumed`` is other JSON than offsets.
         """
         if consumed is None or not self._last:
             return {}
