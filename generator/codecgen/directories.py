@@ -66,7 +66,7 @@ def _find_uses(manifest: str) -> list[str]:
 def _locate(wanted: str, directory: Path) -> Path | None:
     """Return the schema directory that ``uses`` of ``directory`` names as ``wanted``: a relative
     path, which need not exist, or that of an installed package. Return None if no such package with
-    schemas is installed.
+    schemas is installed. Raise OSError if the manifest of an installed package cannot be read.
     """
     return shipped(wanted) if NAME.match(wanted) else directory / wanted
 

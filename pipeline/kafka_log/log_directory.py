@@ -882,7 +882,8 @@ class LogDirectory:
         record, in the order of the logs (:data:`kafka_log.inspect.keys.table.RECORDS_OF_KEY`).
         Raise CodecError if a batch is damaged or a file cannot be read, and ``on_problem`` is None;
         else damaged batches are left out. Raise DirectoryError if several directories hold one
-        partition and ``replicas`` is None; ValueError for an invalid selection.
+        partition and ``replicas`` is None; ValueError for an invalid selection, or a topic or
+        partition that does not exist.
 
         A row has the offset, the timestamp (milliseconds), the bytes of the value, whether it is a tombstone, whether it is the latest
         record of its key in its partition, and the segment.

@@ -252,7 +252,7 @@ class Plan:
         """Return the plans that a reference inside the layout ``around`` can mean: the stated
         version, or all versions if the held layout has a version field, else the version of
         ``around``. If the held layout lacks that one, return all versions. Return ``()`` only for a
-        stated version that does not exist.
+        stated version that does not exist. Raise KeyError if the layout does not exist.
         """
         plans = self.of(ref)
         if ref.version is None and self.model.layouts[ref.layout].version_is is None:
@@ -264,7 +264,7 @@ class Plan:
         directly, as elements or as cases: in the version that the type states; in all versions if
         the type has a ``version`` expression or the held layout has a version field; else in the
         version of ``around``, or in all if it lacks that one. Return ``()`` for types that hold no
-        layout.
+        layout. Raise KeyError if a layout does not exist.
         """
         inner = type_.element if isinstance(type_, ArrayType) else type_
         told = isinstance(inner, StructType | ChoiceType) and inner.version is not None
@@ -277,7 +277,8 @@ class Plan:
     def expected(self, ref: Reference, around: LayoutPlan) -> LayoutPlan:
         """Return the plan that a reference in ``around`` means by default: that of the version of
         ``around`` or without version, or else the oldest version that the reference allows. Raise
-        IndexError if the reference states a version that does not exist, which the checks exclude.
+        KeyError if the layout does not exist, IndexError if the reference states a version that
+        does not exist; the checks exclude both.
         """
         plans = self.of(ref)
         return next((p for p in plans if p.version in (around.version, None)), plans[0])

@@ -345,7 +345,7 @@ def resolve_derived_value(derived: Derived, scope: Scope) -> nodes.DerivedValue:
 def _find_cases(type_: ChoiceType, name: str) -> list[Reference]:
     """Return the references (several for several versions) of the case ``name`` of a choice, or
     ``[]`` if it has none. A layout of a used directory can be named without its prefix if no own
-    layout has that name.
+    layout has that name; of several such layouts the first counts.
     """
     own = [ref for ref in type_.layouts if ref.layout == name]
     others = [ref for ref in type_.layouts if _short_name(ref) == name]

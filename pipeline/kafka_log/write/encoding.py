@@ -84,7 +84,7 @@ def _encode(
 ) -> Iterator[memoryview]:
     """Check the arguments of :func:`encode`, and return its iterator of pieces. Raise ValueError
     for an unknown codec, for a version that is unknown or only read, and for magic, codec or
-    position among ``constants``.
+    position among ``constants``. The iterator raises what :func:`encode` says of iterating.
     """
     given = dict(constants)
     for name in ("magic", "codec", "position"):

@@ -144,7 +144,8 @@ class LogStream:
         offset than in ``start`` for a log that was truncated. Raise DataLossError if records are
         gone or replaced and ``failOnDataLoss`` is set, else warn; CodecError for damage unless the
         mode accepts it; ValueError if ``start`` is other JSON than offsets; OptionError or
-        DirectoryError for paths without logs or with a partition twice.
+        DirectoryError for paths without logs or with a partition twice; FileNotFoundError or
+        UnreadableError if a listed file is gone.
         """
         if start is None:
             self._last = self._find_ends(self._matching_logs({}), {})[0]
@@ -217,7 +218,7 @@ class LogStream:
         without new offsets. Raise DataLossError if records of the micro-batch are gone and
         ``failOnDataLoss`` is set, else warn and read those that remain. Raise CodecError for damage
         unless the mode accepts it; ValueError for other JSON than offsets; OptionError if two
-        directories hold a partition.
+        directories hold a partition; FileNotFoundError or UnreadableError if a listed file is gone.
         """
         before, after = from_json(start), from_json(end)
         logs = self._matching_logs(after)

@@ -100,7 +100,7 @@ class DefaultValues:
 
     def _read_field(self, field: Any, record: Any) -> Any:
         """Return the value of a field in the default of a record: its own, or the default of the
-        field. Raise SchemaError if there is neither.
+        field. Raise SchemaError if there is neither; else as :meth:`read`.
         """
         name = field["name"]
         if name not in record and "default" not in field:
