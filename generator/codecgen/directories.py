@@ -66,7 +66,7 @@ def _find_uses(manifest: str) -> list[str]:
 def _locate(wanted: str, directory: Path) -> Path | None:
     """Return the schema directory that ``uses`` of ``directory`` names as ``wanted``: a relative
     path, which need not exist, or that of an installed package. Return None if no such package with
-    schemas is installed.
+    schemas is installed. Raise OSError if the manifest of an installed package cannot be read.
     """
     return shipped(wanted) if NAME.match(wanted) else directory / wanted
 
@@ -115,9 +115,10 @@ def explain_missing(package: str) -> tuple[str, str]:
 
 def named(wanted: str) -> Path:
     """Return the schema directory that a user names: a path if that directory exists, else the
-    schemas of an installed package, else the path, which does not exist. ``""`` stands for
-    ./schemas, or else the installed schemas. Raise OSError if the manifest of an installed package
-    cannot be read.
+    schemas of an installed package, else the path, which is no directory. ``""`` stands for
+    ./schemas, or else the schemas of the only installed package that registers some; for ./schemas,
+    which is no directory, if none or several do. Raise OSError if the manifest of an installed
+    package cannot be read.
     """
     if not wanted:
         return _default_directory()
@@ -126,8 +127,9 @@ def named(wanted: str) -> Path:
 
 
 def _default_directory() -> Path:
-    """Return ./schemas if it exists, else the schemas of the only installed package that registers
-    some, else (none or several) ./schemas although it does not exist.
+    """Return ./schemas if that directory exists, else the schemas of the only installed package
+    that registers some, else (none or several) ./schemas although it is no directory. Raise OSError
+    if the manifest of an installed package cannot be read.
     """
     here = Path(SHIPPED)
     if here.is_dir():

@@ -177,7 +177,8 @@ class LogDirectory:
         ``"topic"`` return one row per topic and state, with ``segments`` one per segment. Raise
         DirectoryError if a path holds no log; NotFoundError if a selected topic or partition does
         not exist; ValueError if ``by`` is neither ``"partition"`` nor ``"topic"``, or is
-        ``"topic"`` with ``segments``.
+        ``"topic"`` with ``segments``. With ``segments`` raise OSError if the system cannot tell the
+        time of a segment.
 
         Args:
             by: ``topic`` returns the disk usage of each topic and segment state instead, most bytes first
@@ -303,7 +304,8 @@ class LogDirectory:
         contradictions: one row per finding, the most severe first; ``deep`` decodes every record
         too. Ranges and ``producers`` drop findings about other batches. Damage and unreadable files
         are findings. Warn if filters select no batch and ``on_checked`` is None. Raise ValueError
-        for an invalid argument; DirectoryError if a path holds no log.
+        for an invalid argument; DirectoryError if a path holds no log; OSError only if a log
+        directory may not be searched.
 
         No file is changed. The log directories' own files are checked unless topics or partitions were selected.
         Memory use is bounded by the batch headers of one segment. :data:`kafka_log.inspect.check.finding.FINDINGS` lists the columns:
@@ -407,7 +409,8 @@ class LogDirectory:
         other one lacks as a whole is only a row ``left out``. Raise DirectoryError, UnreadableError
         as :meth:`diff`; OutputError if ``out`` lies inside a path that is read or a broker's log
         directory, or holds anything else; OutputLockedError if another process writes to it;
-        OSError if a file cannot be written, or a segment disappears meanwhile.
+        OSError if a file cannot be written, or a segment disappears meanwhile; ValueError if
+        ``out`` is the URL of a store.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Rows ``kept`` say why records are written. A batch is
         written whole, with its offsets, if one of its records is. Rows ``lost`` are damage of this side.
@@ -423,6 +426,7 @@ class LogDirectory:
             DirectoryError: If several directories of a side hold the same partition and ``replicas`` is None.
             UnreadableError: If the directory of a partition cannot be read and ``on_damage`` is None. It is an OSError.
             OSError: If a file cannot be written.
+            ValueError: If ``out`` is the URL of a store.
 
         Example:
             >>> LogDirectory("/mnt/broker-1").write_unshared("/mnt/broker-2", "/mnt/only-1").to_pylist()
@@ -585,8 +589,9 @@ class LogDirectory:
         sorted, or with ``states`` per group. Select by committed offset (``offsets``) and commit
         time (``timestamps``); ignore writes after ``at``. Raise CodecError for damage unless
         ``salvage``, which leaves damaged batches out; NotFoundError without ``__consumer_offsets``;
-        UnreadableError for an unreadable directory unless ``on_damage`` is given, and always if no
-        partition of that topic is readable; ValueError for invalid arguments.
+        DirectoryError if replicas of it state different topic ids; UnreadableError for an
+        unreadable directory unless ``on_damage`` is given, and always if no partition of that topic
+        is readable; ValueError for invalid arguments.
 
         The columns are :data:`kafka_log.inspect.groups.table.COMMITS`.
         Commits in transactions count if the transaction was committed. With ``at``, a warning names partitions of ``__consumer_offsets``
@@ -606,6 +611,7 @@ class LogDirectory:
         Raises:
             CodecError: If ``__consumer_offsets`` is damaged and ``salvage`` is False.
             NotFoundError: If ``__consumer_offsets`` does not lie below the path.
+            DirectoryError: If replicas of a partition of ``__consumer_offsets`` state different topic ids.
             UnreadableError: If a directory cannot be read and ``on_damage`` is None. It is an OSError.
             ValueError: If a range is not a range.
 
@@ -882,7 +888,8 @@ class LogDirectory:
         record, in the order of the logs (:data:`kafka_log.inspect.keys.table.RECORDS_OF_KEY`).
         Raise CodecError if a batch is damaged or a file cannot be read, and ``on_problem`` is None;
         else damaged batches are left out. Raise DirectoryError if several directories hold one
-        partition and ``replicas`` is None; ValueError for an invalid selection.
+        partition and ``replicas`` is None; ValueError for an invalid selection, or a topic or
+        partition that does not exist.
 
         A row has the offset, the timestamp (milliseconds), the bytes of the value, whether it is a tombstone, whether it is the latest
         record of its key in its partition, and the segment.
@@ -1013,7 +1020,8 @@ class LogDirectory:
         ``repair`` repairs them. Output of an equal earlier call is kept. Raise OutputError if
         ``out`` lies inside a path that is read or a broker's log directory, or holds anything else;
         OutputLockedError if another process writes to it; DirectoryError if several directories
-        hold one partition and ``replicas`` is None; OSError if a file cannot be written.
+        hold one partition and ``replicas`` is None; OSError if a file cannot be written; ValueError
+        if ``out`` is the URL of a store.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Good batches keep their bytes, in segments with the same base offsets.
         Readable records of damaged batches are encoded again. A log start offset inside the first segment is written to
@@ -1031,6 +1039,7 @@ class LogDirectory:
             OutputError: If ``out`` lies inside a path that is read, or holds anything else. It is a DirectoryError.
             DirectoryError: If several directories hold one partition and ``replicas`` is None.
             OSError: If a file cannot be written.
+            ValueError: If ``out`` is the URL of a store.
 
         Example:
             >>> LogDirectory("/mnt/broken-disk").salvage("/mnt/recovered").to_pylist()
@@ -1077,7 +1086,7 @@ class LogDirectory:
         Raise OutputError if ``out`` lies inside a path that is read or a broker's log directory, or
         holds anything else; OutputLockedError if another process writes to it; DirectoryError if
         several directories of one of them hold the same partition; OSError if a file cannot be
-        written.
+        written; ValueError if ``out`` is the URL of a store.
 
         :data:`kafka_log.write.rewrite.report.REPORT_SCHEMA` lists the columns. Rows ``lost`` are offsets that no replica has whole, rows
         ``diverged`` records that are not written because another replica has a later leader epoch there. Memory use is at its peak
@@ -1093,6 +1102,7 @@ class LogDirectory:
             OutputError: If ``out`` lies inside a path that is read, or holds anything else. It is a DirectoryError.
             DirectoryError: If several directories of one LogDirectory hold the same partition.
             OSError: If a file cannot be written.
+            ValueError: If ``out`` is the URL of a store.
 
         Example:
             >>> LogDirectory("/mnt/broker-1").merge(["/mnt/broker-2", "/mnt/broker-3"], "/mnt/merged").to_pylist()
@@ -1141,7 +1151,8 @@ class LogDirectory:
         partition directories that a broker loads. Return the report, which has rows for damage and
         unreadable files. Raise OutputError or OutputLockedError if ``out`` must not be written to;
         DirectoryError if several directories hold one partition and ``replicas`` is None; OSError
-        if a file cannot be written; ValueError if a range is not a range.
+        if a file cannot be written; ValueError if a range is not a range, or ``out`` is the URL of
+        a store.
 
         The table has a row per metadata snapshot, which is not written.
 
@@ -1155,7 +1166,7 @@ class LogDirectory:
             OutputError: As in :meth:`salvage`.
             DirectoryError: If several directories hold one partition and ``replicas`` is None.
             OSError: If a file cannot be written.
-            ValueError: If a range is not a range.
+            ValueError: If a range is not a range, or ``out`` is the URL of a store.
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data", topics="orders").cut("sample", offsets=(1000, 2000))
@@ -1185,7 +1196,8 @@ class LogDirectory:
         damaged, unreadable or newer partition is not written, and has one row ``refused``. Raise
         OutputError or OutputLockedError if ``out`` must not be written to; DirectoryError if
         several directories hold one partition and ``replicas`` is None; OSError if a file cannot be
-        written; ValueError for an impossible codec, level or version.
+        written; ValueError for an impossible codec, level or version, or if ``out`` is the URL of a
+        store.
 
         :data:`kafka_log.write.rewrite.conversion.CONVERTED` lists the columns, among them the bytes before and after. Messages of the legacy
         formats become record batches. Records and batch headers keep their values except for compression; batches that do not change
@@ -1204,7 +1216,7 @@ class LogDirectory:
             OutputError: As in :meth:`salvage`.
             DirectoryError: If several directories hold one partition and ``replicas`` is None.
             OSError: If a file cannot be written.
-            ValueError: If the codec, level or version does not exist.
+            ValueError: If the codec, level or version does not exist, or ``out`` is the URL of a store.
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data", topics="logs").convert("out", codec="zstd", level=9)
@@ -1228,7 +1240,7 @@ class LogDirectory:
         which has rows for damage and unreadable files. Raise OutputError or OutputLockedError if
         ``out`` must not be written to; DirectoryError if several directories hold one partition and
         ``replicas`` is None; OSError if a file cannot be written; ValueError if ``interval_bytes``
-        is negative or above 2^31 - 1.
+        is negative or above 2^31 - 1, or ``out`` is the URL of a store.
 
         The table (:data:`kafka_log.write.rewrite.report.REPORT_SCHEMA`) has a row per segment, per range that could not be read and has no entry, and per
         metadata snapshot, which is not written.
@@ -1242,7 +1254,7 @@ class LogDirectory:
             OutputError: As in :meth:`salvage`.
             DirectoryError: If several directories hold one partition and ``replicas`` is None.
             OSError: If a file cannot be written.
-            ValueError: If ``interval_bytes`` is negative or above 2^31 - 1.
+            ValueError: If ``interval_bytes`` is negative or above 2^31 - 1, or ``out`` is the URL of a store.
 
         Example:
             >>> LogDirectory("/var/lib/kafka/data", topics="orders").reindex("indexes")

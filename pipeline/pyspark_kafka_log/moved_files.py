@@ -54,7 +54,7 @@ def locate_splits(splits: Iterable[Split], options: Options, *, fails: bool) -> 
 def make_locator(options: Options) -> Located:
     """Return a function that returns a split with the present path of its file. For a missing file
     it warns and returns None if ``ignoreMissingFiles`` is set, and returns the unchanged split
-    otherwise.
+    otherwise. The function raises OSError if a store cannot be asked.
     """
 
     def locate(part: Split) -> Split | None:

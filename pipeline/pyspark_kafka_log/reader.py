@@ -110,6 +110,7 @@ class KafkaLogReader(DataSourceReader):
         """Return splits with the present paths of their files, which may have been renamed or moved
         to tiered storage. If a file is found nowhere, drop its split with a warning if
         ``ignoreMissingFiles`` is set, or else keep it unchanged, so that its reader reports it.
+        Raise OSError if a store cannot be asked.
         """
         if not splits:
             return splits

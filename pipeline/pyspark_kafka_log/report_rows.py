@@ -165,7 +165,7 @@ def _keys(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 def _findings(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     """Return a row for each finding of ``check`` about the request's partitions and directories, as
     a stream. Findings about batches outside of its offsets are left out. Damage and unreadable
-    files are findings, never errors.
+    files are findings; raise OSError only if a log directory may not be searched.
     """
     from kafka_log.inspect.check.table import check_table
 

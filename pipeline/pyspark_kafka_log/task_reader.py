@@ -182,7 +182,8 @@ class TaskReader:
 
     def _row_format(self, size: int) -> RowFormat:
         """Return the converter of decoded rows: SparkRows for records, ViewRows if the scan reads a
-        view. ``size``, the bytes of segments to read, decides whether kernels are used for a view.
+        view. Under the engine ``auto``, ``size``, the bytes of segments to read, decides whether
+        kernels decode a view: only if they are installed and save time.
         """
         scan = self.scan
         if scan.view is None:

@@ -218,7 +218,7 @@ def test_damage_in_the_compressed_bytes_says_where() -> None:
         ({"records": iter([{}])}, "records", "a list is needed, not <list_iterator"),
         ({"records": [{"key": {"type": 1}}]}, "records[0].key", "bytes are needed, not a mapping"),
         ({"records": [{"key": [1]}]}, "records[0].key", "bytes are needed, not a list"),
-        ({"records": ["x", "y"], "last_offset_delta": 1}, "records[0]", "a mapping"),
+        ({"records": ["x", "y"], "last_offset_delta": 1}, "records[0]", "a dict"),
     ],
 )
 def test_build_errors(value: dict[str, Any], path: str | None, reason: str) -> None:

@@ -213,9 +213,9 @@ class Ends:
     def chosen_elements(
         self, fp: FieldPlan, choice: ChoiceType, layout: LayoutPlan
     ) -> Iterator[Diagnostic]:
-        """Yield a diagnostic if elements that are a choice accept unknown cases, have a case that
-        takes the rest, or have a case that can be empty. Yield nothing if each element has a length
-        prefix.
+        """Yield one diagnostic, for the first that holds, if elements that are a choice accept
+        unknown cases, have a case that takes the rest, or have a case that can be empty. Yield
+        nothing if each element has a length prefix.
         """
         if choice.length is not None:
             return

@@ -137,7 +137,8 @@ class _Writer:
 
     def find_uses(self) -> None:
         """Record in ``uses`` the range of message versions in which each named struct is used, also
-        through other structs. Gaps are filled; structs that no version uses get no entry.
+        through other structs. Gaps are filled; structs that no version uses get no entry. Structs
+        must not hold themselves, which the checks of definitions refuse.
         """
         before: dict[str, Range] | None = None
         while before != self.uses:
@@ -145,10 +146,12 @@ class _Writer:
             self.look_into(self.message.fields, self.message.valid, self.message.valid)
 
     def look_into(self, fields: Sequence[Field], around: Range, scope: Range) -> None:
-        """Extend, in ``uses``, the version range of each named struct that ``fields`` hold, directly
-        or nested, so that it contains the versions in which they hold it; gaps are filled.
+        """Extend, in ``uses``, the version range of each named struct that ``fields`` hold,
+        directly or nested, so that it contains the versions in which they hold it; gaps are filled.
         ``around`` has the versions of the struct with ``fields``, ``scope`` those of the layout in
         which it is written. A field in all versions ``around`` counts for all of ``scope``.
+        Undeclared structs raise nothing. Structs must not hold themselves, which the checks of
+        definitions refuse.
         """
         for one in fields:
             here = one.versions.intersect(around)

@@ -197,8 +197,8 @@ class _Reader:
         return value.items if isinstance(value, Array) else (value,)
 
     def objects(self, entry: _Entry, key: str) -> list[Object]:
-        """Return the objects that a key lists, or ``[]`` if it is missing. Report other values and
-        leave them out.
+        """Return the objects that a key lists, in order, or ``[]`` if it is missing. An object
+        without brackets counts as a list of one. Report other values and leave them out.
         """
         out = []
         for item in self.items(entry, key):

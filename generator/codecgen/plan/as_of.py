@@ -120,8 +120,8 @@ def as_of(model: Model, release: str | None) -> Model:
 
 
 def _has_version(layout: Layout, release: str) -> bool:
-    """Return whether at least one version of the layout existed at ``release``. True for layouts without
-    version notes.
+    """Return whether at least one version of the layout existed at ``release``. True for layouts
+    without version notes. Raise ValueError if a release has parts that are no integers.
     """
     if not layout.version_notes:
         return True
@@ -135,7 +135,8 @@ def _layout_at(
     ``release``; fields have their former spelling. If a version note is later than ``release``,
     versions end at the highest one whose note is not; otherwise all stay. If that is before the
     first flexible version, drop tagged fields and the tolerances for flexible versions, and set
-    ``flexible`` to ``never``. ``known`` has the value names of each enum at that release.
+    ``flexible`` to ``never``. ``known`` has the value names of each enum at that release. Raise
+    ValueError if a release has parts that are no integers.
     """
     versions = layout.versions
     if versions is not None and layout.version_notes:
@@ -187,8 +188,9 @@ def _version_numbers(versions: Versions) -> range:
 def _with_former_spelling(
     f: Field, formerly: Formerly | None, release: str, manifest: Manifest
 ) -> Field:
-    """Return the field spelled by its former name, in the manifest's style, if ``release`` is before ``formerly.until``;
-    else the field unchanged. Its name in code stays.
+    """Return the field spelled by its former name, in the manifest's style, if ``release`` is
+    before ``formerly.until``; else the field unchanged. Its name in code stays. Raise ValueError if
+    one of the two releases has parts that are no integers.
     """
     if formerly is None or release_key(release) >= release_key(formerly.until):
         return f
@@ -198,6 +200,7 @@ def _with_former_spelling(
 def _field_at(f: Field, release: str, known: dict[str, set[str]]) -> Field:
     """Return the field without bit members, values under ``only`` and codecs that did not exist at
     ``release``; other fields unchanged. ``known`` has the value names of each enum at that release.
+    Raise ValueError if a release has parts that are no integers.
     """
     if isinstance(f.type, BitsType):
         members = tuple(_bit_at(m, known) for m in f.type.members if exists_at(m.since, release))
@@ -270,7 +273,8 @@ def _without_later_cases(
 ) -> dict[str, Layout]:
     """Return the layouts without choice cases that came after ``release``: all cases of a later
     choice, cases through later nested choices, and cases whose enum value is not in ``known``.
-    Raise KeyError if the model lacks a choice or its enum.
+    Raise KeyError if the model lacks a choice or its enum, ValueError if a release has parts that
+    are no integers.
     """
 
     def without_missing(choice: ChoiceType) -> ChoiceType:

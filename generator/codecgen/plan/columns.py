@@ -102,8 +102,9 @@ class ViewPlan:
     leaves: tuple[Leaf, ...]
 
     def layouts(self) -> list[tuple[LayoutPlan, list[int]]]:
-        """Return the distinct layouts of entries in order of their first discriminator value, each
-        with all discriminator values that select it.
+        """Return the distinct layouts of entries, in the order of ``entries`` (cases of a choice as
+        in the file, versions ascending), each with the numbers of all entries that have it. Without
+        ``by`` a number selects nothing: it is then that of a case, the only version, or 0.
         """
         out: list[tuple[LayoutPlan, list[int]]] = []
         for key, entry in self.entries:

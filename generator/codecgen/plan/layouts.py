@@ -253,7 +253,7 @@ class Plan:
         """Return the plans that a reference inside the layout ``around`` can mean: the stated
         version, or all versions if the held layout has a version field, else the version of
         ``around``. If the held layout lacks that one, return all versions. Return ``()`` only for a
-        stated version that does not exist.
+        stated version that does not exist. Raise KeyError if the layout does not exist.
         """
         plans = self.of(ref)
         if ref.version is None and self.model.layouts[ref.layout].version_is is None:
@@ -265,7 +265,7 @@ class Plan:
         directly, as elements or as cases: in the version that the type states; in all versions if
         the type has a ``version`` expression or the held layout has a version field; else in the
         version of ``around``, or in all if it lacks that one. Return ``()`` for types that hold no
-        layout.
+        layout. Raise KeyError if a layout does not exist.
         """
         inner = type_.element if isinstance(type_, ArrayType) else type_
         told = isinstance(inner, StructType | ChoiceType) and inner.version is not None
@@ -278,7 +278,8 @@ class Plan:
     def expected(self, ref: Reference, around: LayoutPlan) -> LayoutPlan:
         """Return the plan that a reference in ``around`` means by default: that of the version of
         ``around`` or without version, or else the oldest version that the reference allows. Raise
-        IndexError if the reference states a version that does not exist, which the checks exclude.
+        KeyError if the layout does not exist, IndexError if the reference states a version that
+        does not exist; the checks exclude both.
         """
         plans = self.of(ref)
         return next((p for p in plans if p.version in (around.version, None)), plans[0])
@@ -517,10 +518,11 @@ def _with_version_bits(f: Field, version: int | None, model: Model) -> Field:
 
 
 def _fixed_size(f: Field, version: int | None, plan_of: object) -> int | None:
-    """Return the size of a field in bytes, or None if it varies: for varints (with or without bit members), variable bytes,
-    optional structs, choices, padding, tags and arrays, except uncompressed arrays of a fixed
-    number of elements of fixed size. Structs have the size of their layout in the version that
-    it is held in, or None if the layout lacks that version or holds itself.
+    """Return the size of a field in bytes, or None if it varies: for varints (with or without bit
+    members), variable bytes, optional structs, choices, padding, tags and arrays, except
+    uncompressed arrays of a fixed number of elements of fixed size. Structs have the size of their
+    layout in the version that it is held in; None if an expression gives that version, or the
+    layout lacks it or holds itself. ``version`` is that of the holder, None if it has none.
     """
     match f.type:
         case ScalarType(name):

@@ -167,8 +167,9 @@ class PayloadPlan:
 
 def plan_payloads(plan: Plan, view: View) -> PayloadPlan:
     """Return the plan of a payload view: its combinations of part layouts, each with cases for the
-    rows whose condition can hold. A combination can have no cases. Raise AssertionError or
-    ValueError if an expression is invalid, which the checks exclude.
+    rows whose condition can hold. A combination can have no cases. Raise KeyError if the model
+    lacks a layout of a part, which :func:`has_all_parts` tells; AssertionError or ValueError if an
+    expression is invalid, which the checks exclude.
     """
     combinations: list[Combination] = []
     count = 0

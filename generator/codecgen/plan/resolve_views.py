@@ -101,9 +101,9 @@ def scope_under_condition(scope: Scope, rows: Rows, parts: Parts) -> Scope:
 
 
 def find_rows_array(rows: Rows, parts: Parts) -> tuple[PartScope | None, Field | None]:
-    """Return the part and the array field that ``each`` (``part.array``) names. Return (None, None)
-    without ``each`` or such a part, and None for the field if the part has no layout or its version
-    lacks the field. Any version counts if the part is null.
+    """Return the part and the field that ``each`` (``part.array``) names; whether it is an array is
+    not checked. Return (None, None) without ``each`` or such a part, and None for the field if the
+    part has no layout or its version lacks the field. Any version counts if the part is null.
     """
     part, _, name = (rows.each or "").partition(".")
     scope = parts.get(part)
@@ -345,7 +345,7 @@ def resolve_derived_value(derived: Derived, scope: Scope) -> nodes.DerivedValue:
 def _find_cases(type_: ChoiceType, name: str) -> list[Reference]:
     """Return the references (several for several versions) of the case ``name`` of a choice, or
     ``[]`` if it has none. A layout of a used directory can be named without its prefix if no own
-    layout has that name.
+    layout has that name; of several such layouts the first counts.
     """
     own = [ref for ref in type_.layouts if ref.layout == name]
     others = [ref for ref in type_.layouts if _short_name(ref) == name]

@@ -96,8 +96,9 @@ class WriteProgram:
         return fold(value, lambda value: known_when_written(value, op_of))
 
     def fold_rule(self, value: Value, part: str) -> Value:
-        """Return a rule folded with what is written and, unless it is about elements of an array
-        (``part`` is ``item``), with the condition of the rows, which holds for every written row.
+        """Return a rule folded with what is written and with the condition of the rows, which holds
+        for every written row. The condition is not used for rules about elements of an array:
+        ``part`` is ``item``, and the rows are not the entries themselves.
         """
         found = self.fold_value(value, part)
         if self.case.when is None or (part == "item" and self.around):

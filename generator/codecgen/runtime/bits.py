@@ -137,7 +137,7 @@ class Bits(Codec):
         """
         given = {} if value is None else value
         if not isinstance(given, dict):
-            raise BuildError(f"a mapping of bits is needed, not {value!r}")
+            raise BuildError(f"a dict of bits is needed, not {value!r}")
         unknown = [name for name in given if name not in self.by_name and name[:1] != "_"]
         if unknown:
             raise BuildError(f"{unknown[0]!r} is not one of the bits {', '.join(self.by_name)}")

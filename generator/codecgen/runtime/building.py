@@ -166,7 +166,7 @@ class Build:
         is no list and may not be null, or numbers of an element contradict.
         """
         if not isinstance(value, dict):
-            raise BuildError(f"a mapping with the fields of {self.name} is needed, not {value!r}")
+            raise BuildError(f"a dict with the fields of {self.name} is needed, not {value!r}")
         for name in value:
             known = name in self.fields.by_name or name in self.given
             if not known and not str(name).startswith("_"):

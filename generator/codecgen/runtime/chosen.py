@@ -206,7 +206,7 @@ class Chosen(Codec):
         if isinstance(value, bytes | bytearray | memoryview):
             return self.raw(bytes(value), this)
         if not isinstance(value, dict):
-            raise BuildError(f"a mapping with the fields of a case is needed, not {value!r}")
+            raise BuildError(f"a dict with the fields of a case is needed, not {value!r}")
 
         case = self.case(this, lambda choice: _deciding_number(choice, value))
         if isinstance(case, str):
@@ -219,7 +219,7 @@ class Chosen(Codec):
         end before the discriminator.
         """
         if not self.unknown:
-            raise BuildError("a mapping with the fields of a case is needed, not bytes")
+            raise BuildError("a dict with the fields of a case is needed, not bytes")
         source = Source(data, Session())
         try:
             case = self.case(this, lambda choice: choice.peek(source))
@@ -227,7 +227,7 @@ class Chosen(Codec):
             raise BuildError(f"the bytes do not say which case they are: {error.reason}") from None
         if not isinstance(case, str):
             name = case.layout_name if isinstance(case, Layout) else case.choice_name
-            raise BuildError(f"a mapping with the fields of {name} is needed, not bytes")
+            raise BuildError(f"a dict with the fields of {name} is needed, not bytes")
         return data
 
 

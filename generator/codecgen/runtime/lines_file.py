@@ -111,7 +111,7 @@ class LinesFile(TextFile[P]):
         last line is empty and no line feed would end it.
         """
         if not isinstance(obj, dict):
-            raise BuildError(f"a mapping with the lines of {self.text_name} is needed, not {obj!r}")
+            raise BuildError(f"a dict with the lines of {self.text_name} is needed, not {obj!r}")
         names = [line.name for line in self.lines]
         refuse_others(obj, names, self.text_name)
         if self.may_be_empty and all(obj.get(name, "") is None for name in names):
@@ -352,7 +352,7 @@ def _built_lines(f: EachLine, values: Any) -> Iterator[str]:
     for i, item in enumerate(items):
         try:
             if not isinstance(item, dict):
-                raise BuildError(f"a mapping with {', '.join(names)} is needed, not {item!r}")
+                raise BuildError(f"a dict with {', '.join(names)} is needed, not {item!r}")
             refuse_others(item, names, f.name)
             yield f.separator.join(_value_texts(f, item))
         except BuildError as error:

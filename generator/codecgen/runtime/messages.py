@@ -267,8 +267,9 @@ class MessageTable(Declared, Mapping[tuple[int, int], Exchange]):
         return tuple(side for side in found if side is not None)
 
     def _load(self, key: int, version: int) -> Exchange:
-        """Import the layouts of a key and a version, and return them as an Exchange. A request,
-        response or header that does not have the version is None. The key must be known.
+        """Import the layouts of a key and a version, and return them as a new Exchange; the caller
+        keeps it. A request, response or header that does not have the version is None, which can be
+        all of them. Raise IndexError for an unknown key.
         """
         request, response = self._requests.get(key), self._responses.get(key)
         first = self._sides(key)[0]

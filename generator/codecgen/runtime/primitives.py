@@ -389,7 +389,7 @@ class EnumField(Codec):
     def write(self, value: Any, this: Any, session: Session) -> bytes:
         """Return the bytes of a member, given as a member, number, name or label; with
         ``keep_unknown`` also of another number that fits, and of members that are not in ``only``.
-        Raise BuildError for anything else.
+        Raise BuildError for anything else, and a number that does not fit.
         """
         return self.base.write(self.number(value), this, session)
 

@@ -84,7 +84,7 @@ class PropertiesFile(TextFile[P]):
         The other keys are those of the schema in its order, then unknown ones.
         """
         if not isinstance(obj, dict):
-            raise BuildError(f"a mapping with the keys of {self.text_name} is needed, not {obj!r}")
+            raise BuildError(f"a dict with the keys of {self.text_name} is needed, not {obj!r}")
         names = [p.name for p in self.properties]
         refuse_others(obj, [*names, UNKNOWN, COMMENTS, ORDER], self.text_name)
         values = contain(obj)

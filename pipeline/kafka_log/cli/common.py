@@ -88,7 +88,7 @@ def say_passed_over(found: Sequence[SkippedPath]) -> None:
 def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
     """Print one line to stderr about the partitions that may have selected records below the log
     start offset, the first five by name. Print nothing if there are none, or if the selection
-    includes such records.
+    includes such records. Raise OSError if the directory of a checkpoint may not be searched.
     """
     if not selection.deleted_records and (places := list_before_log_start(partitions, selection)):
         print_message(

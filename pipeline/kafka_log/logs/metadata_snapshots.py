@@ -100,7 +100,8 @@ def find_snapshot_damage(snapshot: MetadataSnapshot) -> CodecError | None:
 
 def _has_control_record(snapshot: MetadataSnapshot, batch: Batch, kind: int) -> bool:
     """Return whether a batch of a snapshot is a control batch with a control record of type
-    ``kind``. Raise FileNotFoundError if the file is gone.
+    ``kind``. Return False if its records cannot be decoded, or the file cannot be read. Raise
+    FileNotFoundError if the file is gone.
     """
     if not batch.is_control:
         return False

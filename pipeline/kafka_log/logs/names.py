@@ -124,8 +124,8 @@ ALL = "all"
 def parse_include(include: Include | None) -> tuple[State, ...]:
     """Return the segment states in ``include`` (one text with commas, or several) other than
     ``live``, each once, in the order of :data:`STATES`. ``all`` stands for all states; None for
-    none. Upper case and spaces around names are accepted. Raise ValueError for an unknown name;
-    TypeError if ``include`` cannot be iterated.
+    none. Upper case and spaces around names are accepted. Raise ValueError for an unknown or empty
+    name, also for ``""``; TypeError if ``include`` cannot be iterated.
     """
     names = [include] if isinstance(include, str) else list(include or ())
     wanted: set[State] = set()

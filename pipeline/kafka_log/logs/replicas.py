@@ -43,8 +43,9 @@ class LogEnd(NamedTuple):
 
 
 def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
-    """Return the end of a partition's log by its last complete batch, at least the base offset in
-    the last file's name. Return None if there is no segment, the headers of the last batches are
+    """Return the end of a partition's log: the leader epoch of the last complete batch and the
+    offset after it, at least the base offset in the last file's name; without a batch epoch -1 and
+    that base offset. Return None if there is no segment, the headers of the last batches are
     damaged or cannot be read, or there is no batch and no base offset in the file name. No checksum
     is verified.
     """
@@ -52,9 +53,10 @@ def read_log_end(segments: Sequence[Segment]) -> LogEnd | None:
 
 
 def find_log_end(segments: Sequence[Segment]) -> tuple[LogEnd | None, CodecError | None]:
-    """Return the end of a partition's log as :func:`read_log_end` does, and the error that hides it.
-    The error is None if the end is known, and if there is none: no segment, no batch and no base
-    offset in the file name, or the files are gone since they were listed.
+    """Return the end of a partition's log (leader epoch and next offset) as :func:`read_log_end`
+    does, and the error that hides it; one of both is None. Both are None if there is no end: no
+    segment, no batch and no base offset in the file name, or the files are gone since they were
+    listed.
     """
     try:
         return _find_log_end(segments), None
@@ -64,8 +66,10 @@ def find_log_end(segments: Sequence[Segment]) -> tuple[LogEnd | None, CodecError
 
 
 def _find_log_end(segments: Sequence[Segment]) -> LogEnd | None:
-    """Return the end of a log, None if there is none. Raise CodecError if damage or an unreadable
-    file hides it.
+    """Return the end of a log: the leader epoch of the last batch and the offset after it, at least
+    the base offset in the last file's name. Without batches the epoch is -1, and the offset that
+    base offset. Return None if there is no segment, or no batch and no base offset in the last
+    name. Raise CodecError if damage or an unreadable file hides the end.
     """
     if not segments:
         return None

@@ -221,11 +221,12 @@ class PartitionFollower:
 
     def _find_start(self, segment: Segment) -> int:
         """Return the byte position at which reading begins in a file that was not read yet. If the
-        next unread offset is known, it is a position at or before that. Else it is the file's end
-        if no record of it is selected; under the policy ``kafka`` the position of the selection's
-        first offset or timestamp by the batch headers; otherwise 0. Report offsets that were
-        deleted unread. Before that, raise _FileChanged if the log cleaner is about to put a file
-        with them there, FileNotFoundError if the directory is gone.
+        next unread offset is known, it is a position at or before that, and offsets before it are
+        not selected any more. Else it is the file's end if no record of it is selected; under the
+        policy ``kafka`` the position of the selection's first offset or timestamp by the batch
+        headers; otherwise 0. Report offsets that were deleted unread. Before that, raise
+        _FileChanged if the log cleaner is about to put a file with them there, FileNotFoundError if
+        the directory is gone.
         """
         if self._next_offset is not None:
             if segment.base_offset >= self._next_offset:

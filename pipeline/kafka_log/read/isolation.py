@@ -107,7 +107,8 @@ class PartitionFilters:
         """Replace offsets of the selection that count from the end of ``partition`` by absolute
         ones; do nothing if that was done for it. The end is at most the last stable offset with
         read_committed. Raise CodecError for damage in transactions unless the selection accepts it,
-        and for damage at the end of the log under ``strict``.
+        and for damage at the end of the log under ``strict``. Raise UnreadableError if retention
+        removes a segment meanwhile and ``lists_again`` is False.
         """
         if partition is not self._counted:
             stable = None
@@ -121,7 +122,8 @@ class PartitionFilters:
     def _find(self, partition: Log) -> RowSelection:
         """Return the row filter of a partition without aborted records and without those from the
         last stable offset on. For a view it excludes records of open transactions in place of the
-        latter. Raise CodecError for damage in transactions unless the selection accepts it.
+        latter. Raise CodecError for damage in transactions unless the selection accepts it. Raise
+        UnreadableError if retention removes a segment meanwhile and ``lists_again`` is False.
         """
         found = self._transactions_of(partition)
         aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]

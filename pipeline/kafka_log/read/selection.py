@@ -230,7 +230,8 @@ def change_selection(
 
 def limit_to_segment(rows: RowSelection, segment: Segment) -> RowSelection:
     """Return a row filter limited to the offsets that are to be read of a segment, of which a
-    remote copy may hold more. Return ``rows`` itself if all are to be read.
+    remote copy may hold more: from the first (included) to the end (excluded), an empty range if
+    none is left. Return ``rows`` itself if all are to be read.
     """
     if segment.offsets == EVERYTHING:
         return rows

@@ -41,15 +41,15 @@ class Block(Rows):
     batch_headers: pa.RecordBatch = field(kw_only=True)
 
     def starts(self) -> Any:
-        """Return an array with the first row of each entry in ``batch``, and the number of rows as
-        a last element. An entry without rows has the first row of the entry after it.
+        """Return a NumPy array with the first row of each entry in ``batch``, and the number of
+        rows as a last element. An entry without rows has the first row of the entry after it.
         """
         rows = numbers(self.batch, "position")
         return np.append(np.searchsorted(rows, numbers(self.batch_headers, "position")), len(rows))
 
     def counts(self) -> Any:
-        """Return an array with the number of records of each entry: the record count of its header,
-        else (legacy messages) the number that was read.
+        """Return a NumPy array with the number of records of each entry: the record count of its
+        header, else (legacy messages) the number that was read, 0 if only headers were.
         """
         stated = self.batch_headers.column("record_count")
         if not stated.null_count:
@@ -57,9 +57,9 @@ class Block(Rows):
         return np.where(stated.is_null(), np.diff(self.starts()), numbers_of(stated.fill_null(0)))
 
     def base_offsets(self) -> Any:
-        """Return an array with the first offset of each entry: the base offset of its header, or
-        the offset of its first record for a compressed legacy message, whose header does not state
-        it.
+        """Return a NumPy array with the first offset of each entry: the base offset of its header,
+        or the offset of its first record for a compressed legacy message, whose header does not
+        state it.
         """
         column = self.batch_headers.column("base_offset")
         if not column.null_count:

@@ -511,8 +511,8 @@ class SegmentPass:
 
     def note_lost_records(self, batch: Batch, following: int | None) -> None:
         """Add a batch that could be read only in part to the lost ranges, with the offsets that may
-        be missing: after its last record (if its offsets are plausible), before ``following``, the
-        first offset after the batch (None: unknown).
+        be missing: after its last record, or after the batches before it if it has no record with
+        plausible offsets; before ``following``, the first offset after the batch (None: unknown).
         """
         after = self.offsets.last()
         if batch.records and self.offsets.is_between(after, batch.records, following):

@@ -93,7 +93,8 @@ def _has_size(file: FileIO, size: int, path: Path) -> bool:
 
 def _names_of_deleted(path: Path) -> Iterator[Path]:
     """Yield the paths that a segment may have while its broker is about to delete it: with the
-    suffix ``.deleted``, then in the renamed partition directory, if there is one.
+    suffix ``.deleted``, then in the renamed partition directory, if there is one. Raise
+    PermissionError if this user may not search the directory above the partition's.
     """
     yield path.with_name(path.name + DELETED)
     directory = listed_directory(path.parent)

@@ -2,8 +2,10 @@
 
 
 def escape_unprintable(text: str) -> str:
-    """Return `text` with each character escaped, as in Python, that a terminal does not print: control characters and those that change the
-    direction of text.
+    """Return `text` with each character escaped, as in Python's ``repr``, that ``str.isprintable``
+    rejects: control characters with tabs and ends of lines, those that change the direction of
+    text, all blanks but the space, lone surrogates, private-use and unassigned characters.
+    Backslashes and quotes stay.
     """
     if text.isprintable():
         return text

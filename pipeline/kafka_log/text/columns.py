@@ -411,7 +411,7 @@ def build_json_objects(
     fields: Iterable[pa.Field], columns: Iterable[Any], rows: int, end: str = "}"
 ) -> Any:
     """Return one JSON object for each of `rows` rows, with the names of `fields` and the values of
-    `columns`, followed by `end` instead of ``}``; null is ``null``. Without fields the objects are
+    `columns`, Arrow columns of any type, followed by `end` instead of ``}``; null is ``null``. Without fields the objects are
     empty. Raise ValueError if there are more fields than columns, or fewer.
     """
     parts: list[Any] = []

@@ -56,9 +56,10 @@ def encode_json_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
 
 
 def encode_csv_lines(batch: pa.RecordBatch) -> Iterator[memoryview]:
-    """Yield the rows, without a header line, as lines of CSV that end with CRLF, some MiB at a time.
-    Null is an empty cell, but ``""`` in a single column, whose line would be empty; empty text is
-    ``""``; lists, structs and bytes that are no text are JSON. Yield nothing without rows or columns.
+    """Yield the rows, without a header line, as lines of CSV that end with CRLF, some MiB at a
+    time. Null is an empty cell, but ``""`` in a single column, whose line would be empty; empty
+    text is ``""``; lists, structs and bytes that are no text are JSON. Yield nothing without rows
+    or columns. Iterating raises ValueError for a text of a JSON column that is not JSON.
     """
     null = '""' if batch.num_columns == 1 else ""
 

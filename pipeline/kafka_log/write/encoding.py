@@ -84,7 +84,7 @@ def _encode(
 ) -> Iterator[memoryview]:
     """Check the arguments of :func:`encode`, and return its iterator of pieces. Raise ValueError
     for an unknown codec, for a version that is unknown or only read, and for magic, codec or
-    position among ``constants``.
+    position among ``constants``. The iterator raises what :func:`encode` says of iterating.
     """
     given = dict(constants)
     for name in ("magic", "codec", "position"):
@@ -136,7 +136,8 @@ def _by_magic(
     """Yield pairs of a format version and consecutive rows that have it, without the column
     ``magic``. The argument ``magic`` replaces the column, which is not checked then; without both
     it is the newest version. Raise RowRefused for a row whose version is null, no integer, unknown
-    or only read; ValueError for a column ``magic`` of a type that has no integers.
+    or only read. Raise ValueError for a column ``magic`` of a type that has no integers, or a
+    broken record batch with that column. Rows before the error have been yielded.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -187,10 +188,10 @@ def _batches(data: Any) -> Iterator[pa.RecordBatch]:
 
 
 def _check_offsets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield ``batches`` unchanged. Raise RowRefused for the first row whose offset is not above
-    that of the row before, also in an earlier batch. Batches without the column ``offset``, or with
-    nulls in it, are not checked. Raise ValueError if the column is damaged or cannot be cast to
-    integers.
+    """Yield ``batches`` unchanged. Raise RowRefused for the first row whose offset does not fit
+    int64, or is not above that of the row before, also in an earlier batch. Batches without the
+    column ``offset``, or with nulls in it, are not checked for order. Raise ValueError if the
+    column is damaged or cannot be cast to integers.
     """
     import numpy as np
     import pyarrow as pa
@@ -222,7 +223,7 @@ def _check_control_records(
     """Yield ``batches`` unchanged. Raise RowRefused for the first control record whose key or value
     does not parse as one: null too, but any value passes with a key of an unknown type. Rows count
     from ``row`` in the error; ``are_all`` makes every row a control record. Raise ValueError if one
-    of the columns has a wrong type.
+    of the columns has a wrong type or is damaged.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

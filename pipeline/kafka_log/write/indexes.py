@@ -304,12 +304,13 @@ def write_indexes(
     on_understated: Callable[[Path, UnderstatedBatch], None] = lambda path, batch: None,
 ) -> dict[Path, Rest]:
     """Write offset, time and transaction indexes and producer snapshots of one partition's segments
-    into ``out``, in place of files of the same names, and verify the indexes. An index gets an entry
-    about every ``interval_bytes``; a transaction index is written only if transactions were aborted.
-    ``on_understated`` is called with each batch whose records exceed its header. Return, by path,
-    the parts without entries: damaged or incomplete ones, or a segment that cannot be opened as a
-    whole, which gets no indexes; ``{}`` if there are none. Raise OSError if a file cannot be
-    written; CodecError if an index is wrong or the bytes of a control batch cannot be read.
+    into ``out``, in place of files of the same names, and verify the indexes. An index gets an
+    entry about every ``interval_bytes``; a transaction index is written only if transactions were
+    aborted. ``on_understated`` is called with each batch whose records exceed its header. Return,
+    by path, the parts without entries: damaged or incomplete ones, or a segment that cannot be
+    opened as a whole, which gets no indexes; ``{}`` if there are none. Raise OSError if a file
+    cannot be written or a segment is gone; CodecError if an index is wrong or the bytes of a
+    control batch cannot be read.
 
     A snapshot is written where each segment but the first begins, and where the log ends; that where the log begins is copied from
     beside the first segment, as it knows of producers whose batches are gone. Batches with a wrong checksum, and what is no batch,

@@ -100,11 +100,12 @@ def target_of(
     catalog: str | Mapping[str, str] | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Target:
-    """Return the ParquetTarget, DeltaTarget or IcebergTarget for the format ``kind``. Raise
+    """Return the ParquetTarget, DeltaTarget or IcebergTarget for the format ``kind``; nothing is
+    written. Only ``delta`` uses ``storage_options``, only ``iceberg`` ``catalog``. Raise
     ExportError for an unknown format, an object store with ``parquet``, a store other than
-    ``s3://``, a storage option that Delta's writer lacks, or an Iceberg table without a namespace
-    or configured catalog; ModuleNotFoundError if the package that writes the format is missing. An
-    Iceberg catalog is loaded at once, and its other errors pass.
+    ``s3://`` or an invalid ``file:`` URL, a storage option that Delta's writer lacks, or an Iceberg
+    table without a namespace or configured catalog; ModuleNotFoundError if the package that writes
+    the format is missing. An Iceberg catalog is loaded at once, and its other errors pass.
     """
     if kind == "parquet":
         from pyspark_kafka_log.export.parquet import ParquetTarget
@@ -124,4 +125,6 @@ def target_of(
         from pyspark_kafka_log.export.iceberg import IcebergTarget
 
         return IcebergTarget(os.fspath(to), catalog)
-    raise ExportError(os.fspath(to), f"unknown format {kind!r}; known: {', '.join(FORMATS)}")
+    raise ExportError(
+        os.fspath(to), f"unknown format {kind!r}: give one of {', '.join(FORMATS)} as the format"
+    )

@@ -211,7 +211,8 @@ def _start_offsets(
     """Return the first offset to read of each partition, and messages for partitions whose records
     are gone. A partition starts at EARLIEST if it is new, else at its offset in ``known``; but at
     its first offset if that is higher, and at its end if that is lower. A log whose first file name
-    has no canonical form is not checked. Raise CodecError for damage unless the mode accepts it.
+    has no canonical form is not checked. Raise CodecError for damage unless the mode accepts it,
+    UnreadableError if a file exists but cannot be read.
     """
     starts: dict[tuple[str, int], int] = {}
     missed: list[str] = []

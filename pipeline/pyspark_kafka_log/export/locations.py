@@ -129,8 +129,9 @@ class Location:
 
 
 def _list_files(root: Path) -> Iterator[str]:
-    """Yield the paths of the files below a directory, relative to it; none if it does not exist.
-    Links to directories are not followed. Raise OSError if a directory cannot be listed.
+    """Yield the paths of the files below a directory, relative to it, with ``/``; none if it does
+    not exist. Links to files count; links to directories are left out. Raise OSError if a directory
+    cannot be listed, unless it was removed meanwhile.
     """
 
     def refuse(error: OSError) -> None:
@@ -145,9 +146,10 @@ def _list_files(root: Path) -> Iterator[str]:
 def table_location(
     table: str, root: str | os.PathLike[str], options: Mapping[str, Any] | None = None
 ) -> Location:
-    """Return the location of a table by its path, ``file:`` URL or ``s3://`` URL; paths become
-    absolute, and ``options`` are kept only for a bucket. Raise :class:`ExportError` for a URL of
-    another store, or an invalid ``file:`` URL.
+    """Return the location of the table at ``root``: a path, which becomes absolute, a ``file:``
+    URL, or an ``s3://`` or ``s3a://`` URL. ``options`` are kept only for a bucket; ``table`` is the
+    name in errors. Raise :class:`ExportError` for a URL of another store, or an invalid ``file:``
+    URL.
     """
     text = os.fspath(root)
     if is_url(text):

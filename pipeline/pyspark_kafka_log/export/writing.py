@@ -181,8 +181,8 @@ def _log_key(split: Split) -> tuple[str, int]:
 
 def split_by_day(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
     """Yield an ISO date and the rows of that day in UTC, days ascending, rows in their order. The
-    date is None for null timestamps and for days that Python's date does not have, each of which
-    comes by itself. Yield nothing for an empty batch.
+    date is None for each day that Python's date does not have: before year 1 first, after 9999
+    last. Null timestamps count as the first day after 9999-12-31. Yield nothing for an empty batch.
     """
     if not batch.num_rows:
         return

@@ -145,7 +145,9 @@ def names(name: str, value: str) -> tuple[str, ...]:
     """
     found = tuple(part.strip() for part in value.split(","))
     if not all(found):
-        raise OptionError(name, f"names with commas between are expected, not {value!r}")
+        raise OptionError(
+            name, f"a name is empty in {value!r}: write names with commas between, such as a,b"
+        )
     twice = sorted({n for n in found if found.count(n) > 1})
     if twice:
         raise OptionError(name, f"{', '.join(twice)} is named twice: name each once")
@@ -158,7 +160,9 @@ def topics(name: str, value: str) -> tuple[str, ...]:
     """
     found = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
     if not found:
-        raise OptionError(name, f"names with commas between are expected, not {value!r}")
+        raise OptionError(
+            name, f"no topic is named in {value!r}: write topics with commas between, such as a,b"
+        )
     return found
 
 

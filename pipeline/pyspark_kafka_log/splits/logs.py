@@ -83,7 +83,8 @@ def find_paths(options: Options) -> list[Path]:
     options match occurs twice. Whether a path without a pattern exists is not checked. With
     ``recursiveFileLookup`` return the directories below them that contain segments instead, or the
     path if there are none. Raise :class:`OptionError` if no path is given, one is invalid, or a
-    pattern matches nothing; OSError if a directory cannot be listed.
+    pattern matches nothing; OSError if a directory cannot be listed; ModuleNotFoundError for a
+    store without fsspec.
     """
     if not options.paths:
         raise OptionError(
@@ -267,7 +268,8 @@ def filter_logs(logs: Sequence[Log], options: Options, ends: Ends | None = None)
 
 def _filter_segments(log: Log, files: Files) -> Log | None:
     """Return a log with the segments that pathGlobFilter, modifiedAfter and modifiedBefore select;
-    the log unchanged if none of these is set; None if no segment is left.
+    the log unchanged if none of these is set; None if no segment is left. Raise OSError if the
+    system cannot tell the time of a file that exists.
     """
     if files.pattern is None and files.after is None and files.before is None:
         return log

@@ -149,8 +149,9 @@ def ending_offsets(path: Paths, options: Mapping[str, str] | None = None) -> str
     """Return the present ends of the selected logs as JSON for the option ``endingOffsets``:
     ``{"orders":{"0":950}}``. Leave out partitions whose directory is gone. Raise OptionError for
     options that are invalid, do not fit the logs, or already say where queries end; DirectoryError
-    for a path without logs; CodecError for damage unless the mode accepts it. Checksums are
-    verified only if it does.
+    for a path without logs; OSError if a path or, unless the mode accepts damage, a partition
+    cannot be listed; CodecError for damage unless the mode accepts it. Checksums are verified only
+    if it does.
 
     Queries with this option read what is there now, and no later records. A partition ends after its last complete batch; with ``isolationLevel``
     ``read_committed`` at its oldest open transaction. This process reads the files. A query with these offsets fails if a partition is new since.

@@ -318,9 +318,10 @@ def read_clock() -> tuple[float, float]:
 def map_concurrently(
     work: Callable[[A], B], items: Sequence[A], *, waits: bool = False, clock: Clock = read_clock
 ) -> list[B]:
-    """Return the results of ``work`` for each item, in the order of ``items``. Use threads from the
-    first item if ``waits``, otherwise once calls have waited for disks or networks longer than they
-    computed. Raise what ``work`` raises.
+    """Return the results of ``work`` for each item, in the order of ``items``. Use up to 8 threads
+    from the first item if ``waits``, otherwise once calls have waited for disks or networks longer
+    than they computed. Raise what ``work`` raises for the first item in order that fails, after the
+    calls that run have ended; calls that have not begun are dropped.
 
     Python runs one thread at a time: on cached files eight threads take twice the time of one.
     """

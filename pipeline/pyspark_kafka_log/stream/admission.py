@@ -25,9 +25,7 @@ def share_offsets(most: int, start: Mapping[Key, int], end: Mapping[Key, int]) -
     """Return the end offset of each partition for a micro-batch of about ``most`` offsets. Each
     partition gets a share in proportion to the offsets between its ``start`` and ``end``, rounded
     down, but at least one offset if it has any. The end is never beyond ``end``; a partition
-    without new offsets keeps its ``end``.
-
-    ``start`` has all partitions of ``end``.
+    without new offsets keeps its ``end``. Raise KeyError if ``start`` lacks a partition of ``end``.
     """
     sizes = {key: max(0, offset - start[key]) for key, offset in end.items()}
     total = sum(sizes.values())
@@ -67,8 +65,8 @@ class Pace:
 
 def lag_metrics(consumed: Mapping[Key, int], latest: Mapping[Key, int]) -> dict[str, str]:
     """Return the minimum, maximum and average number of offsets by which a stream is behind, as
-    text under the names of Spark's Kafka source. Partitions that were not consumed do not count;
-    ``{}`` if none is left.
+    text under the names of Spark's Kafka source. Only partitions in both mappings count, one that
+    is consumed beyond ``latest`` with 0; ``{}`` if there is none.
     """
     lags = [max(0, offset - consumed[key]) for key, offset in latest.items() if key in consumed]
     if not lags:

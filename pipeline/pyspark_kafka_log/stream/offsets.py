@@ -60,9 +60,10 @@ def from_json(found: Any) -> dict[Key, Position]:
 
 
 def add_initial(end: Mapping[str, Any], start: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``end``, the offsets at which a first micro-batch ends, with members added for the
-    offsets ``start`` at which it begins: Spark gives Python sources no checkpoint. Leader epochs of
-    ``start`` are left out.
+    """Return a copy of ``end``, the offsets at which a first micro-batch ends, with members for
+    ``start``, the offsets at which it begins: Spark gives Python sources no checkpoint.
+    ``@initialOffsets`` is added even if ``start`` is empty, then one member for each topic of
+    ``start``. Leader epochs of ``start`` are left out.
 
     ``{"@initialOffsets": {}, "@initialOffsets topic 0:23": {}}`` stands beside the offsets.
     """

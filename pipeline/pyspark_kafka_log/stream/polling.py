@@ -144,7 +144,8 @@ class LogStream:
         offset than in ``start`` for a log that was truncated. Raise DataLossError if records are
         gone or replaced and ``failOnDataLoss`` is set, else warn; CodecError for damage unless the
         mode accepts it; ValueError if ``start`` is other JSON than offsets; OptionError or
-        DirectoryError for paths without logs or with a partition twice.
+        DirectoryError for paths without logs or with a partition twice; FileNotFoundError or
+        UnreadableError if a listed file is gone.
         """
         if start is None:
             self._last = self._find_ends(self._matching_logs({}), {})[0]
@@ -192,10 +193,10 @@ class LogStream:
 
     def lag_metrics(self, consumed: Any) -> dict[str, str]:
         """Return the minimum, maximum and average number of offsets by which ``consumed`` is behind
-        the ends that the last poll found, as text under the names of Spark's Kafka source.
-        Partitions that ``consumed`` lacks do not count. Return ``{}`` if no partition counts,
-        ``consumed`` is None, or no poll has found partitions. Raise ValueError if ``consumed`` is
-        other JSON than offsets.
+        the ends that the last poll found, as text under the names of Spark's Kafka source. Only
+        partitions in both count, one that is consumed beyond its end with 0. Return ``{}`` if no
+        partition counts, ``consumed`` is None, or no poll has found partitions. Raise ValueError if
+        ``consumed`` is other JSON than offsets.
         """
         if consumed is None or not self._last:
             return {}
@@ -217,7 +218,7 @@ class LogStream:
         without new offsets. Raise DataLossError if records of the micro-batch are gone and
         ``failOnDataLoss`` is set, else warn and read those that remain. Raise CodecError for damage
         unless the mode accepts it; ValueError for other JSON than offsets; OptionError if two
-        directories hold a partition.
+        directories hold a partition; FileNotFoundError or UnreadableError if a listed file is gone.
         """
         before, after = from_json(start), from_json(end)
         logs = self._matching_logs(after)
@@ -382,8 +383,9 @@ class LogStream:
         )
 
     def _offset_at_time(self, log: Log, timestamp: int) -> int:
-        """Return the first offset whose timestamp is at or after ``timestamp``, in milliseconds
-        since 1970. If there is none, return LATEST if the strategy is ``latest``, and raise
+        """Return the offset of the first record, from the log start on, whose timestamp is at or
+        after ``timestamp``, in milliseconds since 1970; control records and aborted transactions
+        count too. If there is none, return LATEST if the strategy is ``latest``, and raise
         OptionError otherwise. Raise CodecError for damage before the record unless the mode accepts
         it; then warn of lost ranges in the segments before.
         """

@@ -128,7 +128,8 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         """Yield the rows of a task, then warn of lost ranges, if any. Yield nothing for a partition
         that is no Task. Drop a split whose file is found nowhere, with a warning, unless
         ``failOnDataLoss`` is set: then it is an unreadable file. Raise CodecError for damage and
-        unreadable files unless the mode accepts damage.
+        unreadable files unless the mode accepts damage. Raise OSError if a store cannot be asked
+        for a file.
         """
         losses = Losses()
         splits = partition.splits if isinstance(partition, Task) else ()

@@ -125,13 +125,13 @@ BAD_VALUES: list[tuple[str, dict[str, Any], str, str]] = [
     (
         "RECORD",
         {"kind": 2, "version": 1, "body": b"ab"},
-        "a mapping with the fields of topic",
+        "a dict with the fields of topic",
         "body",
     ),
     ("RECORD", {"kind": 2, "version": 7, "body": {"name": ""}}, "version 7 is not known", "body"),
     ("RECORD", {"kind": 2, "version": 0, "body": {"name": "", "id": 1}}, "no field 'id'", "body"),
     ("RECORD", {"kind": 2, "version": 0, "body": None}, "null is not allowed", "body"),
-    ("RECORD", {"kind": 2, "version": 0, "body": 7}, "a mapping", "body"),
+    ("RECORD", {"kind": 2, "version": 0, "body": 7}, "a dict", "body"),
     ("RECORD", {"kind": 2, "version": 0}, "a value is needed", "body"),
     (
         "PAIR",

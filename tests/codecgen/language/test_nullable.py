@@ -148,7 +148,7 @@ def test_what_is_not_given(package: ModuleType, name: str, given: dict[str, Any]
             "a list is needed, not null: n is 4, and null needs -1 there",
         ),
         ("PERHAPS", {"a": 0}, "its count must be given"),
-        ("HELD", {"p": 3, "q": 0}, "a mapping with the fields of point is needed"),
+        ("HELD", {"p": 3, "q": 0}, "a dict with the fields of point is needed"),
         ("HELD", {"p": {"x": 3}, "q": 0}, "p.x > 3 or p == null"),
     ],
 )

@@ -126,7 +126,7 @@ def test_what_they_give(given_options: dict[str, str], wanted: dict[str, Any]) -
     [
         ({"subscrbe": "a"}, "option subscrbe: there is no such option; did you mean subscribe?"),
         ({"includeHeaders": "yes"}, "includeHeaders: true or false is expected, not 'yes'"),
-        ({"subscribe": " ,"}, "subscribe: names with commas between"),
+        ({"subscribe": " ,"}, "subscribe: no topic is named in"),
         ({"subscribePattern": " "}, "subscribePattern: it is empty"),
         ({"subscribe": "a", "assign": '{"a":[0]}'}, "assign: only one of"),
         ({"subscribePattern": "("}, "subscribePattern: '(' is not a regular expression"),

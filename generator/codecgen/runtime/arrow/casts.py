@@ -81,9 +81,9 @@ def _validate(array: Any) -> None:
 
 def cast_column(array: Any, column: Column, row: int) -> Any:
     """Return an array in the Arrow type of ``column``, the array itself, with its nulls, if it has
-    that type. Raise RowRefused, with the row's number counted from ``row``, if a value does not
-    fit, or a list that is cast or one of its structs is null; ValueError if the type of the array
-    cannot be cast.
+    that type; an array of the null type becomes nulls. Raise RowRefused, with the row's number
+    counted from ``row``, if a value does not fit, or a list that is cast or one of its structs is
+    null. Raise ValueError if the type of the array cannot be cast.
 
     Args:
         array: The values.

@@ -149,8 +149,8 @@ class Encoder:
         """Yield the bytes of the entry that begins with the rows ``rest`` and ends in ``batch``.
         Return (None, first row of ``batch`` after it); if ``batch`` ends before the entry is full,
         yield nothing and return (all rows of both, number of rows of ``batch``). Raise RowRefused
-        if no entry can hold a row; BuildError for an unknown codec or level; UnsupportedCodec if
-        its package is not installed.
+        if no entry can hold a row; ValueError if offsets of a column are invalid; BuildError for an
+        unknown codec or level; UnsupportedCodec if its package is not installed.
         """
         more = max(256, rest.num_rows)
         while True:
@@ -225,8 +225,10 @@ class Encoder:
             first = last
 
     def _entry_bytes(self, source: Source, first: int, last: int, size: int) -> memoryview:
-        """Return the planned entries ``first`` to ``last`` (excluded) as they lie in a file.
-        ``size`` is the size of their sections together, as they are written.
+        """Return the planned entries ``first`` to ``last`` (excluded) as they lie in a file, in a
+        new buffer. ``size`` is the size of their sections together, as they are written; it is not
+        checked. If entries are compressed, :meth:`_compress_sections` must have made their
+        sections, and the caller must still keep these.
         """
         out = pa.allocate_buffer(size + (last - first) * self.around + SLACK)
         end = self.write_entries(source.address, self.table_address, first, last, out.address)

@@ -146,7 +146,8 @@ class Columns:
         """Write the buffer addresses of a column that is not given into ``numbers``: those of the
         column that is its default if ``batch`` has that one; else of an array with a constant (that
         of its default, or of the column that is its default); else of nulls, or zeros if it is not
-        nullable. New arrays go to ``kept``, which keeps them alive.
+        nullable. New arrays go to ``kept``, which keeps them alive. Raise ValueError if that column
+        of ``batch`` has invalid offsets.
         """
         default = self.writer.defaults.get(column.name)
         if isinstance(default, str):

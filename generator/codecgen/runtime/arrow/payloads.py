@@ -190,8 +190,9 @@ def decode(
     """Yield the rows of payloads as Payloads, in input order, with those that do not parse
     (rejected) or have no case (unknown). Check the arguments at once: raise ValueError if ``parts``
     are not the view's or differ in length, or a column is unknown or named twice; TypeError if a
-    part is not binary. The iterator yields nothing for empty arrays, and raises ValueError if the
-    offsets of an array are damaged.
+    part is not binary; ModuleNotFoundError if a module other than numba that the kernels import is
+    missing. The iterator yields nothing for empty arrays, and raises ValueError if the offsets of
+    an array are damaged.
 
     Args:
         view: Description of the view, from the generated package ``columns``.

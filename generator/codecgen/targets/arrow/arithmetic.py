@@ -166,8 +166,9 @@ class Arithmetic:
         return self.addend(term)
 
     def conditional(self, condition: Value, then: Value, otherwise: Value) -> Term:
-        """Return ``then if condition else otherwise`` as a Term. It is null if the selected side is
-        null, and has ``truth`` if both sides have. Raise Refused if kernels cannot express a part.
+        """Return ``then if condition else otherwise`` as a Term. A condition that is null selects
+        ``otherwise``. The Term is null if the selected side is null, and has ``truth`` if both
+        sides have. Raise Refused if kernels cannot express a part.
         """
         test = self.condition(condition)
         one, other = self.term(then), self.term(otherwise)

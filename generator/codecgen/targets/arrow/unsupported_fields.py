@@ -48,8 +48,8 @@ def refuse_unsupported_layout(plan: Plan, entry: LayoutPlan) -> None:
 
 
 def find_choice(plan: Plan, entry: LayoutPlan) -> Field | None:
-    """Return the first field that is a choice, or an array of a choice, in a layout or in the
-    layouts inside of it; None if there is none.
+    """Return a field that is a choice, or an array of a choice: the first of the layout, otherwise
+    one of the layouts inside of it, in no particular order; None if there is none.
     """
     for layout in _layouts(plan, entry):
         for fp in layout.fields:

@@ -151,7 +151,8 @@ class PythonExpressions:
         """Return the expression for the ``first``, ``last``, ``max`` or ``min`` (``end``) element
         of an array, or of the field ``inner`` of its elements: a call of the runtime's ``end_of``,
         ``max_of`` or ``min_of``. The call gives None for an empty or null array, and for ``max``
-        and ``min`` also if one element has no number there.
+        and ``min`` also if one element has no number there. Raise TypeError if ``text`` does not
+        support the array.
         """
         names = () if isinstance(inner, nodes.ElementValue) else inner.names
         if end in ("max", "min"):
@@ -174,7 +175,8 @@ class PythonExpressions:
     def sum_text(self, value: nodes.Sum) -> str:
         """Return the expression for a sum or difference without a call of ``wrap``. If it may be
         null, return a call of the runtime's ``plus`` or ``minus``. A right operand that is a sum
-        gets parentheses; a left one does not.
+        gets parentheses; a left one does not. Raise TypeError if ``text`` does not support an
+        operand.
         """
         if value.type.nullable:
             sides = f"{self.text(value.left)}, {self.text(value.right)}"
@@ -185,7 +187,8 @@ class PythonExpressions:
     def comparison_text(self, value: nodes.Comparison) -> str:
         """Return the expression for a comparison. Comparison with null becomes ``is None`` or ``is
         not None``. A comparison of order with a side that may be None becomes a call of
-        ``ordered``, which is False if a side is None.
+        ``ordered``, which is False if a side is None. Raise TypeError if ``text`` does not support
+        a side.
         """
         operator, left, right = value.operator, value.left, value.right
         if isinstance(right, nodes.NullValue):
@@ -216,8 +219,9 @@ class PythonExpressions:
         return isinstance(value, nodes.Leaf | nodes.LookUpValue)
 
     def logical_operand(self, operator: str, value: Value) -> str:
-        """Return the expression for an operand of ``and`` or ``or`` (``operator``), in parentheses if it is a
-        conditional or uses the other operator.
+        """Return the expression for an operand of ``and`` or ``or`` (``operator``), in parentheses
+        if it is a conditional or uses the other operator. Raise TypeError if ``text`` does not
+        support it.
         """
         mixed = isinstance(value, nodes.Conditional) or (
             isinstance(value, nodes.Logical) and value.operator != operator

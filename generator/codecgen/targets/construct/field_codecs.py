@@ -310,7 +310,8 @@ class FieldCodecs:
         """Return the ``Array`` call for an array: its element codec, and its count, fixed number,
         length, compression, ``until`` condition, minimum, nesting limit and null, each if declared.
         The call gets the tolerances in ``accepts`` that concern arrays; the codec of elements that
-        are no layouts gets all of ``accepts``.
+        are no layouts gets all of ``accepts``. Raise TypeError if the condition has no Python
+        expression.
         """
         element = type_.element
         endian = plan.fields[index].field.endian

@@ -65,9 +65,10 @@ class ModuleScope:
         return PythonExpressions(lambda e: self.refer(e, class_name(e)), this=this, bits=bits)
 
     def function(self, value: Value | None) -> str | None:
-        """Return the source of a lambda that computes a value from the fields of a layout, or None
-        if ``value`` is None. Import the runtime functions that it calls. Raise TypeError for values
-        that have no expression.
+        """Return the source of a lambda that computes a value from the fields of a layout (``lambda
+        this: ..``, or ``lambda _: ..`` if it needs none), or None if ``value`` is None. Import the
+        runtime functions that it calls and the enums that it names. Raise TypeError for values that
+        have no expression.
         """
         if value is None:
             return None
@@ -77,9 +78,9 @@ class ModuleScope:
         return text
 
     def condition(self, value: Value, bits: int | None = None) -> Code:
-        """Return the code of a lambda that tests a condition on the fields of a layout, and import
-        the runtime functions that it calls. Sums wrap to ``bits`` bits (None: not at all). Raise
-        TypeError for values that have no expression.
+        """Return the code of a lambda that tests a condition on the fields of a layout. Import the
+        runtime functions that it calls and the enums that it names. Sums wrap to ``bits`` bits
+        (None: not at all). Raise TypeError for values that have no expression.
         """
         expressions = self.expressions(bits=bits)
         code = expressions.condition(value)

@@ -43,7 +43,8 @@ class TextCodecs:
 
     def text_line(self, plan: ValuePlan, text: Text) -> Call:
         """Return the ``TextLine`` call for a line with one value: its codec, source line and rules,
-        and its label, separator, constant, count and tolerances if it has them.
+        and its label, separator, constant, count and tolerances if it has them. Raise TypeError if
+        a rule or default has no Python expression.
         """
         v = plan.value
         return call(
@@ -61,7 +62,8 @@ class TextCodecs:
 
     def each_line(self, each: EachLine, plan: TextPlan) -> Call:
         """Return the ``EachLine`` call for repeated lines with the same values: codec and rules of
-        each value, and the separator, count and tolerances of the lines if they have them.
+        each value, and the separator, count and tolerances of the lines if they have them. Raise
+        TypeError if a rule or default has no Python expression.
         """
         values: list[Code] = []
         for v in each.values:
@@ -82,7 +84,8 @@ class TextCodecs:
 
     def property(self, plan: ValuePlan, text: Text) -> Call:
         """Return the ``Property`` call for a key of a properties file: its name and key, the codec,
-        source line and rules of its value, and its tolerances if it has any.
+        source line and rules of its value, and its tolerances if it has any. Raise TypeError if a
+        rule or default has no Python expression.
         """
         v = plan.value
         return call(

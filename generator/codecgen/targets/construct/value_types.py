@@ -115,8 +115,9 @@ class ValueTypes:
 
     def value_type(self, plan: LayoutPlan, fp: FieldPlan, type_: FieldType) -> str:
         """Return the type of the non-null values of a field of the type ``type_``: a Python type,
-        enum class, class of bits or layout, or a ``Sequence`` for arrays and tagged fields. Padding
-        gives ``"None"``.
+        enum class (``| int`` if it keeps unknown numbers), class of bits, or union of layout
+        classes (``| bytes`` for a choice that keeps unknown cases). Arrays and tagged fields are a
+        ``Sequence``; elements that may be null include ``None``. Padding gives ``"None"``.
         """
         match type_:
             case ScalarType():

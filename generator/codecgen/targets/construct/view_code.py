@@ -207,7 +207,8 @@ class ViewExpressions(PythonExpressions):
     def column_text(self, column: Column, value: Value) -> str:
         """Return the expression for a value, converted to the type of its column: enums and bools
         to ``int``, numbers to ``bool``, uuids, bytes, structs and lists by NestedColumns. Null
-        stays None. Both branches of an if/else expression are converted.
+        stays None. Both branches of an if/else expression are converted. Raise TypeError if
+        ``text`` does not support a part of the value.
         """
         if isinstance(value, nodes.Conditional):
             then = self.column_text(column, value.then)
@@ -232,7 +233,8 @@ class ViewExpressions(PythonExpressions):
 
     def column_body(self, column: Column, value: Value) -> list[str]:
         """Return the lines of a function body that returns a value converted to the type of its
-        column. A chain of if/else expressions becomes ``if`` statements.
+        column. A chain of if/else expressions becomes ``if`` statements. Raise TypeError if
+        ``text`` does not support a part of the value.
         """
         lines = []
         while isinstance(value, nodes.Conditional):

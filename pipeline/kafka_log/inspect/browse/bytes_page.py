@@ -100,8 +100,9 @@ def _format_omitted(piece: Piece) -> str:
 
 
 def _format_hex(stream: Stream, piece: Piece) -> str:
-    """Return the first MAX_PIECE_BYTES bytes of a field in hexadecimal, eight on a line, and a line
-    with the number of further ones; "" if the field is ``omitted``.
+    """Return the first MAX_PIECE_BYTES bytes of a field, which ``stream`` holds, in hexadecimal,
+    eight on a line, and a line with the number of further ones, if any; "" if the field is
+    ``omitted``. No file is read.
     """
     if piece.omitted:
         return ""

@@ -175,7 +175,7 @@ def _show_value(
 ) -> Iterator[Child]:
     """Yield the heading with the size of a key or value, its decoded form unless that is None, and
     its first MAX_SHOWN_BYTES bytes in hexadecimal and ASCII. If ``is_hidden``, a sentence stands in
-    place of the bytes; null has none.
+    place of the bytes; null has none. The decoded form is JSON; raise ValueError if it is not.
     """
     size = "null" if raw is None else count_noun(len(raw), "byte", spec=",")
     yield element("h2", f"{name.capitalize()} ({size})", class_="lead")

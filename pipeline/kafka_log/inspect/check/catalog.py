@@ -220,8 +220,8 @@ _KINDS = (
         "Brokers reject such a batch from a producer, but load it from a disk. Consumers read its records."
         " Lookups by offset or time, compaction and other tools may fail. Each rule has one finding per"
         " segment, at the first batch that breaks it. Found with --deep only.",
-        "Fix the program that wrote the batch. Readers get all records if they read the whole partition, instead of"
-        " looking up an offset or a timestamp.",
+        "Fix the program that wrote the batch. The batch itself may stay: readers get all records if they read the whole"
+        " partition, instead of looking up an offset or a timestamp.",
     ),
     FindingKind(
         "batch_magic",

@@ -65,10 +65,11 @@ def _format_stream(stream: Stream, width: int | None) -> Iterator[str]:
 def _format_piece(
     stream: Stream, piece: Piece, per_line: int, digits: int, paths: int, room: int | None
 ) -> Iterator[str]:
-    """Yield the lines of one piece: position, at most ``per_line`` bytes, path, value. ``digits``
-    and ``paths`` are the widths of position and path (a longer path loses its start); ``room`` is
-    that of the value (None: no limit). After MAX_SHOWN_BYTES a line gives the number of the
-    remaining bytes. An omitted piece has ``..`` and the number of its bytes instead.
+    """Yield the lines of one piece: position, at most ``per_line`` bytes, path (on the first line),
+    value. ``digits`` and ``paths`` are the widths of position and path (a longer path loses its
+    start). ``room`` is that of the value (None: no limit), which is folded over as many lines as it
+    needs. After MAX_SHOWN_BYTES a last line gives the number of the remaining bytes. An omitted
+    piece has ``..`` and the number of its bytes instead.
     """
     size = piece.end - piece.start
     end = piece.start if piece.omitted else min(piece.end, piece.start + MAX_SHOWN_BYTES)

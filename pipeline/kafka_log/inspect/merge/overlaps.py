@@ -148,7 +148,8 @@ def _read_group(
     batches: Candidates, replicas: Sequence[Replica], bounds: Any, group: Sequence[int]
 ) -> Iterator[tuple[int, dict[int, pa.RecordBatch]]]:
     """Yield the clusters ``group`` with the records that each replica has there. The batches of a
-    replica are read in one pass.
+    replica are read in one pass. Raise CodecError if a batch is gone, cannot be read or has changed
+    since the replica was read.
     """
     if not group:
         return

@@ -193,7 +193,8 @@ def producer_table(
     Producers that only the newest producer snapshot has are included unless ``wanted`` has a range
     of offsets or timestamps. Rows are in the order of ``partitions``, then by id and epoch. No
     checksum is verified. Other damage, unreadable files and partition directories that are gone are
-    skipped and reported to ``on_damage``.
+    skipped and reported to ``on_damage``. Raise UnreadableError if a segment disappears meanwhile
+    and retention does not explain it.
 
     Memory holds the rows.
 

@@ -336,7 +336,8 @@ def period_column(contents: Contents) -> str:
 def list_broker_directories(partitions: Iterable[Partition]) -> list[BrokerDirectory]:
     """Return the directories that hold partition directories, sorted by path, with what their files
     say about their brokers. Attributes from files that are missing or cannot be read are None, and
-    ``was_clean_shutdown`` is False.
+    ``was_clean_shutdown`` is False. Raise OSError only if a directory may not be searched, or its
+    store cannot be asked.
     """
     found = []
     for path in sorted({partition.directory.parent for partition in partitions}):

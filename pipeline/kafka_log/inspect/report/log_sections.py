@@ -200,9 +200,9 @@ def build_retention(contents: Contents, origin: Origin) -> Section:
 
 def build_epochs(contents: Contents, origin: Origin) -> Section:
     """Return the section with a strip of leader epochs for each partition whose
-    leader-epoch-checkpoint has several: at most MAX_STRIPS, those with most epochs chosen first,
-    with a line about others (:func:`say_more`). Without such a partition it is only a sentence with
-    the number of partitions that have epochs.
+    leader-epoch-checkpoint has several, in the order of the partitions: at most MAX_STRIPS, of the
+    partitions with most epochs, with a line about others (:func:`say_more`). Without such a
+    partition it is only a sentence with the number of partitions that have epochs.
     """
     changed = {i: epochs for i, epochs in contents.epochs.items() if len(epochs) > 1}
     said = f"{len(contents.epochs):,} of {len(contents.partitions):,} partition directories have leader epochs in leader-epoch-checkpoint; in {len(changed):,} of them the leader changed."

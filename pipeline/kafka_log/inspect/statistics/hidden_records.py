@@ -15,9 +15,10 @@ MAX_LISTED = 5
 
 
 def warn_of_hidden_records(partitions: Sequence[Partition], selection: Selection) -> None:
-    """Issue a Python warning if partitions may have selected records below the log start offset,
-    and one if they have the same offsets in several copies in tiered storage, or there and in live
-    segments. Each names up to MAX_LISTED partitions.
+    """Issue a Python warning if partitions may have selected records below the log start offset.
+    Issue another one if they have the same offsets in several copies in tiered storage, or there
+    and in live segments. Each names up to MAX_LISTED partitions. Raise OSError if the directory of
+    a checkpoint may not be searched.
     """
     if places := list_before_log_start(partitions, selection):
         warnings.warn(

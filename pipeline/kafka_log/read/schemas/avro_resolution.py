@@ -100,7 +100,7 @@ class DefaultValues:
 
     def _read_field(self, field: Any, record: Any) -> Any:
         """Return the value of a field in the default of a record: its own, or the default of the
-        field. Raise SchemaError if there is neither.
+        field. Raise SchemaError if there is neither; else as :meth:`read`.
         """
         name = field["name"]
         if name not in record and "default" not in field:
@@ -163,9 +163,10 @@ class LogicalTypes:
             )
 
     def _resolves(self, w: Any, r: Any) -> bool:
-        """Return whether fastavro resolves values of a branch to a type. Of two named types only the
-        names count, without namespaces, or an alias of the reader's type. Other types are equal, or
-        the branch is promoted to the type (:data:`_PROMOTED`).
+        """Return whether fastavro resolves values of a branch to a type. Of two named types only
+        the names count, without namespaces, or an alias of the reader's type. Other types are
+        equal, or the branch is promoted to the type (:data:`_PROMOTED`); items of arrays and values
+        of maps are not compared.
         """
         w, r = unwrap(w, self._writer), unwrap(r, self._reader)
         if w["type"] in _NAMED and r["type"] in _NAMED:

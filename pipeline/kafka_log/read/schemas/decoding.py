@@ -593,8 +593,8 @@ def find_ids(
 ) -> dict[str, list[SchemaId]]:
     """Return, for the parts in ``names`` whose subject (``topic-key``, ``topic-value``) has no
     version in ``registry``, the schema ids in the first 10,000 records of each partition, the most
-    frequent one first; other parts are left out. Damaged records and files are passed over: reading
-    them reports them.
+    frequent one first, ``[]`` if there are none; other parts are left out. Damaged records and
+    files are passed over: reading them reports them.
     """
     parts = [p for p in PARTS if p in names and not registry.subject_versions(f"{topic}-{p}")]
     usage: dict[tuple[str, str], Usage] = defaultdict(Usage)

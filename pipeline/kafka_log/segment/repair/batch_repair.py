@@ -80,7 +80,8 @@ class Repair:
 
     def describe(self) -> str:
         """Return the damage, old and new bytes in hex, whether the repair is certain or likely, and
-        the probability of a wrong guess, as one phrase.
+        the probability of a wrong guess (None: that no checksum covers the bytes), as one phrase.
+        There must be edits.
         """
         old, new = (bytes(column).hex(" ") for column in list(zip(*self.edits, strict=True))[1:])
         if self.probability is None:

@@ -453,7 +453,7 @@ def _write(
 ) -> Converted:
     """Copy, recompress, upgrade or convert the batches of a segment, as the code of each batch in
     ``kinds`` says, and return the report row of the segment. Raise CodecError for a batch that
-    cannot be converted or read; OSError if writing fails.
+    cannot be converted or read; OSError if writing fails or the segment is gone.
     """
     name = os.fspath(segment.path)
     columns = HeaderColumns(BOUNDS, name)

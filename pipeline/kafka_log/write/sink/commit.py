@@ -493,7 +493,7 @@ class _Commit:
     def _id(self, topic: str) -> uuid.UUID:
         """Return the id of a topic: that of its existing partitions, else the id in the settings,
         else a new random one. A second call returns the same. Raise FormatError if the id in the
-        settings differs from that of existing partitions.
+        settings differs from that of existing partitions; OSError if the target cannot be listed.
         """
         if topic not in self._ids:
             old = None

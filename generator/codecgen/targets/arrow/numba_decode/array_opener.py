@@ -206,7 +206,7 @@ class ArrayOpener:
         """
         assert self.case.array is not None and self.case.array.codec is not None
         if 0 in self.case.codecs and self.case.codecs[0] is not None:
-            raise Unsupported("compressed by an enum whose 0 is not none", f)
+            raise Unsupported("compressed by an enum whose 0 names a codec", f)
         try:
             value = fields.arithmetic().number(fields.folded(self.case.array.codec))
         except Refused as error:

@@ -299,7 +299,9 @@ class ColumnOutputs:
             self.code.do("fill_false", t.validity, *rows)
 
     def fill_missing(self, leaf: Leaf, state: Var, rows: tuple[Var, Var]) -> None:
-        """Emit code that fills a column without values in a range of rows: null or empty lists."""
+        """Emit code that fills a column without values in ``rows``: nulls, or empty values if it is
+        not nullable.
+        """
         if leaf.column.nullable:
             self.fill_null(leaf, state, rows)
         self.fill_empty(leaf, state, rows)

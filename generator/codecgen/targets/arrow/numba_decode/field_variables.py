@@ -197,7 +197,7 @@ class Fields:
         if not isinstance(inner, nodes.FieldValue) or inner.holders or not is_number(inner.field):
             raise refuse_end(value, NOT_DIRECT)
         if inner.type.nullable:
-            raise refuse_end(value, "an integer that may be null")
+            raise refuse_end(value, "a field of its elements that may be null")
         key = f"{value.end} {inner.field.name}"
         self.ends[key] = value
         empty = self.variables.get(*NO_ELEMENTS) if may_be_missing(value) else None

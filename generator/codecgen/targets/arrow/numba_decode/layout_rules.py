@@ -161,7 +161,7 @@ class RowFields(Fields):
         if not plain or not is_number(inner.field):  # type: ignore[union-attr]
             raise refuse_end(value, NOT_DIRECT)
         if inner.type.nullable:
-            raise refuse_end(value, "an integer that may be null")
+            raise refuse_end(value, "a field of its elements that may be null")
         assert isinstance(inner, nodes.FieldValue)
         self.used.add((ITEM, inner.field.name))
         key = (value.end, inner.field.name)

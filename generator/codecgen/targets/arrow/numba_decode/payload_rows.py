@@ -130,7 +130,8 @@ class PayloadRowsKernel:
             if case.array is not None:
                 if case.element is None:
                     raise Unsupported(
-                        "an array of rows whose elements are not layouts", case.array.field
+                        "an array of rows whose elements are numbers, bytes or choices, not layouts",
+                        case.array.field,
                     )
                 self.places.note_each(case.of, case.array.name)
             for leaf in self.kernels.view.leaves:
@@ -247,7 +248,7 @@ class PayloadRowsKernel:
             reason = "one of several fields that a column may show, by a condition"
             raise Unsupported(reason, self.field_to_blame(value, case))
         raise Unsupported(
-            "shown in a column of bytes or lists, but not a field of a part",
+            "shown in a column of bytes, lists or structs, but lies deeper in a part of the payload, or is computed",
             self.field_to_blame(value, case),
         )
 

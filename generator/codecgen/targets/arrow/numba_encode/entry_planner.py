@@ -310,7 +310,7 @@ class EntryPlanner:
         at = names.index(op.field.name)
         if op.field_range.last not in (None, names[-1]):
             raise Unsupported(
-                "the length of a part of a row instead of the whole row", op.field.field
+                "a length that stops before the end of its row (entry or element)", op.field.field
             )
         if at + 1 >= len(fields) or op.field_range.first != names[at + 1]:
             raise Unsupported(

@@ -283,7 +283,8 @@ class EntryWriter:
 
     def content(self, type_: BytesType, f: Field, leaf: Leaf, counted: bool) -> None:
         """Emit the copy of a column's bytes to the address ``p``, after their length if
-        ``counted``, and advance ``p`` past them.
+        ``counted``, and advance ``p`` past them. Raise Unsupported if kernels cannot write the
+        length.
         """
         variables, code = self.frame.variables, self.code
         n = variables.value(leaf)
@@ -318,7 +319,8 @@ class EntryWriter:
     def rows_of(self, op: Rows) -> None:
         """Emit the write of the number of an entry's rows and of their length in bytes, each if the
         array declares it, and of the rows: a copy of the compressed section if the entry's row of
-        the table has its address, otherwise a call of the function that writes rows.
+        the table has its address, otherwise a call of the function that writes rows. Raise
+        Unsupported if kernels cannot write the number or the length.
         """
         code, f = self.code, op.field.field
         if op.type.count is not None:

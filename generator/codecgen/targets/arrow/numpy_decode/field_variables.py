@@ -76,7 +76,7 @@ class NumpyFields:
                 if inner.holders or not is_number(inner.field):
                     raise refuse_end(value, NOT_DIRECT)
                 if inner.type.nullable:
-                    raise refuse_end(value, "an integer that may be null")
+                    raise refuse_end(value, "a field of its elements that may be null")
                 self.used |= {("item", inner.field.name), ("ends", inner.field.name)}
                 assert self.row is not None
                 empty = Attribute(self.row, "empty") if may_be_missing(value) else None
