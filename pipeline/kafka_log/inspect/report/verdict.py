@@ -142,16 +142,22 @@ def summarize_counts(contents: Contents) -> str:
 
 
 def _count_problems(contents: Contents) -> list[str]:
-    """Return the numbers of errors and of warnings, without those that are 0. A hanging transaction
-    is an error and an unreadable place a warning, as their badges say; both are named too.
-    """
+    """Return the numbers of errors and of warnings in ``contents``, without those that are 0."""
     counts = Counter(row["severity"] for row in contents.findings)
+    return count_levels(counts, hanging=contents.hanging, unread=len(contents.unread))
+
+
+def count_levels(counts: Mapping[str, int], *, hanging: int, unread: int = 0) -> list[str]:
+    """Return the numbers of errors and of warnings, without those that are 0, from the numbers of
+    findings by severity. A hanging transaction is an error and an unreadable place a warning, as
+    their badges say; both are named too.
+    """
     words = []
     for level, among, name in (
-        ("error", contents.hanging, "hanging transaction"),
-        ("warning", len(contents.unread), "unreadable place"),
+        ("error", hanging, "hanging transaction"),
+        ("warning", unread, "unreadable place"),
     ):
-        if total := counts[level] + among:
+        if total := counts.get(level, 0) + among:
             more = f" ({count_noun(among, name, spec=',')})" if among else ""
             words.append(count_noun(total, level, spec=",") + more)
     return words

@@ -101,7 +101,7 @@ def test_problems_are_those_of_check_and_txn(damaged: Visitor, damaged_logs: Pat
     findings, hanging = log.check().to_pylist(), log.txn(states="hanging").num_rows
     assert findings and hanging == 1
     first, page = damaged.see("/"), damaged.see("/problems")
-    assert "2 errors, 2 warnings and 1 hanging transaction found" in first.text
+    assert "3 errors (1 hanging transaction) and 2 warnings found" in first.text
     for row in findings:
         assert escape_unprintable(row["meaning"]) in page.text
         assert escape_unprintable(row["remedy"]) in page.text
@@ -110,8 +110,13 @@ def test_problems_are_those_of_check_and_txn(damaged: Visitor, damaged_logs: Pat
     assert damaged.see(where).rows[1][0] == "5 to 7"
     assert links(first, "byte=383")[0] in links(page, "byte=383")
     (row,) = (row for row in first.rows if row[0] == "segments.small")
-    assert row[1] == "1"
-    for topic, marks in (("segments.small", {"0": "1", "1": ""}), ("transactions", {"2": "1"})):
+    assert row[1] == "1 error"
+    (row,) = (row for row in first.rows if row[0] == "__transaction_state")
+    assert row[1] == "1 error 2 warnings"
+    for topic, marks in (
+        ("segments.small", {"0": "1 error", "1": ""}),
+        ("transactions", {"2": "1 error"}),
+    ):
         (url,) = links(damaged.see(f"/?name={topic}"), "^/topics/")[:1]
         assert marks.items() <= {r[0]: r[1] for r in damaged.see(url).rows[1:]}.items()
     assert "Nothing is wrong" in Visitor(BROKER).see("/").text
@@ -358,11 +363,13 @@ def _bytes_read() -> int:
 def test_damage_is_shown_with_what_is_lost(damaged: Visitor) -> None:
     (url,) = links(damaged.see("/"), "byte=383")
     page = damaged.see(url)
-    assert page.rows[1][0] == "damaged look"
+    assert page.rows[1][0] == "damaged show bytes"
     assert page.rows[1][7].startswith("offsets lost: 48 to 53; ")
     (one,) = links(page, "/batch[?].*byte=383")
     shown = damaged.see(one)
     assert "Offsets lost: 48 to 53." in shown.text
+    assert "Damaged batch, offsets 48 to 53 by its header" in shown.text
+    assert "Wrong checksum: the batch in bytes 383 to 765 is damaged" in shown.text
     assert [row[0] for row in shown.rows[-6:]] == list(map(str, range(48, 54)))
     assert shown.rows[-1][5] == "damaged"
     assert "Damaged" in damaged.see(links(shown, "/bytes[?]")[0]).text
