@@ -107,6 +107,9 @@ def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
     skipped = listing.found.skipped_paths
     body: list[Child] = [
         _make_verdict(problems, listing, len(partitions), is_short=True),
+        make_links(
+            ("Transactions", make_url("transactions")), ("Consumer groups", make_url("groups"))
+        ),
         element("h2", f"Topics ({len(listing.topics):,})", class_="lead"),
         make_form("/", "name", "Name contains", "Filter", wanted),
         make_table(headings, rows, kinds="wnnnnnk", caption="Topics")

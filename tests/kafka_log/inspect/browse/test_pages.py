@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import shutil
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -216,6 +217,40 @@ def test_header_and_bytes_lead_to_each_other(whole: Visitor) -> None:
     back = [a["href"] for tag, a in bytes_page.tags if tag == "a" and "#field-" in a["href"]]
     assert back and {url.partition("#")[2] for url in back} <= set(header.ids)
     assert "Sequence number of the first record" in bytes_page.text
+
+
+def test_transactions_and_groups_are_those_of_txn_and_groups(
+    damaged: Visitor, damaged_logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = damaged.see("/")
+    assert {"/transactions", "/groups"} <= set(first.links)
+    log = LogDirectory(damaged_logs)
+    page = damaged.see("/transactions")
+    assert f"{log.txn().num_rows} transactions: 1 open" in page.text and "Hanging: 1." in page.text
+    assert next(row[1] for row in page.rows if row[0] == "transactions-2") == "hanging"
+    page = damaged.see("/groups")
+    for row in to_rows(log.groups()):
+        cells = [row["group"], f"{row['topic']}-{row['partition']}", str(row["committed_offset"])]
+        assert cells in [found[:3] for found in page.rows]
+    monkeypatch.setattr("kafka_log.inspect.browse.problems.MAX_SEGMENTS", 5)
+    seen, url = 0, "/transactions"
+    while url:
+        page = damaged.see(url)
+        found = re.search(r"(\d+) transactions?:", page.text)
+        seen += 0 if found is None else int(found[1])
+        url = next(iter(links(page, "from=")), "")
+    assert seen == log.txn().num_rows
+    monkeypatch.setattr("kafka_log.inspect.browse.activity_pages.MAX_BYTES", 5)
+    assert "is too large to be read here" in damaged.see("/groups").text
+
+
+def test_damaged_and_missing_groups_are_named(tmp_path: Path) -> None:
+    root = tmp_path / "disk"
+    shutil.copytree(BROKER / "__consumer_offsets-0", root / "__consumer_offsets-0")
+    flip(root / "__consumer_offsets-0" / f"{FIRST}.log", 200)
+    assert "newer commits of groups may be missing" in Visitor(root).see("/groups").text
+    none = Visitor(BROKER / "codecs-1").see("/groups")
+    assert "there is no __consumer_offsets below the paths" in none.text
 
 
 # ---------------------------------------------------------------- going through a log
