@@ -175,7 +175,7 @@ def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
         if is_tail:
             said = f"normal in an active segment: a broker removes it when it starts; {shorten(entry.reason, 400)}"
         return (
-            element("span", badge, " ", make_link("show bytes", href)),
+            element("span", badge, " ", make_link("details", href)),
             *where,
             "",
             "",

@@ -398,7 +398,7 @@ def _bytes_read() -> int:
 def test_damage_is_shown_with_what_is_lost(damaged: Visitor) -> None:
     (url,) = links(damaged.see("/"), "byte=383")
     page = damaged.see(url)
-    assert page.rows[1][0] == "damaged show bytes"
+    assert page.rows[1][0] == "damaged details"
     assert page.rows[1][7].startswith("offsets lost: 48 to 53; ")
     (one,) = links(page, "/batch[?].*byte=383")
     shown = damaged.see(one)
