@@ -471,8 +471,8 @@ class LogDirectory:
         """List transactions: one row per transaction and partition, open ones first
         (:data:`kafka_log.inspect.transactions.table.TRANSACTIONS`). They have one of ``states`` and
         ``producers`` and overlap the ranges. Without ``now`` none hangs by its age alone. Checksums
-        of data batches are not verified. Other damage and unreadable files are skipped and reported
-        to ``on_damage``; if it is None, raise CodecError. Raise ValueError if a state does not
+        are verified only from a transaction on that would hang. Damage and unreadable files are
+        skipped and reported to ``on_damage``; if it is None, raise CodecError. Raise ValueError if a state does not
         exist or an argument is invalid; UnreadableError (a CodecError) if the file of a transaction
         marker disappears meanwhile.
 

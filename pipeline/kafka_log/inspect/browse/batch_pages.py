@@ -174,7 +174,15 @@ def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
         said = f"offsets lost: {describe_missing(entry)}; {shorten(entry.reason, 400)}"
         if is_tail:
             said = f"normal in an active segment: a broker removes it when it starts; {shorten(entry.reason, 400)}"
-        return (element("span", badge, " ", make_link("look", href)), *where, "", "", "", "", said)
+        return (
+            element("span", badge, " ", make_link("details", href)),
+            *where,
+            "",
+            "",
+            "",
+            "",
+            said,
+        )
     first = entry.base_offset if entry.says_base_offset else None
     offsets = format_range(entry.last_offset if first is None else first, entry.last_offset)
     producer = f"{entry.producer_id}, {entry.producer_epoch}" if entry.producer_id >= 0 else ""
@@ -233,9 +241,11 @@ def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordVi
     )
     body: list[Child] = [hexdump]
     if isinstance(entry, LostRange):
-        body.insert(0, _make_damage(entry, [] if batch is None else damage(batch)))
+        body.insert(0, _make_damage(entry, batch))
     if batch is None:
-        return Page(f"No batch at byte {position:,}", body, steps)
+        is_tail = isinstance(entry, LostRange) and entry.kind == "tail"
+        what = "Incomplete batch" if is_tail else "Damaged bytes, no batch"
+        return Page(f"{what} at byte {position:,}", body, steps)
     (values,) = to_rows(batch_rows([batch]))
     rows = [
         (
@@ -280,12 +290,16 @@ def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordVi
         batch.last_offset if values["base_offset"] is None else values["base_offset"],
         batch.last_offset,
     )
-    return Page(f"Batch with offsets {offsets}", body, steps)
+    title = f"Batch with offsets {offsets}"
+    if isinstance(entry, LostRange):
+        title = f"Damaged batch, offsets {offsets} by its header"
+    return Page(title, body, steps)
 
 
-def _make_damage(lost: LostRange, wrong: Sequence[Any]) -> Child:
+def _make_damage(lost: LostRange, batch: Batch | None) -> Child:
     """Return the box about a range of bytes that is no valid batch: a warning for an incomplete
-    end, else an error with the lost offsets and the reasons, those of the range and ``wrong``.
+    end, else an error with the lost offsets and the reasons, those of the range and of ``batch``,
+    which was read from it nevertheless (None: none could be).
     """
     if lost.kind == "tail":
         return make_notice(
@@ -297,13 +311,23 @@ def _make_damage(lost: LostRange, wrong: Sequence[Any]) -> Child:
                 "That is normal while a broker writes, and after a crash: the broker removes these bytes when it starts.",
             ),
         )
+    wrong = [] if batch is None else damage(batch)
     reasons = dict.fromkeys([lost.reason, *map(str, wrong)])
+    headline = f"Bytes {lost.start:,} to {lost.end - 1:,} are no valid batch"
+    if batch is not None and not batch.is_valid:
+        headline = (
+            f"Wrong checksum: the batch in bytes {lost.start:,} to {lost.end - 1:,} is damaged"
+        )
+    elif wrong:
+        headline = f"Records cannot be read: bytes {lost.start:,} to {lost.end - 1:,}"
     return make_notice(
         "error",
-        f"Damaged: bytes {lost.start:,} to {lost.end - 1:,} are no valid batch",
+        headline,
         element("p", f"Offsets lost: {describe_missing(lost)}. Consumers stop here."),
         *(element("p", shorten(reason), class_="where") for reason in reasons),
-        element("p", "What is shown below was read from damaged bytes, and may be wrong."),
+        element("p", "What is shown below was read from damaged bytes, and may be wrong.")
+        if batch is not None
+        else None,
     )
 
 
@@ -313,6 +337,8 @@ def _format_value(name: str, value: Any, batch: Batch) -> str:
     """
     if value is None:
         return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
     if name == "codec":
         return f"{value} ({codec_label(value) or 'unknown'})"
     if name.endswith("timestamp") or name == "delete_horizon":

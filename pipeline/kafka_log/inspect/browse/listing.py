@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from kafka_log.inspect.report.origin import Origin, format_selection
 from kafka_log.logs.discovery import Survey, survey
 from kafka_log.logs.names import State
 from kafka_log.logs.partition_filters import Numbers
@@ -105,6 +106,13 @@ class Lister:
         self._replicas = replicas
         self._listing: Listing | None = None
         self._fresh_until = 0.0
+
+    @property
+    def origin(self) -> Origin:
+        """How the paths were listed, for commands that show more of the same logs."""
+        options = self._topics, self._numbers, self._include
+        replicas = None if self._replicas == "keep" else self._replicas
+        return Origin(self.paths, format_selection(*options, replicas), (), 0, 0, "")
 
     def list_paths(self) -> Listing:
         """Return what lies below the paths; the last listing again for three times as long as it

@@ -38,13 +38,14 @@ from kafka_log.inspect.listing import partition_table, segment_table, topic_tabl
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
 from kafka_log.inspect.report.page import make_problem
 from kafka_log.inspect.report.section import (
-    format_count,
+    format_counts,
     format_number,
     format_short_time,
     make_badge,
 )
 from kafka_log.inspect.report.verdict import (
     Problem,
+    count_levels,
     describe_transaction,
     find_stable_offsets,
     join_words,
@@ -93,7 +94,7 @@ def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
     rows = [
         (
             make_link(shorten(row["topic"], 200), make_url("topics", ids[row["topic"]])),
-            format_count(counts[row["topic"]]),
+            format_counts(*counts.get(row["topic"], (0, 0))),
             f"{row['partitions']:,}",
             f"{row['segments']:,}",
             filesize.decimal(row["bytes"]),
@@ -106,6 +107,9 @@ def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
     skipped = listing.found.skipped_paths
     body: list[Child] = [
         _make_verdict(problems, listing, len(partitions), is_short=True),
+        make_links(
+            ("Transactions", make_url("transactions")), ("Consumer groups", make_url("groups"))
+        ),
         element("h2", f"Topics ({len(listing.topics):,})", class_="lead"),
         make_form("/", "name", "Name contains", "Filter", wanted),
         make_table(headings, rows, kinds="wnnnnnk", caption="Topics")
@@ -266,25 +270,28 @@ def _slice_rows(
     return rows[page * MAX_ROWS : (page + 1) * MAX_ROWS], links
 
 
-def _count_by(problems: Problems, column: str) -> Counter[str]:
-    """Return the numbers of errors, warnings and hanging transactions together, by a column."""
-    counts = Counter(row[column] for row in problems.findings if row["severity"] != "note")
-    counts.update(row[column] for row in problems.transactions if row["hanging"])
-    return counts
+def _count_by(problems: Problems, column: str) -> dict[str, tuple[int, int]]:
+    """Return the numbers of errors, with hanging transactions, and of warnings, by a column. Values
+    without any are missing.
+    """
+    counts = Counter((row["severity"], row[column]) for row in problems.findings)
+    counts.update(("error", row[column]) for row in problems.transactions if row["hanging"])
+    return {value: (counts["error", value], counts["warning", value]) for _, value in counts}
 
 
 def _count_problems(problems: Problems, partition: Partition) -> Child:
-    """Return the mark with the number of errors, warnings and hanging transactions in the directory
-    of a partition; "?" if it was not looked at.
+    """Return the badges with the numbers of errors, with hanging transactions, and of warnings in
+    the directory of a partition; "?" if it was not looked at.
     """
     if partition not in (*problems.checked, *problems.glanced):
         return "?"
     directory = utf8(os.fspath(partition.directory))
-    places = [row["file"] or "" for row in problems.findings if row["severity"] != "note"]
-    places += [row["directory"] for row in problems.transactions if row["hanging"]]
-    return format_count(
-        sum(path == directory or path.startswith(directory + os.sep) for path in places)
+    places = [(row["severity"], row["file"] or "") for row in problems.findings]
+    places += [("error", row["directory"]) for row in problems.transactions if row["hanging"]]
+    counts = Counter(
+        level for level, path in places if path == directory or path.startswith(directory + os.sep)
     )
+    return format_counts(counts["error"], counts["warning"])
 
 
 def _list_directories(listing: Listing) -> Element:
@@ -312,12 +319,8 @@ def _make_verdict(
     looked at. With ``is_short`` problems are titles alone, with a link to the page that explains
     them.
     """
-    counts = (
-        (problems.count("error"), "error"),
-        (problems.count("warning"), "warning"),
-        (problems.hanging, "hanging transaction"),
-    )
-    words = [count_noun(count, noun, spec=",") for count, noun in counts if count]
+    counts = Counter(row["severity"] for row in problems.findings)
+    words = count_levels(counts, hanging=problems.hanging)
     checked, glanced = len(problems.checked), len(problems.glanced)
     said = ""
     if checked:
@@ -335,10 +338,6 @@ def _make_verdict(
     level = "error" if problems.count("error") or problems.hanging else level
     found = _list_problems(problems, _find_places(problems, listing), is_short=is_short)
     body: list[Child] = [element("p", said)]
-    if problems.lines:
-        body.append(
-            element("ul", *(element("li", shorten(line, 400)) for line in problems.lines[:20]))
-        )
     if found and is_short:
         lines = [
             element("li", make_badge(one.level), " ", make_link(shorten(one.title, 200), href))
@@ -352,6 +351,13 @@ def _make_verdict(
         body.append(element("ol", *items, class_="problems"))
         if more := len(found) - len(items):
             body.append(element("p", f"And {more:,} more: each partition has a page with its own."))
+    if problems.lines:
+        lines = [element("li", shorten(line, 400)) for line in problems.lines[:20]]
+        body.append(
+            element(
+                "div", element("h3", "Not read, or unclear"), element("ul", *lines), class_="lines"
+            )
+        )
     if problems.following is not None:
         href = make_url("problems", **{"from": problems.following})
         what = (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import pyarrow as pa
 
 from kafka_log.inspect.check.table import check_table
 from kafka_log.inspect.overview.quick_check import check_ends
@@ -78,6 +80,30 @@ def find_problems(
         now: Time at which the log was in this state (milliseconds since 1970), for hanging transactions. None is the present; only a given time lets the age of a transaction alone make it hanging.
         with_directories: Add findings about files of log directories.
     """
+    checked, glanced, end = choose_partitions(partitions, begin)
+    directories = found.directories if with_directories else []
+    findings = check_table(checked, directories)
+    quick = check_ends(glanced, GLANCE_SECONDS)
+    lines = list(quick.problems)
+    if quick.skipped:
+        lines.append(f"{quick.skipped} large partitions were not looked at, because it takes long")
+    transactions = find_transactions(checked, found, lines.append, now=now, states=("open",))
+    return Problems(
+        checked,
+        glanced,
+        to_rows(findings),
+        sorted(to_rows(transactions), key=lambda row: row["hanging"] is not True),
+        list(dict.fromkeys(lines)),
+        end if end < len(partitions) else None,
+    )
+
+
+def choose_partitions(
+    partitions: Sequence[Partition], begin: int
+) -> tuple[list[Partition], list[Partition], int]:
+    """Return those of ``partitions`` from index ``begin`` on that one page may look at: of at most
+    MAX_BYTES, to be read whole; larger ones; and the index of the first one that is left.
+    """
     checked: list[Partition] = []
     glanced: list[Partition] = []
     size = segments = 0
@@ -90,33 +116,34 @@ def find_problems(
             break
         (glanced if is_large else checked).append(one)
         end += 1
-    directories = found.directories if with_directories else []
-    findings = check_table(checked, directories)
-    quick = check_ends(glanced, GLANCE_SECONDS)
-    lines = list(quick.problems)
-    if quick.skipped:
-        lines.append(f"{quick.skipped} large partitions were not looked at, because it takes long")
+    return checked, glanced, end
+
+
+def find_transactions(
+    partitions: Sequence[Partition],
+    found: Survey,
+    on_damage: Callable[[str], None],
+    *,
+    now: int | None,
+    states: Collection[str] = (),
+) -> pa.Table:
+    """Return the transactions of ``partitions`` in ``states`` (``()``: all) as rows of ``txn``. The
+    coordinators' states are those in ``found``, unless they are larger than MAX_BYTES. What cannot
+    be read is told to ``on_damage``. Raise OSError if a transaction marker cannot be read.
+    """
     coordinators = [p for p in found.partitions if p.topic == TRANSACTION_STATE]
     if sum(p.size for p in coordinators) > MAX_BYTES:
         coordinators = []
-        lines.append(
+        on_damage(
             f"{TRANSACTION_STATE} is too large to be read here, so it is not known which transactions hang: kafka-log txn reads it"
         )
-    transactions = transaction_table(
-        merge_tiered_segments(checked),
-        read_coordinators(coordinators, lines.append),
+    return transaction_table(
+        merge_tiered_segments(partitions),
+        read_coordinators(coordinators, on_damage),
         Clock(present() if now is None else now, now is not None, MAX_TIMEOUT_MS),
-        lines.append,
-        states={"open"},
+        on_damage,
+        states=states,
         wanted=Selection(),
-    )
-    return Problems(
-        checked,
-        glanced,
-        to_rows(findings),
-        sorted(to_rows(transactions), key=lambda row: row["hanging"] is not True),
-        list(dict.fromkeys(lines)),
-        end if end < len(partitions) else None,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from codecgen.runtime.errors import CodecError
+from kafka_log.inspect.browse.activity_pages import show_groups, show_transactions
 from kafka_log.inspect.browse.batch_pages import show_batch, show_batches
 from kafka_log.inspect.browse.bytes_page import show_bytes
 from kafka_log.inspect.browse.document import Page, Query, write_document
@@ -65,6 +66,10 @@ class Site:
                 return show_overview(listing, query, self._now)
             case ["problems"]:
                 return show_problems(listing, query, self._now)
+            case ["transactions"]:
+                return show_transactions(listing, query, self._now, self._lister.origin)
+            case ["groups"]:
+                return show_groups(listing, self._lister.origin)
             case ["topics", topic_id]:
                 return show_topic(listing, query, topic_id, self._now)
             case ["partitions", partition_id]:

@@ -48,6 +48,28 @@ _SALVAGE = (
 )
 
 
+_STARTS_WITHOUT = (
+    "If the partition has other errors or warnings, follow these first. The broker starts without these"
+    " records."
+)
+_ONLY_COPY = "Stop this broker. By __cluster_metadata, the partition has no other replica: keep this directory."
+
+
+def without_replicas(remedy: str) -> str:
+    """Return a remedy for a partition that has one replica: steps that need another replica are left
+    out if the remedy has others. If it still speaks of replicas, say first that there is no other
+    one. Return other remedies as they are.
+    """
+    for begin in (" Otherwise ", " Without another replica, "):
+        before, found, rest = remedy.partition(_COPY_PARTITION + begin)
+        if found:
+            return f"{before}{_ONLY_COPY} {rest[0].upper()}{rest[1:]}"
+    if "replica" not in remedy:
+        return remedy
+    rest = remedy.replace(_COPY_BEFORE_LEADER, _STARTS_WITHOUT)
+    return f"By __cluster_metadata, the partition has no other replica. {rest}"
+
+
 def skip_batch(offset: str = "the offset after the batch") -> str:
     """Return the step by which consumers pass over a batch, to the offset that ``offset`` names."""
     return (

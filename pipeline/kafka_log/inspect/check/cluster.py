@@ -64,6 +64,13 @@ class Cluster:
         """Return the number of partitions of a topic; None if it is unknown or 0."""
         return sum(name == topic for name, _ in self._partitions) or None
 
+    def replicas_of(self, key: tuple[str, int]) -> int | None:
+        """Return the number of replicas of the partition ``key`` (topic, number), also those that
+        are being added; None if unknown.
+        """
+        row = self._partitions.get(key)
+        return None if row is None else len({*row["replicas"], *(row["adding_replicas"] or ())})
+
     def assigned_to(self, node: int) -> int:
         """Return the number of replicas that the metadata assigns to the node id ``node`` in a
         directory with a real id (100 or above; lower ids mean unassigned or lost). Return 0 if the

@@ -146,7 +146,7 @@ def _make_timeline(
             f" {shorten(row['topic'], 80)}-{row['partition']}, producer {row['producer_id']}",
         ]
         strips.append(element("div", element("span", *name, class_="name"), strip, class_="lane"))
-    labels = [format_time(low), format_time(high)]
+    labels = dict.fromkeys([format_time(low), format_time(high)])
     legend = make_legend(
         [
             ("hanging", "hanging"),
@@ -378,12 +378,12 @@ def build_traffic(contents: Contents, origin: Origin) -> Section:
         body.append(element("p", COUNTED_DAMAGE))
     if not is_inside.all():
         others = traffic.times[~is_inside]
+        ends = dict.fromkeys([format_time(int(others.min())), format_time(int(others.max()))])
         left = int(traffic.records[~is_inside].sum())
         body.append(
             element(
                 "p",
-                f"Not in the charts: {count_noun(left, 'record', spec=',')} with times far from the others, from"
-                f" {format_time(int(others.min()))} to {format_time(int(others.max()))}.",
+                f"Not in the charts: {count_noun(left, 'record', spec=',')} with times far from the others: {' to '.join(ends)}.",
             )
         )
     command = origin.write_command(

@@ -27,7 +27,6 @@ from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import PLACES, add_selection
 from kafka_log.cli.tables import size_of
-from kafka_log.logs.partition_filters import format_numbers
 from kafka_log.logs.partitions import NO_LIVE_SEGMENT, NotFoundError, describe_skipped
 from kafka_log.segment.places import is_url, local_path, place_of
 from kafka_log.segment.times import milliseconds, present
@@ -87,7 +86,7 @@ def run_command(options: argparse.Namespace) -> int:
     if writing fails.
     """
     from kafka_log.inspect.report.contents import PASSES, gather
-    from kafka_log.inspect.report.origin import Origin
+    from kafka_log.inspect.report.origin import Origin, format_selection
     from kafka_log.inspect.report.page import make_page
     from kafka_log.inspect.report.verdict import summarize_counts
     from kafka_log.log_directory import LogDirectory
@@ -135,7 +134,9 @@ def run_command(options: argparse.Namespace) -> int:
             contents,
             Origin(
                 options.paths,
-                _format_selection(options),
+                format_selection(
+                    options.topic, options.partition, options.include, options.replicas
+                ),
                 _format_own_options(options),
                 begun,
                 present(),
@@ -212,17 +213,6 @@ def _list_remarks(log: LogDirectory) -> Iterator[str]:
         yield describe_left_out(segments)
     if log.skipped_paths:
         yield describe_skipped(log.skipped_paths)
-
-
-def _format_selection(options: argparse.Namespace) -> dict[str, str]:
-    """Return the values of the selection options that were given, by name, as on a command line."""
-    values = {
-        "topic": ",".join(options.topic or ()),
-        "partition": ",".join(map(format_numbers, options.partition or ())),
-        "include": ",".join(options.include),
-        "replicas": options.replicas or "",
-    }
-    return {name: value for name, value in values.items() if value}
 
 
 def _format_own_options(options: argparse.Namespace) -> list[str]:

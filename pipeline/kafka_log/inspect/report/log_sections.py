@@ -19,7 +19,7 @@ from kafka_log.inspect.report.section import (
     MAX_TOPICS,
     SERIES,
     Section,
-    format_count,
+    format_counts,
     format_length,
     format_number,
     format_range,
@@ -74,28 +74,29 @@ def build_partitions(contents: Contents, origin: Origin) -> Section:
     )
 
 
-def _count_findings(contents: Contents) -> list[int]:
-    """Return the number of errors and warnings for each row of ``stat``. Those about the directory
-    of the row and files in it count, its hanging transactions, and those about its partition in
-    files beside the directory.
+def _count_findings(contents: Contents) -> list[tuple[int, int]]:
+    """Return the numbers of errors and of warnings for each row of ``stat``. Those about the
+    directory of the row and files in it count, those about its partition in files beside the
+    directory, and its hanging transactions as errors.
     """
     counts = Counter(
-        (row["topic"], row["partition"], Path(row["file"]).parent)
+        (row["severity"], row["topic"], row["partition"], Path(row["file"]).parent)
         for row in contents.findings
-        if row["severity"] != "note"
     )
     if contents.transactions is not None:
         hanging = contents.transactions.filter(contents.transactions.column("hanging"))
         counts.update(
-            (row["topic"], row["partition"], Path(row["directory"])) for row in to_rows(hanging)
+            ("error", row["topic"], row["partition"], Path(row["directory"]))
+            for row in to_rows(hanging)
         )
-    return [
-        sum(
-            counts[row["topic"], row["partition"], directory]
-            for directory in (Path(row["directory"]), Path(row["directory"]).parent)
-        )
-        for row in contents.stat
-    ]
+
+    def count(level: str, row: Row) -> int:
+        """Return the number of a severity for a row of ``stat``."""
+        directory = Path(row["directory"])
+        place = level, row["topic"], row["partition"]
+        return counts[(*place, directory)] + counts[(*place, directory.parent)]
+
+    return [(count("error", row), count("warning", row)) for row in contents.stat]
 
 
 def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
@@ -104,7 +105,7 @@ def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
     more bytes before smaller ones. Each copy of a partition has a row.
     """
     stat, counts = contents.stat, _count_findings(contents)
-    order = sorted(range(len(stat)), key=lambda i: (not counts[i], -stat[i]["bytes"]))
+    order = sorted(range(len(stat)), key=lambda i: (not any(counts[i]), -stat[i]["bytes"]))
     chosen = sorted(order[:MAX_PARTITIONS])
     largest = max((row["bytes"] for row in stat), default=0)
     has_states = any(row["state"] != "live" for row in stat)
@@ -116,7 +117,7 @@ def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
             f"{shorten(row['topic'], 200)}-{row['partition']}",
             *([shorten(row["directory"], 300)] if copies else []),
             *([row["state"]] if has_states else []),
-            format_count(counts[i]),
+            format_counts(*counts[i]),
             f"{row['segments']:,}",
             f"{row['bytes']:,}",
             draw_share(row["bytes"], largest),
@@ -131,8 +132,12 @@ def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
         )
         for i, row in ((i, stat[i]) for i in chosen)
     ]
-    kinds = f".{'w' if copies else ''}{'k' if has_states else ''}nnn.nn{'n' if damaged else ''}kkkk"
-    said = f"Findings are errors and warnings. Counts are those of kafka-log stat --policy {POLICY}: batches after damage are counted."
+    kinds = (
+        f".{'w' if copies else ''}{'k' if has_states else ''}nnn.nn{'n' if damaged else ''}kkkkk"
+    )
+    said = (
+        f"Counts are those of kafka-log stat --policy {POLICY}: batches after damage are counted."
+    )
     if damaged:
         said += f" {COUNTED_DAMAGE}"
     if contents.has_replicas:

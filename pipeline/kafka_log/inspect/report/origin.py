@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kafka_log.logs.partition_filters import Numbers, format_numbers
+
 _EVERY_OPTION = ("topic", "partition", "include", "replicas")
 _OPTIONS: Mapping[str, Sequence[str]] = {
     "check": ("topic", "partition", "include"),
@@ -13,6 +15,22 @@ _OPTIONS: Mapping[str, Sequence[str]] = {
     "metadata": ("topic", "partition"),
 }
 """Selection options that a command takes over from the report; others take all."""
+
+
+def format_selection(
+    topics: Sequence[str] | None,
+    numbers: Sequence[Numbers] | None,
+    include: Sequence[str],
+    replicas: str | None,
+) -> dict[str, str]:
+    """Return the values of the selection options that were given, by name, as on a command line."""
+    values = {
+        "topic": ",".join(topics or ()),
+        "partition": ",".join(map(format_numbers, numbers or ())),
+        "include": ",".join(include),
+        "replicas": replicas or "",
+    }
+    return {name: value for name, value in values.items() if value}
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from kafka_log.inspect.report.section import (
     make_badge,
     sum_column,
 )
-from kafka_log.inspect.report.verdict import Problem, Verdict, judge
+from kafka_log.inspect.report.verdict import Problem, Verdict, group_findings, judge
 from kafka_log.text.values import format_time
 
 MAX_PROBLEMS = 8
@@ -117,15 +117,18 @@ def _make_verdict(verdict: Verdict, contents: Contents, origin: Origin) -> Eleme
         f"Checked: {batches} in"
         f" {count_noun(segments, 'segment', spec=',')} ({what}), indexes, checkpoints and names."
     )
-    notes = sum(row["severity"] == "note" for row in contents.findings)
+    notes = [group for group in group_findings(contents.findings) if group.severity == "note"]
+    count = sum(len(group.rows) for group in notes)
+    checked: list[Child] = [said]
     if notes:
-        said += f" Besides, there {'is' if notes == 1 else 'are'} {count_noun(notes, 'note', spec=',')}."
+        link = element("a", count_noun(count, "note", spec=","), href=f"#{notes[0].anchor}")
+        checked += [f" Besides, there {'is' if count == 1 else 'are'} ", link, "."]
     listed = [
         make_problem(problem, f"#{problem.anchor}", f"problem-{i}")
         for i, problem in enumerate(verdict.problems[:MAX_PROBLEMS])
     ]
     left = len(verdict.problems) - len(listed)
-    parts: list[Child] = [element("h2", verdict.headline), element("p", said)]
+    parts: list[Child] = [element("h2", verdict.headline), element("p", *checked)]
     if len(listed) > MAX_WITHOUT_SUMMARY:
         lines = [
             element(
@@ -184,6 +187,13 @@ def make_problem(problem: Problem, href: str, anchor: str | None = None) -> Elem
     )
 
 
+def _format_oldest(milliseconds: int) -> str:
+    """Return the time of the oldest record for the main numbers. Name the timestamp 0, which a
+    producer set: its date, the begin of 1970, looks like a fault.
+    """
+    return format_minute(milliseconds) if milliseconds else "timestamp 0 (1970)"
+
+
 def _make_figures(contents: Contents) -> Element:
     """Return a list of the main numbers: topics, partitions, copies (only if a partition has
     several), size, records, and the times of the oldest and newest record (left out if unknown).
@@ -203,7 +213,7 @@ def _make_figures(contents: Contents) -> Element:
             "records, damaged ones too" if damaged else "records",
             f"{sum(row['records'] for row in contents.stat):,}",
         ),
-        ("oldest record (UTC)", format_minute(min(firsts)) if firsts else None),
+        ("oldest record (UTC)", _format_oldest(min(firsts)) if firsts else None),
         ("newest record (UTC)", format_minute(max(lasts)) if lasts else None),
     ]
     items = [

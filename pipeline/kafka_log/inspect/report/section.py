@@ -86,9 +86,16 @@ def format_number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def format_count(value: int) -> Child:
-    """Return a number of findings, as a badge; "" for 0."""
-    return element("span", f"{value:,}", class_="badge error") if value else ""
+def format_counts(errors: int, warnings: int) -> Child:
+    """Return the numbers of errors and of warnings as badges that name them; "" if both are 0."""
+    badges: list[Child] = []
+    for level, count in (("error", errors), ("warning", warnings)):
+        if count:
+            badges += [
+                " " if badges else None,
+                make_badge(level, count_noun(count, level, spec=",")),
+            ]
+    return element("span", *badges) if badges else ""
 
 
 def format_sum(values: Iterable[int | None]) -> str:

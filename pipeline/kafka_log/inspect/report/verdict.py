@@ -14,6 +14,7 @@ from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.catalog import CATALOG, SEVERITIES
 from kafka_log.inspect.check.text import describe_place
 from kafka_log.inspect.report.contents import TRANSACTION_KEY, Contents, Row
+from kafka_log.inspect.transactions.hanging import LOST_MARKER
 from kafka_log.text.json_values import to_rows
 
 Level = Literal["error", "warning", "note"]
@@ -141,16 +142,22 @@ def summarize_counts(contents: Contents) -> str:
 
 
 def _count_problems(contents: Contents) -> list[str]:
-    """Return the numbers of errors and of warnings, without those that are 0. A hanging transaction
-    is an error and an unreadable place a warning, as their badges say; both are named too.
-    """
+    """Return the numbers of errors and of warnings in ``contents``, without those that are 0."""
     counts = Counter(row["severity"] for row in contents.findings)
+    return count_levels(counts, hanging=contents.hanging, unread=len(contents.unread))
+
+
+def count_levels(counts: Mapping[str, int], *, hanging: int, unread: int = 0) -> list[str]:
+    """Return the numbers of errors and of warnings, without those that are 0, from the numbers of
+    findings by severity. A hanging transaction is an error and an unreadable place a warning, as
+    their badges say; both are named too.
+    """
     words = []
     for level, among, name in (
-        ("error", contents.hanging, "hanging transaction"),
-        ("warning", len(contents.unread), "unreadable place"),
+        ("error", hanging, "hanging transaction"),
+        ("warning", unread, "unreadable place"),
     ):
-        if total := counts[level] + among:
+        if total := counts.get(level, 0) + among:
             more = f" ({count_noun(among, name, spec=',')})" if among else ""
             words.append(count_noun(total, level, spec=",") + more)
     return words
@@ -249,7 +256,8 @@ def describe_transaction(
     stable: Mapping[str, int],
 ) -> Problem:
     """Return the problem that an open transaction is. If it hangs, the problem is an error with the
-    commands that save its records and end it; else it is a note. ``stable`` has the last stable
+    commands that save its records and end it; else it is a note. If damage may hide its marker, the
+    note says so and warns against an abort. ``stable`` has the last stable
     offsets by directory. ``row`` is one of ``txn``, with the number of ``copies`` of the partition
     that have the transaction.
     """
@@ -264,12 +272,23 @@ def describe_transaction(
     where = f"{row['directory']}{others}, from offset {first}, producer {row['producer_id']}{name}"
     hidden = count_noun(row["hides"] or 0, "offset", spec=",")
     meaning = f"Consumers with isolation.level=read_committed stop at offset {stable[row['directory']]}: they do not get the last {hidden} of the partition."
+    if LOST_MARKER in row["reason"]:
+        return Problem(
+            "note",
+            f"Transaction whose marker may be damaged in {place}",
+            where,
+            f"In this log the transaction is open, but {LOST_MARKER}. {meaning}",
+            "Follow the findings about damage of the partition first. Do not abort the transaction before that: it may have ended.",
+            "transactions",
+        )
     if not row["hanging"]:
+        unknown = "It is not known to hang: " if row["hanging"] is False else ""
+        reason = row["reason"] if unknown else f"{row['reason'][0].upper()}{row['reason'][1:]}"
         return Problem(
             "note",
             f"Open transaction in {place}",
             where,
-            f"{meaning} It is not known to hang: {row['reason']}.",
+            f"{meaning} {unknown}{reason}.",
             "Find out whether its producer still runs. If the log is a copy, give the time of the copy with --now: a transaction that should have ended before then hangs.",
             "transactions",
         )

@@ -11,6 +11,10 @@ MAX_TIMEOUT_MS = 15 * 60 * 1000
 """Timeout of transactions whose own timeout is unknown: the default of the broker setting ``transaction.max.timeout.ms``."""
 
 
+LOST_MARKER = "its marker may be in bytes of the partition that are damaged or cannot be read"
+"""Part of the reason of a verdict: the transaction may have ended, because damage may hide its marker."""
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
     """The time at which the log is judged, in milliseconds since 1970.
@@ -44,15 +48,15 @@ def judge_transaction(
     coordinator still has to write its marker here, it hangs only if by a given clock it is ongoing
     for longer than its timeout. Otherwise it never hangs before its last batch is older than the
     timeout. Then it hangs if the coordinator has no marker left to write; if the coordinator is
-    unknown, it hangs with a given clock, and else may hang. If its marker may be in unread bytes
-    (``is_cut``), it may hang at most.
+    unknown, it hangs with a given clock, and else may hang. If its marker may be in damaged or
+    unread bytes (``is_cut``), it may hang at most.
 
     Args:
         transaction: The open transaction.
         place: Topic and number of the partition.
         known: The states from ``__transaction_state``.
         clock: The time at which the log is judged.
-        is_cut: Whether bytes of the partition cannot be read. The marker may be there, so that the answer is unknown.
+        is_cut: Whether bytes of the partition are damaged or cannot be read. The marker may be there, so that the answer is unknown.
     """
     state = known.find_state(transaction.producer_id)
     limit = clock.max_timeout_ms
@@ -62,10 +66,9 @@ def judge_transaction(
     is_old = since is None or clock.now - since > limit
     young = f"its last batch is not older than {limit} ms"
     if is_cut:
-        reason = "its marker may be in bytes of the partition that cannot be read"
         if is_old:
-            return Verdict(None, f"unknown whether it hangs: {reason}")
-        return Verdict(False, f"{reason}, but {young}")
+            return Verdict(None, f"unknown whether it hangs: {LOST_MARKER}")
+        return Verdict(False, f"{LOST_MARKER}, but {young}")
     if state is None and not known.is_whole:
         reason = "the readable part of __transaction_state has no entry of the producer"
         if not known.is_there:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, groupby
 from typing import Any, Literal
 
@@ -33,6 +34,8 @@ from kafka_log.logs.transactions import (
 )
 from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
+from kafka_log.segment.block_reader import BlockReader
+from kafka_log.segment.model import Batch, Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
 
 Wanted = Literal["open", "aborted", "committed", "hanging"]
@@ -120,8 +123,8 @@ def transaction_table(
     """Return one row per transaction and partition in the columns of :data:`TRANSACTIONS`, selected
     by ``wanted`` and ``states`` (``()``: all; ``hanging`` selects those that hang, and those that
     may). Open ones come first, of these hanging ones (judged by ``known`` coordinators and
-    ``clock``), then those that may hang; then ended ones by partition and marker. Checksums of data
-    batches are not verified. Other damage and unreadable files are reported to ``on_damage``. Raise
+    ``clock``), then those that may hang; then ended ones by partition and marker. Checksums are
+    verified only where a transaction would hang, from it on: its marker may be damaged. Other damage and unreadable files are reported to ``on_damage``. Raise
     UnreadableError (an OSError) if a marker cannot be read; ValueError if a state is not in
     :data:`WANTED`.
 
@@ -223,7 +226,7 @@ def _partition_rows(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield a row of :data:`TRANSACTIONS` for each transaction of one partition: ended ones in the
     order of their markers, then open ones. The ``known`` coordinators and ``clock`` judge which
-    open ones hang; with ``is_cut``, or after damage, that is unknown. Damage and unreadable files are
+    open ones hang; with ``is_cut``, or damage that may hide their markers, that is unknown. Damage and unreadable files are
     skipped and reported to ``on_damage``. Raise UnreadableError if a marker cannot be read, or
     retention deletes a segment meanwhile.
     """
@@ -233,13 +236,23 @@ def _partition_rows(
     directory = utf8(os.fspath(partition.directory))
     hides: int | None = None
     steps = sort_steps(_steps(headers, markers), partition.segments)
+    is_damaged: bool | None = None
     for one in track_transactions(steps, begun):
         is_hanging: bool | None = False
         reason = None
         if one.state is TransactionState.OPEN:
             # All of the partition has been read, and the first of the open ones comes first.
             hides = _count_hidden_offsets(partition, headers, one) if hides is None else hides
-            verdict = judge_transaction(one, place, known, clock, is_cut=is_cut or headers.is_cut)
+            judge = partial(judge_transaction, one, place, known, clock)
+            verdict = judge(is_cut=is_cut or headers.is_cut)
+            if verdict.is_hanging:
+                # The first of the open ones has the lowest offset: its answer is that of all.
+                if is_damaged is None:
+                    wrong = _find_wrong_checksum(partition, one.first_offset or 0)
+                    is_damaged = wrong is not None
+                    if wrong is not None:
+                        on_damage(wrong)
+                verdict = judge(is_cut=is_damaged)
             is_hanging, reason = verdict.is_hanging, verdict.reason
         state = known.find_state(one.producer_id)
         yield (
@@ -275,6 +288,27 @@ def _steps(headers: PartitionHeaders, known: MarkerCache) -> Iterator[Step]:
                 columns = (rows.column(name).to_pylist() for name in TransactionalBatch._fields)
                 for values in zip(*columns, strict=True):
                     yield pair_with_marker_kind(TransactionalBatch(*values), markers)
+
+
+def _find_wrong_checksum(partition: Partition, first_offset: int) -> str | None:
+    """Return a line about the first batch with a wrong checksum in the segments from the one with
+    ``first_offset`` on; None if there is none. Bytes that are no batch, and files that cannot be
+    read, do not count.
+    """
+    segments = partition.segments
+    begin = max((i for i, s in enumerate(segments) if s.base_offset <= first_offset), default=0)
+    for segment in segments[begin:]:
+        reader = BlockReader(
+            segment.path,
+            policy=Policy.KAFKA,
+            tail=segment.tail,
+            size=segment.size,
+            records=False,
+        )
+        for part in reader.items():
+            if isinstance(part, Batch) and not part.is_valid:
+                return f"{os.fspath(segment.path)}: the batch at byte {part.position} has a wrong checksum"
+    return None
 
 
 def _count_hidden_offsets(

@@ -131,7 +131,9 @@ def test_links_and_forms_work_without_scripts(browser: Browser, server: PageServ
     browser.until("document.querySelector('h1').textContent.startsWith('Batches of')")
     assert browser.get("document.querySelector('td .badge').textContent") == "damaged"
     browser.follow("document.querySelector('td a')")
-    browser.until("document.querySelector('h1').textContent == 'Batch with offsets 48 to 53'")
+    browser.until(
+        "document.querySelector('h1').textContent == 'Damaged batch, offsets 48 to 53 by its header'"
+    )
     browser.follow("[...document.querySelectorAll('a')].find(a => a.textContent == 'base_offset')")
     browser.until("location.hash == '#bytes-base_offset'")
     browser.load(f"http://{server.origin}/")

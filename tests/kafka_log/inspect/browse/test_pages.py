@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import shutil
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -101,7 +102,7 @@ def test_problems_are_those_of_check_and_txn(damaged: Visitor, damaged_logs: Pat
     findings, hanging = log.check().to_pylist(), log.txn(states="hanging").num_rows
     assert findings and hanging == 1
     first, page = damaged.see("/"), damaged.see("/problems")
-    assert "2 errors, 2 warnings and 1 hanging transaction found" in first.text
+    assert "3 errors (1 hanging transaction) and 2 warnings found" in first.text
     for row in findings:
         assert escape_unprintable(row["meaning"]) in page.text
         assert escape_unprintable(row["remedy"]) in page.text
@@ -110,8 +111,13 @@ def test_problems_are_those_of_check_and_txn(damaged: Visitor, damaged_logs: Pat
     assert damaged.see(where).rows[1][0] == "5 to 7"
     assert links(first, "byte=383")[0] in links(page, "byte=383")
     (row,) = (row for row in first.rows if row[0] == "segments.small")
-    assert row[1] == "1"
-    for topic, marks in (("segments.small", {"0": "1", "1": ""}), ("transactions", {"2": "1"})):
+    assert row[1] == "1 error"
+    (row,) = (row for row in first.rows if row[0] == "__transaction_state")
+    assert row[1] == "1 error 2 warnings"
+    for topic, marks in (
+        ("segments.small", {"0": "1 error", "1": ""}),
+        ("transactions", {"2": "1 error"}),
+    ):
         (url,) = links(damaged.see(f"/?name={topic}"), "^/topics/")[:1]
         assert marks.items() <= {r[0]: r[1] for r in damaged.see(url).rows[1:]}.items()
     assert "Nothing is wrong" in Visitor(BROKER).see("/").text
@@ -211,6 +217,40 @@ def test_header_and_bytes_lead_to_each_other(whole: Visitor) -> None:
     back = [a["href"] for tag, a in bytes_page.tags if tag == "a" and "#field-" in a["href"]]
     assert back and {url.partition("#")[2] for url in back} <= set(header.ids)
     assert "Sequence number of the first record" in bytes_page.text
+
+
+def test_transactions_and_groups_are_those_of_txn_and_groups(
+    damaged: Visitor, damaged_logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = damaged.see("/")
+    assert {"/transactions", "/groups"} <= set(first.links)
+    log = LogDirectory(damaged_logs)
+    page = damaged.see("/transactions")
+    assert f"{log.txn().num_rows} transactions: 1 open" in page.text and "Hanging: 1." in page.text
+    assert next(row[1] for row in page.rows if row[0] == "transactions-2") == "hanging"
+    page = damaged.see("/groups")
+    for row in to_rows(log.groups()):
+        cells = [row["group"], f"{row['topic']}-{row['partition']}", str(row["committed_offset"])]
+        assert cells in [found[:3] for found in page.rows]
+    monkeypatch.setattr("kafka_log.inspect.browse.problems.MAX_SEGMENTS", 5)
+    seen, url = 0, "/transactions"
+    while url:
+        page = damaged.see(url)
+        found = re.search(r"(\d+) transactions?:", page.text)
+        seen += 0 if found is None else int(found[1])
+        url = next(iter(links(page, "from=")), "")
+    assert seen == log.txn().num_rows
+    monkeypatch.setattr("kafka_log.inspect.browse.activity_pages.MAX_BYTES", 5)
+    assert "is too large to be read here" in damaged.see("/groups").text
+
+
+def test_damaged_and_missing_groups_are_named(tmp_path: Path) -> None:
+    root = tmp_path / "disk"
+    shutil.copytree(BROKER / "__consumer_offsets-0", root / "__consumer_offsets-0")
+    flip(root / "__consumer_offsets-0" / f"{FIRST}.log", 200)
+    assert "newer commits of groups may be missing" in Visitor(root).see("/groups").text
+    none = Visitor(BROKER / "codecs-1").see("/groups")
+    assert "there is no __consumer_offsets below the paths" in none.text
 
 
 # ---------------------------------------------------------------- going through a log
@@ -358,11 +398,13 @@ def _bytes_read() -> int:
 def test_damage_is_shown_with_what_is_lost(damaged: Visitor) -> None:
     (url,) = links(damaged.see("/"), "byte=383")
     page = damaged.see(url)
-    assert page.rows[1][0] == "damaged look"
+    assert page.rows[1][0] == "damaged details"
     assert page.rows[1][7].startswith("offsets lost: 48 to 53; ")
     (one,) = links(page, "/batch[?].*byte=383")
     shown = damaged.see(one)
     assert "Offsets lost: 48 to 53." in shown.text
+    assert "Damaged batch, offsets 48 to 53 by its header" in shown.text
+    assert "Wrong checksum: the batch in bytes 383 to 765 is damaged" in shown.text
     assert [row[0] for row in shown.rows[-6:]] == list(map(str, range(48, 54)))
     assert shown.rows[-1][5] == "damaged"
     assert "Damaged" in damaged.see(links(shown, "/bytes[?]")[0]).text

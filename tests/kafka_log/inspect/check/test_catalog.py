@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from kafka_log import LogDirectory
 from kafka_log.cli import main
 from kafka_log.inspect import check
-from kafka_log.inspect.check.catalog import CATALOG, SEVERITIES
+from kafka_log.inspect.check.catalog import CATALOG, SEVERITIES, without_replicas
 from kafka_log.inspect.check.finding import make_finding
-from tests.paths import ROOT
+from tests.paths import ROOT, SAMPLES
+from tests.support.check_plants import flip
 
 SOURCES = sorted(Path(check.__file__).parent.glob("*.py"))
 
@@ -29,6 +32,29 @@ def test_texts_say_when_a_finding_has_another_severity() -> None:
     for kind in CATALOG.values():
         for severity in kind.severities[1:]:
             assert re.search(rf"\ban? {severity}\b", kind.explanation, re.I), (kind.id, severity)
+
+
+def test_without_replicas_a_remedy_needs_none() -> None:
+    for kind in CATALOG.values():
+        said = without_replicas(kind.remedy)
+        assert ("replica" in kind.remedy) == ("no other replica" in said), kind.id
+        assert without_replicas("Stop the broker.") == "Stop the broker."
+    for code in ("batch_checksum", "recovery_point_beyond_end"):
+        assert "another replica then leads" not in without_replicas(CATALOG[code].remedy)
+
+
+def test_the_metadata_says_whether_there_is_another_replica(tmp_path: Path) -> None:
+    root = tmp_path / "disk"
+    root.mkdir()
+    shutil.copytree(SAMPLES / "kafka-4.x" / "codecs-1", root / "codecs-1")
+    flip(root / "codecs-1" / f"{0:020d}.log", 300)
+    remedies = LogDirectory(root).check().column("remedy").to_pylist()
+    assert any("If another replica then leads" in remedy for remedy in remedies)
+    metadata = "__cluster_metadata-0"
+    shutil.copytree(SAMPLES / "kafka-4.x" / metadata, root / metadata)
+    remedies = LogDirectory(root, topics="codecs").check().column("remedy").to_pylist()
+    assert any("the partition has no other replica" in remedy for remedy in remedies)
+    assert not any("another replica" in remedy for remedy in remedies)
 
 
 def test_the_checks_use_every_kind() -> None:

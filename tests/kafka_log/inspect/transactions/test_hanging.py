@@ -17,7 +17,7 @@ from kafka_log.inspect.transactions.coordinator_states import (
     is_whole,
     transaction_state_partition,
 )
-from kafka_log.inspect.transactions.hanging import Clock, judge_transaction
+from kafka_log.inspect.transactions.hanging import LOST_MARKER, Clock, judge_transaction
 from kafka_log.logs.transactions import ObservedTransaction, TransactionState
 from tests.shares import examples
 from tests.support.coordinator_logs import TIME, data_of, log, marker_of, state_of, states
@@ -151,6 +151,34 @@ def test_lost_bytes_may_have_had_the_marker(tmp_path: Path) -> None:
     log(tmp_path, "orders-3", [data_of(9, -1)], base=9)
     row = opened(tmp_path, on_damage=told.append)
     assert row["hanging"] is None, "the end of a segment is not that of the partition"
+
+
+@examples(150)
+@given(byte=st.integers(0, len(marker_of(1, 7, "commit")) - 1), bit=st.integers(0, 7))
+def test_a_damaged_marker_does_not_make_a_transaction_hang(
+    byte: int, bit: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whichever bit of it is wrong: in the kind, in the producer id, in the flag of control batches."""
+    root = tmp_path_factory.mktemp("log")
+    marker = bytearray(marker_of(1, 7, "commit"))
+    marker[byte] ^= 1 << bit
+    log(root, "orders-3", [data_of(0, 7), bytes(marker), data_of(2, -1)])
+    states(root, state_of("tx", "complete_commit", 7))
+    told: list[str] = []
+    rows = LogDirectory(root).txn(states="open", on_damage=told.append).to_pylist()
+    for row in rows:
+        assert row["hanging"] is None
+        assert LOST_MARKER in row["reason"]
+    assert told or not rows
+
+
+def test_damage_before_a_transaction_hides_no_marker_of_it(tmp_path: Path) -> None:
+    damaged = bytearray(data_of(0, -1))
+    damaged[-1] ^= 1
+    states(tmp_path, state_of("tx", "empty", 7))
+    log(tmp_path, "orders-3", [bytes(damaged)])
+    log(tmp_path, "orders-3", [data_of(5, 7)], base=5)
+    assert opened(tmp_path)["hanging"]
 
 
 def test_a_damaged_coordinators_log_is_read_on_and_named(tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""Pages about what producers and consumers did: transactions, and consumer groups."""
+
+from __future__ import annotations
+
+from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
+from kafka_log.inspect.browse.batch_windows import read_index_times
+from kafka_log.inspect.browse.document import Page, Query, make_link, make_url
+from kafka_log.inspect.browse.listing import Listing
+from kafka_log.inspect.browse.problems import MAX_BYTES, choose_partitions, find_transactions
+from kafka_log.inspect.groups.table import Groups, commit_table, group_table
+from kafka_log.inspect.report.activity_sections import build_groups, build_transactions
+from kafka_log.inspect.report.contents import Contents
+from kafka_log.inspect.report.html import Child, element
+from kafka_log.inspect.report.origin import Origin
+from kafka_log.inspect.report.section import list_lines
+from kafka_log.logs.names import CONSUMER_OFFSETS
+from kafka_log.logs.partitions import DirectoryError, NotFoundError
+from kafka_log.logs.replicas import find_duplicate
+from kafka_log.text.json_values import to_rows
+
+
+def show_transactions(listing: Listing, query: Query, now: int | None, origin: Origin) -> Page:
+    """Return the page of the transactions of partitions from the index ``from`` on, as many as one
+    page may read, with a link to the next ones. Partitions above MAX_BYTES are left out and
+    counted. Raise ParameterError for an impossible number; OSError if a transaction marker cannot
+    be read.
+    """
+    partitions = list(listing.partitions.values())
+    begin = min(query.count("from"), len(partitions))
+    checked, large, end = choose_partitions(partitions, begin)
+    contents = Contents(checked, find_duplicate(checked) is not None, deep=False)
+    last = (partition.segments[-1] for partition in checked if partition.segments)
+    times = [found for found in map(read_index_times, last) if found is not None]
+    contents.stat = [{"last_timestamp": newest} for _, newest in times]  # the end of the timeline
+    contents.transactions = find_transactions(
+        checked, listing.found, contents.unread.append, now=now
+    )
+    said = f"Read: {count_noun(len(checked), 'partition', spec=',')} of {len(partitions):,}."
+    if large:
+        said += f" Not read: {count_noun(len(large), 'large partition', spec=',')}; kafka-log txn reads all."
+    body: list[Child] = [element("p", said), *build_transactions(contents, origin).body]
+    if contents.unread:
+        body.append(list_lines("Not read", contents.unread, origin))
+    if end < len(partitions):
+        href = make_url("transactions", **{"from": end})
+        body.append(
+            element("p", make_link("Transactions of the next partitions →", href), class_="next")
+        )
+    return Page("Transactions", body, [("Transactions", make_url("transactions"))])
+
+
+def show_groups(listing: Listing, origin: Origin) -> Page:
+    """Return the page of consumer groups and their committed offsets, also if __consumer_offsets is
+    not selected. Say why they are not known if it is larger than MAX_BYTES, is not there, or cannot
+    be read; after damage, show what can be read and say that commits may be missing.
+    """
+    found = listing.found.partitions
+    contents = Contents(found, has_replicas=False, deep=False)
+    if sum(p.size for p in found if p.topic == CONSUMER_OFFSETS) > MAX_BYTES:
+        contents.missing["groups"] = (
+            f"{CONSUMER_OFFSETS} is too large to be read here; kafka-log groups reads it"
+        )
+    else:
+        _read_groups(contents)
+    body = list(build_groups(contents, origin).body)
+    if contents.unread:
+        body.append(list_lines("Not read", contents.unread, origin))
+    return Page("Consumer groups", body, [("Consumer groups", make_url("groups"))])
+
+
+def _read_groups(contents: Contents) -> None:
+    """Fill in ``commits`` and ``groups`` of ``contents``; after damage those that can be read, with
+    a line in ``unread``. Without them, ``missing`` has the reason.
+    """
+    try:
+        for salvage in (False, True):
+            try:
+                wanted = Groups(salvage=salvage)
+                contents.commits = to_rows(commit_table(contents.partitions, wanted))
+                contents.groups = to_rows(group_table(contents.partitions, wanted))
+                return
+            except CodecError as error:
+                if salvage:
+                    raise
+                contents.unread.append(f"{error}; newer commits of groups may be missing")
+    except NotFoundError:
+        contents.missing["groups"] = f"there is no {CONSUMER_OFFSETS} below the paths"
+    except (CodecError, DirectoryError, OSError) as error:
+        contents.missing["groups"] = str(error)
