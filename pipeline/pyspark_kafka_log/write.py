@@ -9,6 +9,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
+from pyspark.errors import PySparkTypeError
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
@@ -62,6 +63,12 @@ def make_job(
     job = new_job(wanted.path, wanted.format, overwrite=overwrite, passed=METADATA_COLUMNS)
     # Spark before 4.3 asks for no time zone.
     zone = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    for field in schema.fields:
+        try:
+            to_arrow_schema(StructType([field]), **zone)  # type: ignore[arg-type]
+        except PySparkTypeError as error:
+            reason = f"Spark cannot pass its type {field.dataType.simpleString()} to Python"
+            raise SinkError(reason, column=field.name) from error
     check_columns(to_arrow_schema(schema, **zone), job)  # type: ignore[arg-type]
     return job if query is None else replace(job, id=query)
 

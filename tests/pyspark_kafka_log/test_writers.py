@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.types import BinaryType, CalendarIntervalType, StructField, StructType
 
 from kafka_log.write.sink.commit import Micro
 from kafka_log.write.sink.log_format import LogFormat, WriteJob
+from kafka_log.write.sink.rows import SinkError
 from pyspark_kafka_log import write
 from pyspark_kafka_log.write import KafkaLogStreamWriter, KafkaLogWriter, TaskResult
 
@@ -88,3 +91,11 @@ def test_nothing_is_committed_without_the_result_of_a_task(
     with pytest.raises(RuntimeError, match="nothing is committed"):
         KafkaLogStreamWriter(job).commit([None, TaskResult("staged", "q")], 7)
     assert calls == []
+
+
+def test_a_column_that_spark_cannot_pass_is_named(tmp_path: Path) -> None:
+    schema = StructType(
+        [StructField("value", BinaryType()), StructField("later", CalendarIntervalType())]
+    )
+    with pytest.raises(SinkError, match="column later: Spark cannot pass its type interval"):
+        write.make_job({"path": str(tmp_path), "topic": "t"}, schema, False)

@@ -30,7 +30,7 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, Engine, use_kernels
 from kafka_log.segment.model import Batch, End, Policy, Tail
 from kafka_log.segment.offsets_of_files import offsets_of
-from kafka_log.segment.positioned_reads import unreadable
+from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import damage
 from kafka_log.segment.regular_files import explain_missing
@@ -421,14 +421,15 @@ class PartitionFollower:
     # ------------------------------------------------------------ logs that were changed
 
     def _was_rewritten(self, segment: Segment, file: _Followed) -> bool:
-        """Return whether the last batch that was read is no longer at its position in the file;
-        False if none was read. Raise FileNotFoundError if the file is gone.
+        """Return whether the last batch that was read is no longer at its position in the file, also
+        because its header is damaged now; False if none was read, or the system cannot read it any
+        more. Raise FileNotFoundError if the file is gone.
         """
         last = file.last
-        return (
-            last is not None
-            and _read_last_header(segment.path, last.position, last.position + 1) != last
-        )
+        if last is None:
+            return False
+        found, damage = _find_last_header(segment.path, last.position, last.position + 1)
+        return found != last and not isinstance(damage, UnreadableError)
 
     def _say_truncated(self, segment: Segment, file: _Followed) -> None:
         """Report that the broker truncated a file that was read further, and set ``file`` to go on
@@ -534,6 +535,13 @@ def _read_last_header(path: Path, start: int, stop: int | None) -> _Header | Non
     """Return the last batch that begins between two positions of a file, by the headers; None if there is none before
     the first damage. ``stop`` None: up to the end. Raise FileNotFoundError if the file is gone.
     """
+    return _find_last_header(path, start, stop)[0]
+
+
+def _find_last_header(
+    path: Path, start: int, stop: int | None
+) -> tuple[_Header | None, CodecError | None]:
+    """Return what :func:`_read_last_header` returns, and the damage that ended the reading, if any."""
     found = None
     headers = header_scanner(
         path, _HEADERS, on_damage="keep", start=start, stop=stop, tail=Tail.ACTIVE
@@ -542,4 +550,4 @@ def _read_last_header(path: Path, start: int, stop: int | None) -> _Header | Non
         for batch in headers:
             if batch.num_rows:
                 found = _Header(*(batch.column(name)[-1].as_py() for name in _HEADERS))
-    return found
+    return found, None if headers.end is None else headers.end.error

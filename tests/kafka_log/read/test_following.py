@@ -20,6 +20,7 @@ from kafka_log.segment.model import Batch, End
 from tests.support.batches import batch
 from tests.support.growing_logs import Growing
 from tests.support.made_topics import entry
+from tests.support.unreadable_files import bad
 
 
 @dataclass
@@ -233,6 +234,17 @@ def test_a_truncated_log_is_read_from_its_new_end(tmp_path: Path) -> None:
     assert offsets(followed.read()) == [3, 4, 5]
     [line] = followed.said
     assert "truncated from offset 6 to 3" in line
+
+
+def test_what_cannot_be_read_any_more_does_not_hide_new_records(tmp_path: Path) -> None:
+    path = log_file(tmp_path / "t-0")
+    append(path, batch(0) + batch(3))
+    followed = Followed(tmp_path)
+    followed.read()
+    append(path, batch(6))
+    with bad(path, [(len(batch(0)), 2 * len(batch(0)))]):
+        assert offsets(followed.read()) == [6, 7, 8]
+    assert followed.said == []
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def _format_check(partitions: Sequence[Partition], found: QuickCheck, width: int
             lines.append(f"- {left:,} more")
     if found.skipped:
         lines.append(
-            f"Left out, because the time of the quick check was over: {count_noun(found.skipped, 'partition directory', 'partition directories', spec=',')}, mostly the smallest."
+            f"Left out, because the time was over, the end of a log is too far from its last index entry, or retention deleted it meanwhile: {count_noun(found.skipped, 'partition directory', 'partition directories', spec=',')}."
         )
     lines.append(_NOT_CHECKED)
     if width is None:

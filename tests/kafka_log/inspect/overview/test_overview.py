@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 import shutil
 import time
@@ -145,7 +146,7 @@ def test_it_ends_when_the_time_is_over() -> None:
     assert found.checked + found.skipped == len(partitions)
     text = format_overview(partitions, found, [str(BROKER)], None)
     assert f"headers of {found.checked} of {len(partitions)} partition directories" in text
-    assert f"Left out, because the time of the quick check was over: {found.skipped} partition" in text  # fmt: skip
+    assert re.search(f"Left out, because the time was over, .*: {found.skipped} partition", text)
     assert check_ends(partitions, 0).first_ms is None
 
 
