@@ -259,8 +259,9 @@ def to_spark(rows: pa.RecordBatch, decoded: pa.RecordBatch, parts: Sequence[str]
 
 
 def _cast(array: Any, kind: Any) -> Any:
-    """Return an array cast to a type of Spark; fractions of microseconds are cut off. Raise
-    ArrowInvalid for a value that the type cannot hold.
+    """Return an array cast to a type of Spark, or the array itself if it has that type. Null stays
+    null; fractions of microseconds are cut off, toward 0 also before 1970. Raise ArrowInvalid for a
+    value that the type cannot hold.
     """
     if array.type == kind:
         return array

@@ -103,8 +103,9 @@ class SparkRows:
         return values if values.type == field.type else values.cast(field.type)
 
     def _repeat(self, field: pa.Field, rows: int, segment: Segment) -> Any:
-        """Return a column of ``rows`` rows that all have the segment's value of ``field``, such as
-        its topic. The array is cached for the segment.
+        """Return a column of ``rows`` rows that all have the segment's value of ``field``: topic,
+        partition or segment (its path). Other columns are an AssertionError. The array is cached
+        until :meth:`convert` gets another segment.
         """
         cached = self._constant.get(field.name)
         if cached is None or len(cached) < rows:

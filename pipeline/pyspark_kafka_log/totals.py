@@ -103,7 +103,8 @@ def _by_rows(
     part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
     """Yield the totals of each batch of rows of a split, with extremes only of the columns in
-    ``wanted``; nothing without rows. Raise CodecError for damage and an unreadable file.
+    ``wanted``, which ``scan`` must have (timestamps in its unit, by default microseconds); nothing
+    without rows. Raise CodecError for damage and an unreadable file.
     """
     for batch in read_split(part, scan, on_read=on_read):
         if batch.num_rows:

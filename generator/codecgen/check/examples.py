@@ -310,8 +310,9 @@ class _Example:
 
     def bits(self, value: object, members: tuple[BitMember, ...], path: str) -> None:
         """Report a value that is not a mapping, a key that is no member, and a value that does not
-        suit its member. A member of one bit without enum needs true or false, a member with an enum
-        a known value, others a number that fits. Members missing from the mapping are not reported.
+        suit its member. A member with an enum needs a name, spelling or number of it (any integer
+        if it keeps unknown numbers), a member of one bit true or false, all others, and reserved
+        ones of one bit, a number that fits. Members missing from the mapping are not reported.
         """
         if not isinstance(value, Mapping):
             self.report_wrong(value, "a mapping of bits", path)

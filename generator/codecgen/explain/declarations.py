@@ -205,8 +205,9 @@ class _Explainer:
             yield from row("examples", "; ".join(e.name for e in layout.examples))
 
     def table(self, plan: LayoutPlan, heading: str) -> Iterator[str]:
-        """Yield the heading, then a table of the fields of one version: byte offset or tag, size,
-        name and type with its condition. The offset is empty if it is not fixed.
+        """Yield the heading, a line of column titles, then a line for each field of one version
+        (none without fields): byte offset or tag, size, name and type with its condition. The
+        offset is empty if it is not fixed.
         """
         rows = [("at", "bytes", "name", "type")]
         for fp in plan.fields:

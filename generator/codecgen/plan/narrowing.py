@@ -145,9 +145,11 @@ def learn(facts: Facts, condition: Value, holds: bool) -> Facts:
 
 
 def _learn_comparison(facts: Facts, operator: str, left: Value, right: Value, holds: bool) -> Facts:
-    """Return ``facts`` extended by the comparison itself, by fields or columns that are then not
-    null, and by the versions that are left if it compares an element's version with a number.
-    ``holds`` says whether the comparison is true.
+    """Return ``facts`` extended by what follows if the comparison is true (``holds``) or false.
+    That is the comparison or its opposite, if no side uses anything but the layout's own fields and
+    constants; no opposite of an order comparison of which a side may be null. Add fields or columns
+    that are then not null, and the versions that are left to an element if its version, on the
+    left, is compared with a number.
     """
     present, holding, left_versions = facts.present, facts.holding, dict(facts.left)
     actual = operator if holds else nodes.OPPOSITE[operator]

@@ -215,10 +215,11 @@ def open_section(
 ) -> tuple[bytes, int, int]:
     """Return the bytes of the section from ``pos`` to ``end`` in ``data``, decompressed by the
     codec ``number``, as (data, first index, end). An uncompressed section gives ``data`` itself.
-    ``before`` is the number of bytes to which sections before it in the layout decompressed.
-    Raise Irregular if ``pos`` is after ``end``, or the section does not decompress cleanly: an
-    error, a note or an empty block; KeyError for an unknown codec number; UnsupportedCodec if a
-    package is missing.
+    Count both sizes in ``session``. ``before`` is the number of bytes to which sections before it
+    in the layout decompressed: the limit is for all together. Raise Irregular if ``pos`` is after
+    ``end``, or the section does not decompress cleanly: an error, more bytes than the limit, a note
+    or an empty block; KeyError for an unknown codec number; UnsupportedCodec if a package is
+    missing.
     """
     if pos > end:
         raise Irregular

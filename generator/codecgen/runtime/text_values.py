@@ -95,7 +95,7 @@ class Word:
         or half of a surrogate pair.
         """
         if not isinstance(value, str):
-            raise Unreadable(f"text is needed, not {value!r}")
+            raise Unreadable(f"cannot write {value!r} as text: a str is needed")
         self.read(value)
         return _encodable(value)
 
@@ -111,7 +111,7 @@ class RestOfLine:
     def write(self, value: Any) -> str:
         """Return the text itself; raise :class:`Unreadable` for another type."""
         if not isinstance(value, str):
-            raise Unreadable(f"text is needed, not {value!r}")
+            raise Unreadable(f"cannot write {value!r} as text: a str is needed")
         return _encodable(value)
 
 

@@ -42,7 +42,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def _format_topics(table: pa.Table, width: int | None) -> str:
     """Return the table of topics as text that fits ``width`` (None: unlimited), with a last row of
-    totals if there are several topics.
+    totals if there are several topics. Names are folded; if that does not suffice, each row becomes
+    a paragraph. Numbers are never cut, so lines may exceed a ``width`` below 40.
     """
     from kafka_log.inspect.listing import append_total
     from kafka_log.text.text_table import format_table

@@ -82,8 +82,9 @@ def _is_known(topic: str, head: bytes | None) -> bool:
 
 def describe_unknown(topic: str, value: bytes | None) -> str | None:
     """Return why the type or version of a record is unknown, or that it has no value, as a
-    sentence. Return None if both are known, or its bytes end before them. Raise KeyError for a
-    topic whose values do not begin with type and version.
+    sentence. Return None if both are known, or cannot be read, because its bytes end before them or
+    a number is too long. Raise KeyError, unless the value is None, for a topic whose values do not
+    begin with type and version.
     """
     if value is None:
         return "it has no value"

@@ -163,7 +163,9 @@ class RemoteFile(io.RawIOBase):
     def _fetch_block(self, start: int, length: int) -> Block:
         """Return a block of up to ``length`` bytes from byte ``start`` on; if that fails, only the
         rest of its 1 MiB sector. Raise OSError if that fails too, or the store refuses or no longer
-        has the file; the bytes are then remembered as unreadable.
+        has the file. Then the rest of the sector and, from the second failure in a row on, 1, 3,
+        7 .. sectors after it count as unreadable, or the whole file if it is refused or gone. They
+        are not requested again.
         """
         end, of_sector = self._end(start, length), start - start % SECTOR + SECTOR
         try:

@@ -244,7 +244,9 @@ def _parse_time(of: Given, option: Option[Moment | None], session: Session) -> i
 
 def _without_zone(of: Given, session: Session) -> tuple[str, ...]:
     """Return the names of the options modifiedAfter and modifiedBefore that are given without a
-    time zone. Return ``()`` if the option ``timeZone`` or the session has one.
+    time zone. Return ``()`` if the option ``timeZone`` or the session has one. Raise OptionError
+    for an invalid value of an option that is read: none if the session has a zone, only
+    ``timeZone`` if that is given, else all three.
     """
     if session.time_zone is not None or of[table.TIME_ZONE] is not None:
         return ()

@@ -108,8 +108,9 @@ def json_lines(
 ) -> Iterator[str]:
     """Yield the objects of :func:`segment_objects` as JSON texts of one line each, without its end:
     file, batches with their records (unless ``records`` is False), end. ``decode`` adds decoded
-    records of an internal topic (None: not). A CodecError of the reader is in the end object, not
-    raised. Raise FileNotFoundError if the file does not exist and the reader has no listed size.
+    records of an internal topic (None: not). A CodecError of the reader, also for a file that
+    cannot be read, is in the end object, not raised. Raise FileNotFoundError, after the file
+    object, if the file does not exist and the reader has no listed size.
     """
     for item in _segment_items(reader, records):
         yield record_line(item, decode) if isinstance(item, Record) else _encode(item)

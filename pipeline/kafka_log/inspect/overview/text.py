@@ -37,8 +37,9 @@ _NOT_CHECKED = "Not checked: checksums, records, batches between both ends, inde
 def format_overview(
     partitions: Sequence[Partition], found: QuickCheck, paths: Sequence[str], width: int | None
 ) -> str:
-    """Return the overview as text: totals, the largest topics, the quick check, and commands for the
-    same paths. Lines are wrapped at ``width`` (None: not), except commands.
+    """Return the overview as text that ends with a newline: totals, the five largest topics if
+    there are several, the quick check with at most ten problems, and commands for the same paths.
+    Lines are wrapped at ``width`` (None: not), except commands.
     """
     topics = topic_table(partitions)
     parts = [

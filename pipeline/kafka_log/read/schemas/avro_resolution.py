@@ -72,7 +72,7 @@ class DefaultValues:
         self._left -= 1
         if self._left < 0:
             raise SchemaError(
-                f"the defaults of its fields have more than {MAX_DEFAULTS:,} parts, the most that kafka-log takes: {OTHER_VERSION}"
+                f"the defaults of its fields have more than {MAX_DEFAULTS:,} parts, the most for which kafka-log resolves values to a version: {OTHER_VERSION}"
             )
         schema = unwrap(schema, self._named)
         if isinstance(schema, list):

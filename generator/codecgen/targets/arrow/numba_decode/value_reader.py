@@ -96,9 +96,10 @@ class ValueReader:
     ) -> None:
         """Emit the read of a scalar of the type ``name``, and the step over it: into ``variable``
         if it is given, and into the column ``target`` if it is given. Without both, the scalar is
-        only skipped, after the checks of bools and varints. A uuid goes to the column only. Raise
-        Unsupported for types that kernels cannot read. ``end`` is checked as by
-        :meth:`read_number`.
+        only skipped, after the checks of bools and varints. A uuid goes to the column only. Reads
+        may go up to 40 bytes beyond ``end``: call :meth:`check_end` after the last one. ``part`` is
+        where the field lies (the entry, a row, or a nested layout). Raise Unsupported for types
+        that kernels cannot read.
         """
         size = fixed_size(name)
         if target is not None and name != "uuid":

@@ -172,10 +172,11 @@ class EntryPlanner:
     # ------------------------------------------------------------ one row
 
     def one_row(self) -> None:
-        """Emit the loop body for one row: load its columns, check values, rules and sizes, and
-        compare what readers would return. A row that fails a check, or does not meet the condition
-        of a case whose rows are entries, ends the entry before it. Raise Unsupported if kernels
-        cannot express a value or check.
+        """Emit the loop body for one row: load its columns, check values, rules and sizes, compare
+        what readers would return, and go on to the next row. A row that fails a check ends the
+        entry before it. If rows are entries, so does a row that does not meet the condition of its
+        case; otherwise the condition is not checked here. Raise Unsupported if kernels cannot
+        express a value or check, or a length measures only a part of the row.
         """
         frame, code, variables = self.frame, self.code, self.frame.variables
         for now, before in self.back.moving().items():

@@ -89,8 +89,10 @@ class NumpyLayoutReader:
             raise Unsupported(error.reason, f) from None
 
     def broken(self, value: Value, f: Field) -> Expr:
-        """Return the mask of structures in which the condition ``value`` is false. Raise
-        Unsupported, which names ``f``, if NumPy readers cannot express it.
+        """Return the mask of structures in which the condition ``value`` is false; emit nothing. A
+        number that is null, and an order comparison with null, are false; a membership test ignores
+        null and uses the number that stands in its place. Raise Unsupported, which names ``f``, if
+        NumPy readers cannot express it.
         """
         try:
             return self.fields.arithmetic().broken(value)
