@@ -71,6 +71,7 @@ def parts(seed: int, folder: Path) -> list[Part]:
             "HYPOTHESIS_PROFILE": "soak",
             "LAWS_SEED": str(seed),
             "TEST_SKIPS": "fail",
+            "CHECK_SECONDS": "600",
             "TEST_RECORDS": str(folder / f"{file_name(name)}.records"),
         }
         command = [*PYTEST, f"--hypothesis-seed={seed}", *of_folder]
@@ -105,13 +106,13 @@ def chosen(every: Sequence[Part], wanted: Sequence[str]) -> list[Part]:
 def fingerprint() -> str:
     """Return a hash of the files that a run depends on: what git has, and what was changed since."""
     digest = hashlib.sha256()
-    for command in (
-        ["git", "rev-parse", "HEAD"],
-        ["git", "diff", "HEAD"],
-        ["git", "ls-files", "--others", "--exclude-standard"],
-    ):
+    untracked = ["git", "ls-files", "--others", "--exclude-standard", "-z"]
+    for command in (["git", "rev-parse", "HEAD"], ["git", "diff", "HEAD"], untracked):
         done = subprocess.run(command, cwd=ROOT, capture_output=True)
         digest.update(done.stdout if done.returncode == 0 else str(time.time()).encode())
+    for name in filter(None, done.stdout.split(b"\0")):
+        path = ROOT / os.fsdecode(name)
+        digest.update(path.read_bytes() if path.is_file() else b"")
     return digest.hexdigest()[:12]
 
 

@@ -191,7 +191,6 @@ def first_of_each_finding() -> Iterator[Any]:
         seen.add(code)
 
 
-@pytest.mark.share(ci=3)
 @pytest.mark.parametrize("case", first_of_each_finding())
 def test_a_broker_starts_on_damage(
     stopped: Path, tmp_path: Path, case: Case, monkeypatch: pytest.MonkeyPatch

@@ -232,7 +232,7 @@ def test_a_mutant_that_no_test_looks_at_survives() -> None:
 @pytest.mark.slow
 def test_none_of_a_sample_survives() -> None:
     """Mutants of the schema files that differ from the last landed commit, or of all files; always the same for a commit.
-    `make soak PARTS=mutants` tries 400, others each day."""
+    `make soak PARTS=mutants` tries 600 `--of all`, others each day."""
     code, shown = run("--sample", str(SAMPLE), "--changed")
     print(shown)
     assert code == 0, shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import NamedTuple
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
@@ -33,8 +34,8 @@ from kafka_log.segment.positioned_reads import (
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
 
-FINGERPRINT = 61
-"""Number of first bytes of a batch that identify it: its header with the checksum."""
+FINGERPRINT = 4096
+"""Number of first bytes of a batch by which it is known again. The header and its checksum are among them."""
 
 KEPT = 8
 """Number of remembered positions for each partition."""
@@ -269,13 +270,13 @@ def _is_there_still(log: Log, known: _Known) -> bool:
 
 
 def _fingerprint(segment: Segment, batch: BatchPosition) -> bytes:
-    """Return the first 61 bytes of a batch, or the whole batch if it is shorter. They
-    identify it, as they include its checksum; bytes after the end of the file are zeros. Raise
-    UnreadableError if the file cannot be opened.
+    """Return a hash of the first FINGERPRINT bytes of a batch, or of the whole batch if it is
+    shorter; bytes after the end of the file are zeros. Raise UnreadableError if the file cannot be
+    opened.
     """
     with open_segment(segment.path) as file:
         length = min(FINGERPRINT, batch.end - batch.position)
-        return read_what_there_is(file, batch.position, length, 0)
+        return blake2b(read_what_there_is(file, batch.position, length, 0), digest_size=16).digest()
 
 
 def _is_whole(segment: Segment, batch: BatchPosition) -> bool:

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import resource
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -14,8 +15,10 @@ import pyarrow as pa
 import pytest
 
 from kafka_log import DirectoryError, LogDirectory, write_log
+from kafka_log.cli import main
 from kafka_log.write import output_files
 from kafka_log.write.output_lock import OUTPUT_LOCK
+from tests.support.check_plants import flip
 from tests.support.output_commands import COMMANDS
 from tests.support.write_errors import content, judge, run
 from tests.support.write_errors import source as source
@@ -130,6 +133,21 @@ def test_a_disk_that_is_full(
     said = capsys.readouterr().err
     judge(said, out, errno.EFBIG)
     assert run(name, source, out) == 0
+
+
+def test_a_disk_that_is_full_during_a_repair(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    shutil.copytree(source, logs)
+    flip(min((logs / "a-0").glob("*.log")), 500)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
+    try:
+        assert main(["salvage", "--repair", str(logs), "--out", str(out)]) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    judge(capsys.readouterr().err, out, errno.EFBIG)
 
 
 def test_logs_that_are_written(source: Path, tmp_path: Path) -> None:

@@ -90,8 +90,8 @@ def keep_or_skip(offset: str = "the offset after the batch") -> str:
     """Return the remedy for a batch that all replicas most likely have; consumers go on at ``offset``."""
     skip = skip_batch(offset)
     return (
-        f"{skip[0].upper()}{skip[1:]}. Other replicas most likely have the same bytes. kafka-log dump"
-        " --policy salvage prints the records that can be decoded."
+        f"{skip[0].upper()}{skip[1:]}. Other replicas most likely have the same bytes. kafka-log salvage"
+        " writes the records that can be decoded to another directory."
     )
 
 

@@ -29,6 +29,7 @@ from kafka_log.segment.positioned_reads import (
 )
 from kafka_log.segment.repair.batch_repair import NoRepair, Repair
 from kafka_log.segment.repair.segment_repair import apply_repairs, find_repairs
+from kafka_log.write.output_files import open_output
 from kafka_log.write.rewrite.report import ReportRow
 from kafka_log.write.rewrite.segment_contents import get_named_base_offset
 
@@ -135,7 +136,7 @@ def _write_copy(segment: Segment, repairs: Sequence[Repair], copy: Path) -> None
     unreadable bytes become zeros. Raise OSError if it cannot be written, or the segment cannot be
     opened.
     """
-    with open_segment(segment.path, is_listed=True) as source, copy.open("wb") as target:
+    with open_segment(segment.path, is_listed=True) as source, open_output(copy) as target:
         size = size_of(source)
         for position in range(0, size, _COPIED):
             count = min(_COPIED, size - position)

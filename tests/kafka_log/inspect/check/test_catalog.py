@@ -12,7 +12,14 @@ import pytest
 from kafka_log import LogDirectory
 from kafka_log.cli import main
 from kafka_log.inspect import check
-from kafka_log.inspect.check.catalog import CATALOG, SEVERITIES, without_replicas
+from kafka_log.inspect.check.catalog import (
+    CATALOG,
+    SEVERITIES,
+    copy_or_skip,
+    keep_or_skip,
+    skip_batch,
+    without_replicas,
+)
 from kafka_log.inspect.check.finding import make_finding
 from tests.paths import ROOT, SAMPLES
 from tests.support.check_plants import flip
@@ -32,6 +39,13 @@ def test_texts_say_when_a_finding_has_another_severity() -> None:
     for kind in CATALOG.values():
         for severity in kind.severities[1:]:
             assert re.search(rf"\ban? {severity}\b", kind.explanation, re.I), (kind.id, severity)
+
+
+def test_remedies_write_what_is_left_by_salvage() -> None:
+    """`dump --policy salvage` prints it, which restores nothing."""
+    remedies = [kind.remedy for kind in CATALOG.values()]
+    for remedy in (*remedies, keep_or_skip(), copy_or_skip(), skip_batch()):
+        assert "dump --policy" not in remedy
 
 
 def test_without_replicas_a_remedy_needs_none() -> None:

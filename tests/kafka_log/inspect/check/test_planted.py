@@ -18,7 +18,18 @@ from tests.support.check_plants_of_files import OF_FILES
 from tests.support.check_plants_of_segments import OF_SEGMENTS
 
 BROKER = SAMPLES / "kafka-4.x"
+OLD_BROKER = SAMPLES / "kafka-2.8"
 PLANTS = [*OF_SEGMENTS, *OF_FILES]
+
+ONLY_OF_NEW_BROKERS = {
+    *("control record of a later Kafka", "batch taken out, and offsets that follow"),
+    *("batch there again under other offsets", "sequence that comes again"),
+    *("snapshot of a later offset", "leader epoch start", "offset of the cleaner"),
+    *("leader epochs disordered", "leader epoch that begins later", "newest metadata snapshot"),
+    *("older metadata snapshot", "metadata snapshot without its footer", "quorum-state"),
+    *("id of another topic", "partition.metadata", "topic id zero", "meta.properties"),
+}
+"""Damage of files that the old broker does not have, or has with other contents."""
 
 ELSEWHERE = {
     *("batch_records", "batch_rules", "record_checksum"),  # with --deep
@@ -37,11 +48,9 @@ def digest(root: Path) -> str:
     return found.hexdigest()
 
 
-@pytest.mark.share(16)
-@pytest.mark.parametrize("planted", PLANTS, ids=lambda planted: planted.name)
-def test_damage_is_found_where_it_is(planted: Plant, tmp_path: Path) -> None:
-    root = tmp_path / "broker"
-    shutil.copytree(BROKER, root)
+def judge(planted: Plant, broker: Path, root: Path) -> None:
+    """Damage a copy of a broker's directory, and compare what is found with what has to be, and nothing else."""
+    shutil.copytree(broker, root)
     before = digest(root)
     planted.plant(root)
     damaged = digest(root)
@@ -55,6 +64,31 @@ def test_damage_is_found_where_it_is(planted: Plant, tmp_path: Path) -> None:
     assert others == (set(planted.also) or [expected])
     for row in rows:
         assert row["meaning"].endswith(".") and row["remedy"].endswith(".")
+
+
+@pytest.mark.share(16)
+@pytest.mark.parametrize("planted", PLANTS, ids=lambda planted: planted.name)
+def test_damage_is_found_where_it_is(planted: Plant, tmp_path: Path) -> None:
+    judge(planted, BROKER, tmp_path / "broker")
+
+
+@pytest.mark.share(32, ci=4)
+@pytest.mark.parametrize(
+    "planted",
+    [planted for planted in PLANTS if planted.name not in ONLY_OF_NEW_BROKERS],
+    ids=lambda planted: planted.name,
+)
+def test_damage_of_an_old_broker(planted: Plant, tmp_path: Path) -> None:
+    judge(planted, OLD_BROKER, tmp_path / "broker")
+
+
+def test_what_an_old_broker_lacks(tmp_path: Path) -> None:
+    for planted in PLANTS:
+        if planted.name in ONLY_OF_NEW_BROKERS:
+            root = tmp_path / planted.name
+            shutil.copytree(OLD_BROKER, root)
+            with pytest.raises((FileNotFoundError, AssertionError)):
+                planted.plant(root)
 
 
 @pytest.mark.parametrize("deep", [False, True])
