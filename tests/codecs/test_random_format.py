@@ -82,7 +82,6 @@ def test_every_old_file_reads_as_before(tree: Tree) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.soak
 @pytest.mark.spark
 @pytest.mark.parametrize("tree", [*DRAWN, *ONLY_IN_SOAK], indirect=True)
 def test_both_sources_of_spark_read_and_write_it(
