@@ -33,7 +33,9 @@ def fold_cell(cell: str, size: int, *, whole: bool = False, nested: bool = False
             line, used = "", 0
         is_number = whole or (nested and NUMBER.fullmatch(token.rstrip(" ")))
         if length > size and not is_number:
-            *cuts, token = _divide_token(token, size)
+            text = token.rstrip(" ")
+            *cuts, last = _divide_token(text, size)
+            token = last + token[len(text) :]
             lines += cuts
         line += token
         used = cell_len(line)
@@ -41,9 +43,8 @@ def fold_cell(cell: str, size: int, *, whole: bool = False, nested: bool = False
 
 
 def _divide_token(token: str, size: int) -> list[str]:
-    """Divide text without spaces, except at its end, into parts of at most `size` cells, or of one
-    character if it is wider. A combining character stays with the character before it. Spaces at the
-    end may exceed `size`.
+    """Divide text without spaces into parts of at most `size` cells, or of one character if it is
+    wider. A combining character stays with the character before it, unless that is wider.
     """
     parts: list[str] = []
     start = 0
@@ -52,7 +53,7 @@ def _divide_token(token: str, size: int) -> list[str]:
         while end < len(token) and used <= size:
             used += cell_len(token[end])
             end += 1
-        while end > start + 1 and cell_len(token[start:end].rstrip(" ")) > size:
+        while end > start + 1 and cell_len(token[start:end]) > size:
             end -= 1
         if end == len(token):
             return [*parts, token[start:]]

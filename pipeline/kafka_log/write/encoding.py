@@ -187,6 +187,23 @@ def _batches(data: Any) -> Iterator[pa.RecordBatch]:
     return (part for batch in found for part in split_batch(batch))
 
 
+def _refuse_second_row(
+    batches: Iterable[pa.RecordBatch], offset: object
+) -> Iterator[pa.RecordBatch]:
+    """Yield ``batches`` unchanged. Raise RowRefused for the second row, which would have the same
+    ``offset`` as the first.
+    """
+    from codecgen.runtime.arrow.casts import RowRefused
+
+    rows = 0
+    for batch in batches:
+        rows += batch.num_rows
+        if rows > 1:
+            reason = f"each row has the offset {offset}, and offsets ascend in a segment: give them in a column"
+            raise RowRefused(reason, 1, "offset")
+        yield batch
+
+
 def _check_offsets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield ``batches`` unchanged. Raise RowRefused for the first row whose offset does not fit
     int64, or is not above that of the row before, also in an earlier batch. Batches without the
@@ -293,7 +310,9 @@ def write_segment(
     """
     target = Path(path)
     batches = _batches(data)
-    if "offset" not in constants:
+    if "offset" in constants:
+        batches = _refuse_second_row(batches, constants["offset"])
+    else:
         batches = _check_offsets(batches)
     pieces = _encode(batches, magic, codec, level, batch_bytes, constants)
     _refuse_existing(target, overwrite)

@@ -150,6 +150,8 @@ def write_task(number: int, splits: tuple[Split, ...], job: Job) -> TaskResult:
                     damaged += pc.sum(told).as_py() or 0
                     if "problem" not in job.columns:
                         batch = batch.filter(is_record)  # the others say where there is none
+                if not batch.num_rows:
+                    continue
                 last = pc.max(batch.column("offset")).as_py()
                 if last is not None:
                     ends[topic, partition] = max(ends.get((topic, partition), 0), last + 1)

@@ -122,3 +122,7 @@ def test_several_tables_have_each_column_once_and_the_key_in_all(
         for key, *numbers in map(str.split, lines):
             found[key] += numbers
     assert list(found.values()) == [list(map(str, row)) for row in rows]
+
+
+def test_spaces_after_a_word_that_is_divided_are_no_line() -> None:
+    assert [line.rstrip() for line in fold_cell("abcdef    x", 3)] == ["abc", "def", "x"]

@@ -418,3 +418,13 @@ def test_the_command_tells_who_it_is_once(
 def test_a_directory_by_its_url(tmp_path: Path) -> None:
     for url in (f"file://{tmp_path}/a%20b", f"file:{tmp_path}/a%20b", str(tmp_path / "a b")):
         assert target_of(url, "parquet").name == str(tmp_path / "a b")
+
+
+def test_damage_without_records_is_no_file(tmp_path: Path, directory: Path) -> None:
+    path = write(directory, "t", 0, 0, numbered(5, 2))
+    with path.open("ab") as file:
+        file.write(b"\xff" * 300)
+    table = Table("parquet", tmp_path)
+    assert table.export(directory, by=("topic",), mode="PERMISSIVE").rows == 10
+    done = table.export(directory, by=("topic",), mode="PERMISSIVE")
+    assert (done.rows, done.files) == (0, 0)

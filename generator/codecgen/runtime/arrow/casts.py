@@ -111,7 +111,7 @@ def cast_plain(array: Any, wanted: Any, name: str, row: int) -> Any:
         return _plainer(array, wanted)
     except pa.ArrowNotImplementedError:
         raise ValueError(f"the column {name} is {array.type}, not {wanted}: convert it") from None
-    except pa.ArrowInvalid as error:
+    except pa.ArrowInvalid:
         low, high = 0, len(array)
         while high - low > 1:  # the first row that cannot be cast is in low..high
             middle = (low + high) // 2
@@ -120,7 +120,10 @@ def cast_plain(array: Any, wanted: Any, name: str, row: int) -> Any:
                 low = middle
             except pa.ArrowInvalid:
                 high = middle
-        raise RowRefused(str(error), row + low, name) from None
+        try:
+            return _plainer(array.slice(low, 1), wanted)
+        except pa.ArrowInvalid as error:
+            raise RowRefused(str(error), row + low, name) from None
 
 
 def _plainer(array: Any, wanted: Any) -> Any:

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from codecgen.runtime.arrow.casts import RowRefused
+from codecgen.runtime.arrow.casts import RowRefused, cast_plain
 from codecgen.runtime.arrow.encoder import Encoder
 from codecgen.runtime.arrow.view import Codec
 from codecgen.runtime.errors import BuildError, CodecError
@@ -440,3 +442,24 @@ def test_control_records_are_written() -> None:
     assert found.to_pylist() == rows.to_pylist()
     larger = rows.set_column(2, "value", rows.column("value").cast(pa.large_binary()))
     assert written(larger) == written(rows)
+
+
+def test_one_offset_for_several_rows_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / f"{5:020}.log"
+    with pytest.raises(RowRefused, match="each row has the offset 5") as refused:
+        write_segment(path, pa.table({"value": [b"a", b"b"]}), offset=5)
+    assert (refused.value.row, list(tmp_path.iterdir())) == (1, [])
+    assert write_segment(path, pa.table({"value": [b"a"]}), offset=5) > 0
+
+
+@given(st.lists(st.sampled_from(["1", "2", "x", "y", "z"]), min_size=1, max_size=9))
+def test_the_value_in_an_error_is_that_of_its_row(texts: list[str]) -> None:
+    bad = next((row for row, text in enumerate(texts) if not text.isdigit()), None)
+    if bad is None:
+        assert cast_plain(pa.array(texts), pa.int64(), "offset", 3).to_pylist() == [
+            *map(int, texts)
+        ]
+        return
+    with pytest.raises(RowRefused, match=f"'{texts[bad]}'") as refused:
+        cast_plain(pa.array(texts), pa.int64(), "offset", 3)
+    assert refused.value.row == bad + 3
