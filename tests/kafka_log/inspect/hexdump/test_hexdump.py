@@ -123,7 +123,9 @@ def test_any_byte_leads_to_its_batch() -> None:
 @pytest.mark.parametrize("topic", ["compacted-0", "v1-0", "v1-1", "codecs-3", "mixed-1"])
 def test_any_offset_leads_to_its_batch(topic: str) -> None:
     """Held against the offsets of the records; those that compaction took are in a batch, or in none."""
-    for path in sorted((SAMPLES / "kafka-2.8" / topic).glob("*.log")):
+    paths = sorted((SAMPLES / "kafka-2.8" / topic).glob("*.log"))
+    assert paths
+    for path in paths:
         there = {}
         last = -1
         for batch in SegmentReader(path):
