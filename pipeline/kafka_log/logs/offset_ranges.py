@@ -76,8 +76,8 @@ def _may_hold(held: Range, offsets: Range, only: frozenset[int] | None) -> bool:
     """Return whether the half-open range ``held`` includes offsets of another one, and one of
     ``only`` (None: any).
     """
-    (first, end), (low, high) = held, offsets
-    assert first is not None
+    (start, end), (low, high) = held, offsets
+    first = -1 if start is None else start  # no offset is lower than 0
     if (high is not None and first >= high) or (low is not None and end is not None and end <= low):
         return False
     return only is None or any(first <= offset and (end is None or offset < end) for offset in only)
