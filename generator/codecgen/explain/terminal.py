@@ -5,12 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from codecgen.diagnostics import Span
 from codecgen.plan import FieldPlan, LayoutPlan
 from codecgen.plan.type_text import checksum_words
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.lookup import choice_of
 from codecgen.schema.model import Choice, Field
-from codecgen.schema.types import ArrayType, FieldRange, Misprint, Span
+from codecgen.schema.types import ArrayType, FieldRange, Misprint
 
 WIDTH = 100
 _KEY = 12
