@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.changes import changed_files
+from tests.support.git_commands import run_git
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-
-
-def git(folder: Path, *arguments: str) -> None:
-    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(folder), *arguments]
-    subprocess.run(command, check=True, capture_output=True)
 
 
 def commit(folder: Path, name: str) -> None:
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text(name, encoding="utf-8")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", name)
+    run_git(folder, "add", "-A")
+    run_git(folder, "commit", "-qm", name)
 
 
 @pytest.fixture
 def landed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with two commits."""
     monkeypatch.delenv("LANDED", raising=False)
-    git(tmp_path, "init", "-q", "-b", "main", "landed")
+    run_git(tmp_path, "init", "-q", "-b", "main", "landed")
     commit(tmp_path / "landed", "a.txt")
     commit(tmp_path / "landed", "b/ü c.txt")
     return tmp_path / "landed"
 
 
 def test_a_full_clone_differs_from_what_it_was_cloned_from(landed: Path, tmp_path: Path) -> None:
-    git(tmp_path, "clone", "-q", str(landed), "clone")
+    run_git(tmp_path, "clone", "-q", str(landed), "clone")
     clone = tmp_path / "clone"
     assert changed_files(clone) == {"b/ü c.txt"}  # the last commit: the clone has no other
     commit(clone, "c.txt")
@@ -51,7 +46,7 @@ def test_a_full_clone_differs_from_what_it_was_cloned_from(landed: Path, tmp_pat
 def test_what_git_does_not_know_is_nothing(
     landed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{landed}", "shallow")
+    run_git(tmp_path, "clone", "-q", "--depth", "1", f"file://{landed}", "shallow")
     assert changed_files(tmp_path / "shallow") == frozenset()
     assert changed_files(landed, landed="no-such-commit") == frozenset()
     (tmp_path / "plain").mkdir()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.codecgen.goldens import MANIFEST
 from tests.schema_breaks import compare
-from tests.test_changes import git
+from tests.support.git_commands import run_git
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -29,8 +29,8 @@ def write(root: Path, text: str, manifest: str = MANIFEST) -> None:
 
 def commit(root: Path, text: str, manifest: str = MANIFEST) -> None:
     write(root, text, manifest)
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "a commit", "--allow-empty")
+    run_git(root, "add", "-A")
+    run_git(root, "commit", "-qm", "a commit", "--allow-empty")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("LANDED", raising=False)
     root = tmp_path / "repository"
     root.mkdir()
-    git(root, "init", "-q", "-b", "main")
+    run_git(root, "init", "-q", "-b", "main")
     commit(root, OLD)
     commit(root, OLD)
     return root
@@ -64,8 +64,8 @@ def test_a_break_since_the_last_landed_commit(
 def test_a_release_counts_more_than_a_landed_commit(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    git(root, "tag", "v1.0")
-    git(root, "tag", "nightly")
+    run_git(root, "tag", "v1.0")
+    run_git(root, "tag", "nightly")
     commit(root, BROKEN)
     commit(root, BROKEN)  # the last landed commit is the one before
     assert compare(root) == 1
@@ -79,7 +79,7 @@ def test_the_language_may_change_between_releases_only(
     commit(root, OLD)
     assert compare(root) == 0
     assert "not compared: the schema language has changed" in capsys.readouterr().out
-    git(root, "tag", "v1.0", "HEAD^")
+    run_git(root, "tag", "v1.0", "HEAD^")
     assert compare(root) == 2
     assert "the schemas of v1.0 have 1 finding" in capsys.readouterr().err
 
@@ -87,7 +87,7 @@ def test_the_language_may_change_between_releases_only(
 def test_without_history_nothing_is_compared(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{root}", "shallow")
+    run_git(tmp_path, "clone", "-q", "--depth", "1", f"file://{root}", "shallow")
     (tmp_path / "archive").mkdir()
     for place in (tmp_path / "shallow", tmp_path / "archive"):
         write(place, BROKEN)

@@ -1,4 +1,4 @@
-"""Diagnostics: values about mistakes in schemas, which are collected and printed together."""
+"""Diagnostics: values about mistakes in schemas, with their places, which are collected and printed together."""
 
 from __future__ import annotations
 
@@ -8,10 +8,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from codecgen.schema.types import Span
-
 _WIDEST = 160
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a YAML file. ``file`` is relative to the schema directory; lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+    end_column: int
+
+    def __str__(self) -> str:
+        """Return ``file:line``."""
+        return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)

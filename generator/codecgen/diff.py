@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from codecgen.diagnostics import printable
-from codecgen.explain.terminal import checksum_words
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
-from codecgen.plan.type_text import constant_words, size_words, type_words
+from codecgen.plan.type_text import checksum_words, constant_words, size_words, type_words
 from codecgen.schema.lookup import choice_of, has_byte_order, members
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.texts import Text

@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
-from codecgen.diagnostics import did_you_mean, lines_of
+from codecgen.diagnostics import Span, did_you_mean, lines_of
 from codecgen.schema import other_words
 from codecgen.schema.declarations import is_used, used_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Enum, Layout, Model
-from codecgen.schema.types import Span
 
 Declared = TypeVar("Declared", Layout, Enum, Choice)
 

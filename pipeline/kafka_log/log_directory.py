@@ -431,7 +431,7 @@ class LogDirectory:
         Example:
             >>> LogDirectory("/mnt/broker-1").write_unshared("/mnt/broker-2", "/mnt/only-1").to_pylist()
         """
-        from kafka_log.inspect.diff.unshared_batches import write_unshared
+        from kafka_log.inspect.merge.unshared_batches import write_unshared
 
         _, opened = self._with_others(other)
         pairs = self._pair_with(opened, on_damage)

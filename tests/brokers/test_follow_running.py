@@ -13,8 +13,8 @@ import pytest
 
 from kafka_log import read_table
 from tests.brokers.brokers import KraftBroker
-from tests.brokers.test_check_running import CONFIG, SECONDS, Load
 from tests.paths import ROOT
+from tests.support.broker_load import CONFIG, SECONDS, LoadThread
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -25,7 +25,7 @@ def test_each_record_that_a_broker_writes_is_printed_once(tmp_path: Path) -> Non
     printed = tmp_path / "printed"
     errors = tmp_path / "errors"
     with KraftBroker(tmp_path / "broker", CONFIG) as broker:
-        load = Load(broker, 500)
+        load = LoadThread(broker, 500)
         load.start()
         try:
             while load.error is None and load.rounds < 3:

@@ -14,9 +14,8 @@ import yaml
 
 from codecgen.check import PASSES, run
 from codecgen.diagnostic_catalog import CATALOG
-from codecgen.diagnostics import Diagnostic, did_you_mean, render
+from codecgen.diagnostics import Diagnostic, Span, did_you_mean, render
 from codecgen.schema import loader
-from codecgen.schema.types import Span
 from tests.codecgen import goldens
 from tests.paths import ROOT, SCHEMAS
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import shutil
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +16,11 @@ from codecgen.runtime.fast_path import without_fast_paths
 from codecgen.schema import loader
 from codecgen.targets.registry import TARGETS
 from tests.codecs.next_batches import MAGIC, add_batch
-from tests.codecs.test_random_format import texts
 from tests.codecs.tree import Tree
 from tests.paths import NEXT_BATCHES, ROOT
+from tests.support.drawn_codecs import PACKAGE, read_log_schemas
 
 NAMES = ["flagged", "columnar", "dictionary"]
-PACKAGE = "drawn_codecs"
-
-
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where a package of codecs is generated; it can be imported while the test runs."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield tmp_path
-    for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
-        del sys.modules[name]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -41,7 +29,7 @@ def test_codecs(name: str, package: Path) -> None:
     schemas = package / "schemas"
     shutil.copytree(ROOT / "schemas", schemas)
     add_batch(name, schemas)
-    model, found = loader.load(texts(schemas))
+    model, found = loader.load(read_log_schemas(schemas))
     assert model is not None and found == [] and run(model) == []
     for path, text in TARGETS["construct"](make_plan(model)).files.items():
         file = package / path

@@ -5,10 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import re
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +30,7 @@ from tests.codecs.random_format import (
 )
 from tests.codecs.tree import Tree
 from tests.paths import ROOT
+from tests.support.drawn_codecs import PACKAGE, read_log_schemas
 
 SEED = int(os.environ.get("LAWS_SEED", "0"))
 """That of the first version that is drawn. CI takes the same one each time, the soak five others each day."""
@@ -104,29 +103,6 @@ def use(tree: Tree, *arguments: str) -> None:
 
 # ------------------------------------------------------------ a quick look at some
 
-PACKAGE = "drawn_codecs"
-
-
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where a package of codecs is generated; it can be imported while the test runs."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield tmp_path
-    for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
-        del sys.modules[name]
-
-
-def texts(schemas: Path) -> dict[str, str]:
-    """The log formats and their views alone."""
-    found = {
-        p.relative_to(schemas).as_posix(): p.read_text("utf-8") for p in schemas.rglob("*.yaml")
-    }
-    wanted = re.compile(r"codecgen\.yaml|records/.*|views/(batches|records)\.yaml")
-    found = {name: text for name, text in found.items() if wanted.fullmatch(name)}
-    del found["records/control_record_value.yaml"]  # what is in it lies elsewhere
-    manifest = found["codecgen.yaml"].replace("kafka_codecs", PACKAGE)
-    return found | {"codecgen.yaml": manifest}
-
 
 @pytest.mark.parametrize(
     "version",
@@ -145,7 +121,7 @@ def test_codecs_of_a_version(version: int | str, package: Path) -> None:
         sealed(*SEALED[version]).add_to(schemas)
     else:
         drawn(version, kernels=False).add_to(schemas)
-    model, found = loader.load(texts(schemas))
+    model, found = loader.load(read_log_schemas(schemas))
     assert model is not None and found == [] and run(model) == []
     for name, text in TARGETS["construct"](make_plan(model)).files.items():
         path = package / name

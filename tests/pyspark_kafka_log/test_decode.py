@@ -19,9 +19,8 @@ from kafka_log import write_log
 from pyspark_kafka_log import decode_values
 from pyspark_kafka_log.decode import spark_types, to_spark
 from tests.paths import SAMPLES
-from tests.pyspark_kafka_log.test_topic_views import plain
 from tests.support.avro_engines import framed
-from tests.support.spark_queries import load
+from tests.support.spark_queries import load, to_plain_value
 
 SAMPLE = SAMPLES / "schema-registry"
 TOPICS = ["orders", "customers", "events", "clicks", "payments"]
@@ -36,7 +35,7 @@ def expected(topic: str, **options: Any) -> list[Any]:
         if row["value"] and isinstance(row["value"].get("tags"), list) and topic == "customers":
             row["value"]["tags"] = dict(row["value"]["tags"])
         row["headers"] = row["headers"] or None
-    return [plain(row) for row in rows]
+    return [to_plain_value(row) for row in rows]
 
 
 @pytest.mark.spark
@@ -47,7 +46,7 @@ def test_rows_are_those_of_scan(spark: SparkSession, topic: str) -> None:
     frame = load(spark, SAMPLE, subscribe=topic, includeHeaders="true").select(NAMES)
     decoded = decode_values(frame, topic, SAMPLE).orderBy("offset")
     wanted = expected(topic)
-    assert [plain(row) for row in decoded.collect()] == wanted
+    assert [to_plain_value(row) for row in decoded.collect()] == wanted
     assert decoded.columns == list(wanted[0])
 
 
@@ -65,7 +64,7 @@ def test_a_topic_in_tiered_storage(spark: SparkSession, tmp_path: Path) -> None:
     shutil.rmtree(root / "orders-0")
     frame = load(spark, root, subscribe="orders", include="remote", includeHeaders="true")
     decoded = decode_values(frame.select(NAMES), "orders", root).orderBy("offset")
-    assert [plain(row) for row in decoded.collect()] == expected("orders")
+    assert [to_plain_value(row) for row in decoded.collect()] == expected("orders")
 
 
 @pytest.mark.spark
@@ -83,7 +82,7 @@ def test_a_stream_and_a_version(spark: SparkSession, tmp_path: Path) -> None:
         .start()
     )
     query.awaitTermination()
-    rows = [plain(row) for row in spark.table("typed_orders").orderBy("offset").collect()]
+    rows = [to_plain_value(row) for row in spark.table("typed_orders").orderBy("offset").collect()]
     assert rows == expected("orders", schema_version=1)
 
 

@@ -16,23 +16,10 @@ from pyspark_kafka_log.schema import column_types
 from tests.paths import SAMPLES
 from tests.support.empty_views import EMPTY
 from tests.support.made_topics import log, metadata
-from tests.support.spark_queries import load
+from tests.support.spark_queries import load, to_plain_value
 
 NEW = SAMPLES / "kafka-4.x"
 THERE = [view for view, topic in VIEWS.items() if any(NEW.glob(f"{topic}-*"))]
-
-
-def plain(value: Any) -> Any:
-    """A value of a row without Spark's classes, and with times as they are in UTC."""
-    if isinstance(value, bytearray):
-        return bytes(value)
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    if hasattr(value, "asDict"):
-        return {key: plain(item) for key, item in value.asDict().items()}
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return value.timestamp() if hasattr(value, "timestamp") else value
 
 
 @pytest.mark.share(5, ci=4)
@@ -40,7 +27,9 @@ def plain(value: Any) -> Any:
 def test_rows_are_those_of_scan(spark: SparkSession, view: str) -> None:
     frame = load(spark, NEW, view=view)
     expected = kafka_log.read_table(NEW, view=view).to_pylist()
-    assert [plain(row) for row in frame.collect()] == [plain(row) for row in expected]
+    assert [to_plain_value(row) for row in frame.collect()] == [
+        to_plain_value(row) for row in expected
+    ]
     assert bool(expected) == (view not in EMPTY)
 
 

@@ -1,12 +1,15 @@
-"""Avro values decoded by both engines: the kernel and fastavro."""
+"""Avro schemas and values, decoded by both engines: the kernel and fastavro."""
 
 from __future__ import annotations
 
+import io
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 from unittest.mock import patch
 
+import fastavro
 import numpy as np
 import pyarrow as pa
 
@@ -76,3 +79,29 @@ def compare(registry: SchemaRegistry, values: Any, **options: Any) -> list[Any]:
     for a, b in zip(found, expected, strict=True):
         assert_same(a, b)
     return found
+
+
+def encode_avro(schema: Any, value: Any) -> bytes:
+    """Return ``value`` in the binary form of ``schema``, without the id of the schema."""
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(json.dumps(schema))), value)
+    return out.getvalue()
+
+
+def decode_rows(
+    registry: SchemaRegistry, values: Sequence[bytes | None], **options: Any
+) -> list[Any]:
+    """Return the rows (value, id, undecoded, problem) of ``values``, after checks that hold for every row."""
+    columns = compare(registry, values, **options)
+    found = list(zip(*(c.to_pylist() for c in columns), strict=True))
+    for data, (value, _, undecoded, problem) in zip(values, found, strict=True):
+        assert (undecoded is None) == (problem is None)
+        assert undecoded in (None, data)
+        assert data is not None or (value is None and problem is None)
+        assert value is None or problem is None
+    return found
+
+
+def record_schema(*fields: tuple[str, Any], name: str = "R") -> dict[str, Any]:
+    """Return the schema of a record whose ``fields`` are pairs of a name and a type."""
+    return {"type": "record", "name": name, "fields": [{"name": n, "type": t} for n, t in fields]}

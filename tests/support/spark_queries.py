@@ -1,4 +1,4 @@
-"""Loads a log directory in Spark and collects a column."""
+"""Loads a log directory in Spark and collects its columns and values."""
 
 from __future__ import annotations
 
@@ -18,3 +18,16 @@ def load(spark: SparkSession, path: Path | list[str], **options: Any) -> DataFra
 def column(frame: DataFrame, name: str) -> list[Any]:
     found: list[Any] = frame.toArrow().column(name).to_pylist()
     return found
+
+
+def to_plain_value(value: Any) -> Any:
+    """Return ``value`` without Spark's classes: rows as dicts, byte arrays as bytes, times as seconds since 1970."""
+    if isinstance(value, bytearray):
+        return bytes(value)
+    if isinstance(value, list):
+        return [to_plain_value(item) for item in value]
+    if hasattr(value, "asDict"):
+        return {key: to_plain_value(item) for key, item in value.asDict().items()}
+    if isinstance(value, dict):
+        return {key: to_plain_value(item) for key, item in value.items()}
+    return value.timestamp() if hasattr(value, "timestamp") else value

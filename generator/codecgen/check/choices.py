@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.check.expressions import check_ages
-from codecgen.diagnostics import Diagnostic, unique
+from codecgen.diagnostics import Diagnostic, Span, unique
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.plan.as_of import inherit_since
 from codecgen.plan.resolve import Resolver
@@ -17,7 +17,7 @@ from codecgen.schema.lookup import choice_of, has_byte_order, versions_of
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model
 from codecgen.schema.nested_choices import can_nest, has_same_discriminator
 from codecgen.schema.scalars import INTEGERS, VARINTS
-from codecgen.schema.types import ChoiceType, Reference, ScalarType, Span, choosing, held_layouts
+from codecgen.schema.types import ChoiceType, Reference, ScalarType, choosing, held_layouts
 from codecgen.spans import expression_span, place, version_place
 
 

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codecgen.diagnostics import Diagnostic, format_value
+from codecgen.diagnostics import Diagnostic, Span, format_value
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.cases import find_held_plan
 from codecgen.runtime.nouns import count_noun
@@ -26,7 +26,6 @@ from codecgen.schema.types import (
     PaddingType,
     Reference,
     ScalarType,
-    Span,
     StructType,
     TagsType,
 )

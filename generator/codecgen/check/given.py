@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.check.expressions import check_ages
-from codecgen.diagnostics import Diagnostic, unique
+from codecgen.diagnostics import Diagnostic, Span, unique
 from codecgen.plan.as_of import inherit_since
 from codecgen.plan.nodes import FieldValue, Value
 from codecgen.plan.resolve import Resolver
@@ -16,7 +16,7 @@ from codecgen.plan.value_ranges import exact_range
 from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import choice_of, given_of, integer_range, reference_of, versions_of
 from codecgen.schema.model import Choice, Field, Layout, Model, View
-from codecgen.schema.types import ArrayType, BytesType, Element, ScalarType, Span
+from codecgen.schema.types import ArrayType, BytesType, Element, ScalarType
 from codecgen.spans import expression_span, hint, place
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, Span
 from codecgen.schema.model import Model
-from codecgen.schema.types import Span
 from codecgen.spans import place
 
 

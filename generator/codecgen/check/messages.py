@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from codecgen.check.references import check_layout_known
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, Span
 from codecgen.plan import Plan, make_plan
 from codecgen.plan.generated_names import MESSAGE_TABLE
 from codecgen.schema.lookup import field_of, integer_range
 from codecgen.schema.model import Layout, Message, Model
-from codecgen.schema.types import Reference, ScalarType, Span
+from codecgen.schema.types import Reference, ScalarType
 from codecgen.spans import hint, place
 
 _WRONG_KEYS = {

@@ -7,14 +7,13 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, Span
 from codecgen.plan.generated_names import SHIPPED, TARGET_DIRECTORIES, TARGET_PACKAGES, identifier
 from codecgen.schema.declarations import used_of
 from codecgen.schema.key_types import FLEXIBLE
 from codecgen.schema.lookup import members
 from codecgen.schema.model import Layout, Model
 from codecgen.schema.scalars import SCALARS
-from codecgen.schema.types import Span
 from codecgen.spans import place
 
 LONGEST = 64

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.diagnostics import Diagnostic, unique
+from codecgen.diagnostics import Diagnostic, Span, unique
 from codecgen.schema.lookup import field_of, integer_range, is_signed, versions_of
 from codecgen.schema.model import Field, Layout, Model
-from codecgen.schema.types import ArrayType, BytesType, ChoiceType, ScalarType, Span, StructType
+from codecgen.schema.types import ArrayType, BytesType, ChoiceType, ScalarType, StructType
 from codecgen.spans import place
 
 

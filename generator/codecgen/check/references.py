@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codecgen.check.nulls import check_reach
-from codecgen.diagnostics import Diagnostic, unique
+from codecgen.diagnostics import Diagnostic, Span, unique
 from codecgen.runtime.compression import CODECS
 from codecgen.schema import other_words
 from codecgen.schema.lookup import (
@@ -20,7 +20,7 @@ from codecgen.schema.lookup import (
 from codecgen.schema.model import Choice, Enum, Field, Layout, Model, Overhead, OverheadOf
 from codecgen.schema.nested_choices import first_layout
 from codecgen.schema.scalars import SCALARS
-from codecgen.schema.types import ArrayType, BytesType, Reference, ScalarType, Span
+from codecgen.schema.types import ArrayType, BytesType, Reference, ScalarType
 from codecgen.spans import hint, place, unknown
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.diagnostics import Diagnostic, unique
+from codecgen.diagnostics import Diagnostic, Span, unique
 from codecgen.runtime.checksums import CHECKSUMS, Mask
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.lookup import (
@@ -22,7 +22,7 @@ from codecgen.schema.lookup import (
 )
 from codecgen.schema.model import Field, Layout, Model
 from codecgen.schema.scalars import is_integer
-from codecgen.schema.types import ArrayType, BytesType, FieldRange, PaddingType, ScalarType, Span
+from codecgen.schema.types import ArrayType, BytesType, FieldRange, PaddingType, ScalarType
 from codecgen.spans import hint, place
 
 

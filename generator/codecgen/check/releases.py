@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from codecgen.diagnostics import Diagnostic, did_you_mean
+from codecgen.diagnostics import Diagnostic, Span, did_you_mean
 from codecgen.plan.as_of import inherit_since, release_key
 from codecgen.schema.declarations import is_used
 from codecgen.schema.lookup import choice_of, covered_parts, field_of, references_of
 from codecgen.schema.model import Choice, Declared, Field, Layout, Manifest, Model
-from codecgen.schema.types import BitsType, Formerly, Misprint, Reference, Since, Span
+from codecgen.schema.types import BitsType, Formerly, Misprint, Reference, Since
 from codecgen.spans import place
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codecgen.diagnostics import Diagnostic, unique
+from codecgen.diagnostics import Diagnostic, Span, unique
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.expression import Data, Null, Number, Path, Truth
 from codecgen.schema.flexible import UNKNOWN_TAGS
@@ -24,7 +24,6 @@ from codecgen.schema.types import (
     BytesType,
     ChoiceType,
     ScalarType,
-    Span,
     StructType,
     TagsType,
     Versions,

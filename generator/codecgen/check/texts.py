@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.check.expressions import check_kind, check_type
 from codecgen.check.names import CONTAINER, EXPRESSION, check_word
-from codecgen.diagnostics import Diagnostic, unique
+from codecgen.diagnostics import Diagnostic, Span, unique
 from codecgen.plan.scope import Scope
 from codecgen.plan.texts import iterate_value_scopes
 from codecgen.plan.types import INT
@@ -22,7 +22,6 @@ from codecgen.schema.texts import (
     Text,
     TextValue,
 )
-from codecgen.schema.types import Span
 from codecgen.spans import hint, place
 
 BESIDE = frozenset([UNKNOWN, COMMENTS, ORDER])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codecgen.check.nulls import check_container_default, check_reach
 from codecgen.check.references import check_value_known
-from codecgen.diagnostics import Diagnostic, unique
+from codecgen.diagnostics import Diagnostic, Span, unique
 from codecgen.plan.type_text import constant_words
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.expression import Data, Expression, Null, Number
@@ -25,7 +25,6 @@ from codecgen.schema.types import (
     BytesType,
     PaddingType,
     ScalarType,
-    Span,
 )
 from codecgen.spans import expression_span, place
 

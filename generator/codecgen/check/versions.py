@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codecgen.diagnostics import Diagnostic, unique
+from codecgen.diagnostics import Diagnostic, Span, unique
 from codecgen.plan.types import scalar_type
 from codecgen.schema.by_version import is_optional_by_version
 from codecgen.schema.lookup import (
@@ -18,7 +18,7 @@ from codecgen.schema.lookup import (
     versions_of,
 )
 from codecgen.schema.model import Choice, Field, Layout, Model
-from codecgen.schema.types import ArrayType, Reference, ScalarType, Span, Versions, choosing
+from codecgen.schema.types import ArrayType, Reference, ScalarType, Versions, choosing
 from codecgen.spans import place, version_place
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from codecgen.check import view_columns
 from codecgen.check.open_ended import Ends
-from codecgen.diagnostics import Diagnostic, unique
+from codecgen.diagnostics import Diagnostic, Span, unique
 from codecgen.plan import LayoutPlan, make_plan
 from codecgen.plan.nodes import (
     Conditional,
@@ -27,7 +27,7 @@ from codecgen.schema.expression import Expression
 from codecgen.schema.lookup import field_of, versions_of
 from codecgen.schema.model import Column, Layout, Model, Rows, View
 from codecgen.schema.nested_choices import inner_choices
-from codecgen.schema.types import ArrayType, Reference, Span
+from codecgen.schema.types import ArrayType, Reference
 from codecgen.spans import expression_span, hint, place, unknown
 
 _KINDS = {

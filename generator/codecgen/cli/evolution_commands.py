@@ -10,14 +10,13 @@ from pathlib import Path
 
 from codecgen import directories
 from codecgen.cli.common import FINDINGS, GOOD, UsageError, load, say, sound
-from codecgen.diagnostics import Diagnostic, printable, render
+from codecgen.diagnostics import Diagnostic, Span, printable, render
 from codecgen.evolution import Change, compare_models
 from codecgen.evolution.changes import GROUPS
 from codecgen.evolution.git_source import GitError, checkout_schemas
 from codecgen.evolution.rules import RULES
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.model import Model
-from codecgen.schema.types import Span
 
 
 def diff_against(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from codecgen.schema.types import Span
+from codecgen.diagnostics import Span
 
 Group = Literal["bytes", "names", "documentation"]
 GROUPS: tuple[Group, ...] = ("bytes", "names", "documentation")

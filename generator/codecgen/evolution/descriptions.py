@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from codecgen.diagnostics import Span
 from codecgen.evolution.changes import Change
 from codecgen.schema.model import Column, Field, Layout, Model, Rows, View
-from codecgen.schema.types import BitMember, BitsType, Span
+from codecgen.schema.types import BitMember, BitsType
 
 
 def compare_names(old: Model, new: Model) -> Iterator[Change]:

@@ -7,11 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from codecgen.evolution.changes import Change
 from codecgen.evolution.conditions import find_narrowing, named_shape, presence, requirements
 from codecgen.evolution.pairs import LayoutPair
-from codecgen.explain.terminal import bits_words, checksum_words
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.tag_defaults import default_data, default_number
-from codecgen.plan.type_text import amount_words, constant_words, scalar_name, type_words
+from codecgen.plan.type_text import (
+    amount_words,
+    bits_words,
+    checksum_words,
+    constant_words,
+    scalar_name,
+    type_words,
+)
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.lookup import has_byte_order
 from codecgen.schema.model import Model

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
 
+from codecgen.diagnostics import Span
 from codecgen.evolution.changes import Change
 from codecgen.evolution.conditions import find_narrowing, named_shape, presence
 from codecgen.evolution.fields import FieldComparison
@@ -18,7 +19,7 @@ from codecgen.plan.read_ops import Absent, Padding, ReadOp, Require, Tags, When
 from codecgen.plan.read_program import read_program
 from codecgen.plan.type_text import type_words
 from codecgen.schema.lookup import has_byte_order
-from codecgen.schema.types import PaddingType, Span, TagsType, Versions
+from codecgen.schema.types import PaddingType, TagsType, Versions
 
 
 class LayoutComparer:

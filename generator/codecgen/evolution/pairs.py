@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from codecgen.diagnostics import Span
 from codecgen.evolution.changes import Change, Side
 from codecgen.plan import LayoutPlan, Plan
-from codecgen.schema.types import Span
 
 
 class HeldComparer(Protocol):

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codecgen.diagnostics import Diagnostic, format_value
+from codecgen.diagnostics import Diagnostic, Span, format_value
 from codecgen.examples.live import Codecs
 from codecgen.plan import Plan
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.texts import EachLine, Text, TextExample, TextValue
-from codecgen.schema.types import Span
 
 
 @dataclass(frozen=True, slots=True)

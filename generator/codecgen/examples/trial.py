@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codecgen.diagnostics import Diagnostic, did_you_mean, format_value
+from codecgen.diagnostics import Diagnostic, Span, did_you_mean, format_value
 from codecgen.examples.live import Codecs, load
 from codecgen.examples.text_trial import text_findings
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
@@ -26,7 +26,6 @@ from codecgen.schema.types import (
     FieldType,
     Reference,
     ScalarType,
-    Span,
     StructType,
     TagsType,
 )

@@ -11,7 +11,6 @@ from codecgen.evolution.rules import RULES
 from codecgen.explain.terminal import (
     WIDTH,
     array_rows,
-    bits_words,
     given_words,
     inside_words,
     misprint_row,
@@ -26,6 +25,7 @@ from codecgen.explain.terminal import (
 from codecgen.plan import FieldPlan, LayoutPlan, Plan, make_plan
 from codecgen.plan.type_text import (
     amount_words,
+    bits_words,
     constant_words,
     given_type_words,
     size_words,

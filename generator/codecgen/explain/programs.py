@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from codecgen.diagnostics import did_you_mean, printable
 from codecgen.explain.declarations import UnknownName
-from codecgen.explain.terminal import WIDTH, checksum_words, covered_words, range_words
+from codecgen.explain.terminal import WIDTH, covered_words, range_words
 from codecgen.plan import LayoutPlan, Plan, make_plan, nodes, read_ops, write_ops
 from codecgen.plan.columns import CasePlan, Leaf, plan_view
 from codecgen.plan.nodes import Value, part_of
 from codecgen.plan.payloads import Combination, PayloadCase, plan_payloads
 from codecgen.plan.read_program import read_program
-from codecgen.plan.type_text import amount_words
+from codecgen.plan.type_text import amount_words, checksum_words
 from codecgen.plan.writable import WriteError
 from codecgen.plan.write_ops import Limits
 from codecgen.plan.write_program import WriteProgram, is_written, write_program

@@ -5,11 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from codecgen.diagnostics import Span
 from codecgen.plan import FieldPlan, LayoutPlan
+from codecgen.plan.type_text import checksum_words
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.lookup import choice_of
 from codecgen.schema.model import Choice, Field
-from codecgen.schema.types import ArrayType, BitMember, FieldRange, Misprint, Span
+from codecgen.schema.types import ArrayType, FieldRange, Misprint
 
 WIDTH = 100
 _KEY = 12
@@ -61,16 +63,6 @@ def covered_words(checksum: FieldPlan, plan: LayoutPlan) -> str:
     return f"{words}, with zeros for {zero}" if zero else words
 
 
-def checksum_words(f: Field) -> str:
-    """Return the algorithm and the mask of a checksum: ``crc32 & 0x7fffffff``, or ``crc32c >>> 15 + 0xa282ead8``."""
-    words = f"{f.checksum}"
-    if f.mask is not None:
-        words += f" >>> {f.mask.rotate_right}" if f.mask.rotate_right else ""
-        words += f" + {f.mask.add:#x}" if f.mask.add else ""
-        words += "" if f.mask.keep is None else f" & {f.mask.keep:#x}"
-    return words
-
-
 def tag_words(fp: FieldPlan) -> str:
     """Return the tag of a field: ``tag 3``, or ``""`` for other fields."""
     return "" if fp.field.tag is None else f"tag {fp.field.tag}"
@@ -85,11 +77,6 @@ def range_words(field_range: FieldRange, plan: LayoutPlan) -> str:
     if first == last:
         return first
     return f"{first} to the end" if last == plan.fields[-1].name else f"{first} to {last}"
-
-
-def bits_words(m: BitMember) -> str:
-    """Return the position of bits: ``bit 3`` or ``0-2``."""
-    return f"bit {m.low}" if m.low == m.high else f"{m.low}-{m.high}"
 
 
 def misprint_row(misprint: Misprint | None) -> Iterator[str]:

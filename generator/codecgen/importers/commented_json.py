@@ -8,8 +8,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from codecgen.diagnostics import Diagnostic
-from codecgen.schema.types import Span
+from codecgen.diagnostics import Diagnostic, Span
 
 MAX_BYTES = 4 << 20
 DEEPEST = 64

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from codecgen.schema.types import Span
+from codecgen.diagnostics import Span
 
 LAST = 32767
 """The version that an open range ends with: versions are 16 bits with a sign."""

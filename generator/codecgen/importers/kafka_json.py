@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, Span
 from codecgen.importers import commented_json
 from codecgen.importers.kafka_definitions import Message
 from codecgen.importers.kafka_layouts import Missing, Naming, layouts, needs_name
@@ -19,7 +19,6 @@ from codecgen.importers.kafka_rules import check_directory, check_message, check
 from codecgen.importers.yaml_text import documents
 from codecgen.listed_files import list_files
 from codecgen.runtime.version import LANGUAGE
-from codecgen.schema.types import Span
 
 MOST_FILES = 10_000
 MOST_BYTES = 256 << 20

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from codecgen.diagnostics import Diagnostic, did_you_mean
+from codecgen.diagnostics import Diagnostic, Span, did_you_mean
 from codecgen.importers import commented_json
 from codecgen.importers.commented_json import Array, Member, Node, Object, Scalar
 from codecgen.importers.kafka_definitions import (
@@ -21,7 +21,6 @@ from codecgen.importers.kafka_definitions import (
     Struct,
     range_of,
 )
-from codecgen.schema.types import Span
 
 MESSAGE_KEYS = (
     "apiKey",

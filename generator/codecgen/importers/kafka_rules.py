@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, Span
 from codecgen.importers.kafka_defaults import wrong_default
 from codecgen.importers.kafka_definitions import NONE, Field, Message, Range, Struct
-from codecgen.schema.types import Span
 
 ENTITIES = {
     "transactionalId": "string",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
+from codecgen.diagnostics import Span
 from codecgen.plan.columns import Leaf, leaves_of
 from codecgen.plan.constant_folding import as_truth, fold, is_known
 from codecgen.plan.generated_names import identifier
@@ -24,7 +25,7 @@ from codecgen.plan.resolve_views import (
 )
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Model, Rows, View
-from codecgen.schema.types import ArrayType, Reference, Span
+from codecgen.schema.types import ArrayType, Reference
 
 
 @dataclass(frozen=True, slots=True)

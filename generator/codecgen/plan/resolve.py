@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, Span
 from codecgen.plan import nodes
 from codecgen.plan.narrowing import Facts, decide, learn
 from codecgen.plan.nodes import Value
@@ -36,7 +36,6 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     Since,
-    Span,
 )
 from codecgen.spans import expression_span, hint
 

@@ -11,6 +11,7 @@ from codecgen.schema.model import Field
 from codecgen.schema.scalars import COMPACT, SCALARS, is_integer, is_varint
 from codecgen.schema.types import (
     ArrayType,
+    BitMember,
     BitsType,
     BytesType,
     ChoiceType,
@@ -267,3 +268,18 @@ def size_words(fp: FieldPlan) -> str:
 
 
 # ---------------------------------------------------------------- relations
+
+
+def checksum_words(f: Field) -> str:
+    """Return the algorithm and the mask of a checksum: ``crc32 & 0x7fffffff``, or ``crc32c >>> 15 + 0xa282ead8``."""
+    words = f"{f.checksum}"
+    if f.mask is not None:
+        words += f" >>> {f.mask.rotate_right}" if f.mask.rotate_right else ""
+        words += f" + {f.mask.add:#x}" if f.mask.add else ""
+        words += "" if f.mask.keep is None else f" & {f.mask.keep:#x}"
+    return words
+
+
+def bits_words(m: BitMember) -> str:
+    """Return the position of bits: ``bit 3`` or ``0-2``."""
+    return f"bit {m.low}" if m.low == m.high else f"{m.low}-{m.high}"

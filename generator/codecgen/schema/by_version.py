@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
+from codecgen.diagnostics import Span
 from codecgen.schema.reader import Ranged, Record, Value
-from codecgen.schema.types import FieldType, Span, Versions
+from codecgen.schema.types import FieldType, Versions
 
 
 def is_optional_by_version(key: str) -> bool:

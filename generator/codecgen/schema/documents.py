@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from codecgen.diagnostics import Span
 from codecgen.schema import forms, grammar, yaml_tree
 from codecgen.schema.by_version import types_by_version, version_ranges
 from codecgen.schema.declarations import Declarations
@@ -51,7 +52,6 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     Since,
-    Span,
     StructType,
     Versions,
 )

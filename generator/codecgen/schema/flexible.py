@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
 
+from codecgen.diagnostics import Span
 from codecgen.schema.key_types import FLEXIBLE
 from codecgen.schema.model import Field
 from codecgen.schema.none import settled_versions, values_of_none
 from codecgen.schema.reader import Ranged, Reader, Record, Value
-from codecgen.schema.types import Span, TagsType, Versions
+from codecgen.schema.types import TagsType, Versions
 
 UNKNOWN_TAGS = "unknown_tags"
 """The field of a flexible layout that holds the tagged fields that it does not name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
+from codecgen.diagnostics import Span
 from codecgen.runtime.checksums import Mask
 from codecgen.runtime.sensitive import Sensitive
 from codecgen.schema import yaml_tree
@@ -38,7 +39,6 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     Since,
-    Span,
     Versions,
 )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from codecgen.diagnostics import Span
 from codecgen.schema.expression import Expression, Path
 from codecgen.schema.lookup import choice_of, field_of, members, references_of, value_of
 from codecgen.schema.model import Choice, Enum, Field, Layout
@@ -24,7 +25,6 @@ from codecgen.schema.types import (
     Reference,
     ScalarType,
     Since,
-    Span,
     StructType,
     Versions,
 )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, Span
 from codecgen.listed_files import list_files
 from codecgen.runtime.version import LANGUAGE
 from codecgen.schema import forms, yaml_tree
@@ -17,9 +17,6 @@ from codecgen.schema.model import (
     Model,
 )
 from codecgen.schema.reader import Reader, Record
-from codecgen.schema.types import (
-    Span,
-)
 from codecgen.schema.uses import Find, load_used
 
 MANIFEST = "codecgen.yaml"

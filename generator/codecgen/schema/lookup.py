@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from codecgen.diagnostics import Span
 from codecgen.schema.expression import Path
 from codecgen.schema.model import Enum, Field, Layout, Model
 from codecgen.schema.scalars import SCALARS, find_scalar, fixed_size, is_float, is_integer
@@ -17,7 +18,6 @@ from codecgen.schema.types import (
     FieldRange,
     Reference,
     ScalarType,
-    Span,
     StructType,
     TagsType,
     Versions,

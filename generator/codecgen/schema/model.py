@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from codecgen.diagnostics import Span
 from codecgen.runtime.checksums import Mask
 from codecgen.runtime.sensitive import Sensitive
 from codecgen.schema.expression import Expression
@@ -20,7 +21,6 @@ from codecgen.schema.types import (
     Misprint,
     Reference,
     Since,
-    Span,
     Versions,
     held_layouts,
 )

@@ -6,8 +6,9 @@ layout says how. Each can be given by version.
 
 from __future__ import annotations
 
+from codecgen.diagnostics import Span
 from codecgen.schema.reader import Ranged, Reader, Record
-from codecgen.schema.types import Span, Versions
+from codecgen.schema.types import Versions
 
 
 def settled_versions(r: Record) -> tuple[Versions, ...]:

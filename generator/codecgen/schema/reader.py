@@ -6,12 +6,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from codecgen.diagnostics import Diagnostic, did_you_mean
+from codecgen.diagnostics import Diagnostic, Span, did_you_mean
 from codecgen.schema import expression, grammar, key_types, other_words
 from codecgen.schema.key_types import INTEGER, Declared, LayoutName, is_key
 from codecgen.schema.other_words import NAME
 from codecgen.schema.scalars import LENGTHS
-from codecgen.schema.types import ZERO_TERMINATED, Since, Span, Versions
+from codecgen.schema.types import ZERO_TERMINATED, Since, Versions
 from codecgen.schema.yaml_tree import Mapping, Node, Scalar, Sequence
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")

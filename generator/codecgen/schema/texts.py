@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from codecgen.diagnostics import Span
 from codecgen.schema.expression import Expression
-from codecgen.schema.types import Since, Span
+from codecgen.schema.types import Since
 
 TEXT_FREEDOMS: Mapping[str, str] = {
     "other_newlines": "lines that end in CR or CR LF",

@@ -1,25 +1,12 @@
-"""Types of fields, and what everything in a schema is made of: places, versions, releases."""
+"""Types of fields, and what everything in a schema is made of: versions and releases."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from codecgen.diagnostics import Span
 from codecgen.schema.expression import Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A place in a YAML file. ``file`` is relative to the schema directory; lines and columns count from 1."""
-
-    file: str
-    line: int
-    column: int
-    end_column: int
-
-    def __str__(self) -> str:
-        """Return ``file:line``."""
-        return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)

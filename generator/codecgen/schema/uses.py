@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, Span
 from codecgen.schema.declarations import Declarations, used_of
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Choice, Enum, Layout, Manifest, Model, UsedDirectory
-from codecgen.schema.types import ChoiceType, Reference, Since, Span, Step
+from codecgen.schema.types import ChoiceType, Reference, Since, Step
 
 T = TypeVar("T")
 

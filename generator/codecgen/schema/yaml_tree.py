@@ -10,9 +10,8 @@ from typing import Any
 
 import yaml
 
-from codecgen.diagnostics import Diagnostic, lines_of
+from codecgen.diagnostics import Diagnostic, Span, lines_of
 from codecgen.schema import other_words
-from codecgen.schema.types import Span
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 30

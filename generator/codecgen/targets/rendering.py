@@ -19,8 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 from markupsafe import Markup
 
-from codecgen.diagnostics import Diagnostic
-from codecgen.schema.types import Span
+from codecgen.diagnostics import Diagnostic, Span
 
 _METHODS: Mapping[type, frozenset[str]] = {
     str: frozenset(

@@ -8,12 +8,11 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codecgen.diagnostics import Diagnostic, format_value
+from codecgen.diagnostics import Diagnostic, Span, format_value
 from codecgen.examples.trial import Mismatch, built, place_of
 from codecgen.runtime.enums import Enumeration
 from codecgen.runtime.errors import CodecError
 from codecgen.schema import forms, yaml_tree
-from codecgen.schema.types import Span
 from codecgen.values.named_codec import NamedCodec
 
 _NO_WORDS = ("true", "false", "null")

@@ -39,7 +39,7 @@ from kafka_log.segment.versions import (
 )
 from kafka_log.write.encoding import encode
 from kafka_log.write.output_files import OutputFile, open_output
-from kafka_log.write.rewrite.segment_contents import SegmentContents
+from kafka_log.write.segment_contents import SegmentContents
 from kafka_log.write.verification import (
     DEFECT,
     Written,

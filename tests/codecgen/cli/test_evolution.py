@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from codecgen.cli import main
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import SCHEMAS
+from tests.support.git_commands import run_git
 
 OLD = "layout: packet\nversions: 0\nfields: {size: {type: u16, measures: rest}, body: {bytes: rest}}\n"
 NEWER = OLD.replace("versions: 0", "versions: 0-1").replace("rest}}", "rest, versions: 0-1}}")
@@ -24,21 +24,16 @@ def write(directory: Path, text: str) -> Path:
     return directory
 
 
-def git(directory: Path, *arguments: str) -> None:
-    identity = ("-c", "user.name=test", "-c", "user.email=test@example.org")
-    subprocess.run(["git", *identity, *arguments], cwd=directory, check=True, capture_output=True)
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository with the old schemas in the revision `v1`."""
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
-    git(tmp_path, "init", "-q")
+    run_git(tmp_path, "init", "-q")
     write(tmp_path / "formats", OLD)
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-q", "-m", "first")
-    git(tmp_path, "tag", "v1")
+    run_git(tmp_path, "add", ".")
+    run_git(tmp_path, "commit", "-q", "-m", "first")
+    run_git(tmp_path, "tag", "v1")
     return tmp_path / "formats"
 
 
@@ -83,7 +78,7 @@ def test_a_revision_of_git(repository: Path, capsys: pytest.CaptureFixture[str])
     write(repository, BROKEN)
     assert run("breaking", "--against", "v1", "--schemas", repository) == 1
     assert "error[B006]" in capsys.readouterr().err
-    git(repository, "commit", "-q", "-a", "-m", "second")
+    run_git(repository, "commit", "-q", "-a", "-m", "second")
     assert run("breaking", "--against", "HEAD", "--schemas", repository) == 0
     assert run("breaking", "--against", "HEAD~1", "--schemas", repository) == 1
 
@@ -102,8 +97,8 @@ def test_a_revision_brings_the_directories_that_it_uses(repository: Path) -> Non
     (used / "codecgen.yaml").write_text(manifest, encoding="utf-8")
     write(repository, "layout: packet\nfields: {inner: {layout: base.inner}}\n")
     (repository / "codecgen.yaml").write_text(f"{MANIFEST}uses: {{base: ../base}}\n", "utf-8")
-    git(repository.parent, "add", ".")
-    git(repository.parent, "commit", "-q", "-m", "two directories")
+    run_git(repository.parent, "add", ".")
+    run_git(repository.parent, "commit", "-q", "-m", "two directories")
     assert run("breaking", "--against", "HEAD", "--schemas", repository) == 0
     (used / "packet.yaml").write_text("layout: inner\nfields: {a: u16}\n", encoding="utf-8")
     assert run("breaking", "--against", "HEAD", "--schemas", repository) == 1

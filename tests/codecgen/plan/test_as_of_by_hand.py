@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from codecgen.check import run
-from codecgen.diagnostics import render
+from codecgen.diagnostics import Span, render
 from codecgen.plan.as_of import as_of
 from codecgen.schema import loader
 from codecgen.schema.expression import Expression
-from codecgen.schema.types import Span
 from tests.codecgen.goldens import MANIFEST
 
 RELEASES = ("1.0", "1.1", "2.0")

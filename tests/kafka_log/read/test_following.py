@@ -5,85 +5,31 @@ from __future__ import annotations
 import os
 import random
 import shutil
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_log.logs.discovery import survey
 from kafka_log.logs.partitions import Segment
 from kafka_log.read import following
 from kafka_log.read.following import PartitionFollower
-from kafka_log.read.selection import Selection
-from kafka_log.segment.model import Batch, End
 from tests.support.batches import batch
+from tests.support.followed_directories import (
+    FollowedDirectory,
+    append_bytes,
+    create_log_file,
+    offsets_of,
+)
 from tests.support.growing_logs import Growing
 from tests.support.made_topics import entry
 from tests.support.unreadable_files import bad
-
-
-@dataclass
-class Followed:
-    """A follower of a directory, and what it reports."""
-
-    root: Path
-    filters: dict[str, Any] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
-    damaged: list[int] = field(default_factory=list)
-    ends: list[End] = field(default_factory=list)
-    errors: list[Exception] = field(default_factory=list)
-    follower: PartitionFollower | None = None
-    offsets_are_start: bool = False
-
-    def unreadable(self, error: Exception) -> None:
-        self.errors.append(error)
-
-    def batch(self, batch: Batch) -> None:
-        self.damaged.append(batch.position)
-
-    def end(self, segment: Segment, end: End | None) -> None:
-        if end is not None and not end.is_normal:
-            self.ends.append(end)
-
-    def read(self) -> list[tuple[int, bytes]]:
-        [partition] = survey([self.root], (), unreadable_raises=False).partitions
-        if self.follower is None:
-            selection = Selection(**self.filters)
-            columns = ("offset", "value")
-            self.follower = PartitionFollower(
-                partition,
-                columns,
-                selection,
-                self,
-                self.said.append,
-                offsets_are_start=self.offsets_are_start,
-            )
-        rows = [row for part in self.follower.read_new(partition) for row in part.to_pylist()]
-        return [(row["offset"], row["value"]) for row in rows]
-
-
-def offsets(rows: list[tuple[int, bytes]]) -> list[int]:
-    return [offset for offset, _ in rows]
-
-
-def log_file(directory: Path, base: int = 0) -> Path:
-    directory.mkdir(exist_ok=True)
-    path = directory / f"{base:020d}.log"
-    path.touch()
-    return path
-
-
-def append(path: Path, data: bytes) -> None:
-    with path.open("ab") as file:
-        file.write(data)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_each_record_is_read_once_whatever_happens_to_the_log(seed: int, tmp_path: Path) -> None:
     r = random.Random(seed)
     log = Growing(tmp_path / "t-0", r, transactions=False)
-    followed = Followed(tmp_path, {"policy": r.choice(["kafka", "strict", "salvage"])})
+    followed = FollowedDirectory(tmp_path, {"policy": r.choice(["kafka", "strict", "salvage"])})
     end = 0
     for _ in range(60):
         happens = r.choice([log.append, log.append, log.append, log.roll, log.tear, log.delete, log.truncate])  # fmt: skip
@@ -101,17 +47,17 @@ def test_each_record_is_read_once_whatever_happens_to_the_log(seed: int, tmp_pat
 
 @pytest.mark.parametrize("policy", ["kafka", "strict", "salvage"])
 def test_a_batch_is_read_when_its_last_byte_is_written(policy: str, tmp_path: Path) -> None:
-    path = log_file(tmp_path / "t-0")
-    append(path, batch(0))
-    followed = Followed(tmp_path, {"policy": policy})
-    assert offsets(followed.read()) == [0, 1, 2]
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0))
+    followed = FollowedDirectory(tmp_path, {"policy": policy})
+    assert offsets_of(followed.read()) == [0, 1, 2]
     data = batch(3)
     for byte in range(len(data) - 1):
-        append(path, data[byte : byte + 1])
+        append_bytes(path, data[byte : byte + 1])
         if byte % 7 == 0:
             assert followed.read() == []
-    append(path, data[-1:])
-    assert offsets(followed.read()) == [3, 4, 5]
+    append_bytes(path, data[-1:])
+    assert offsets_of(followed.read()) == [3, 4, 5]
     assert not followed.damaged and not followed.ends and not followed.said
 
 
@@ -119,23 +65,23 @@ def test_a_torn_batch_is_not_damage_however_long_it_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(following, "PATIENCE_S", 0.0)
-    path = log_file(tmp_path / "t-0")
-    append(path, batch(0) + batch(3)[:-1])
-    followed = Followed(tmp_path)
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3)[:-1])
+    followed = FollowedDirectory(tmp_path)
     for _ in range(5):
         followed.read()
-    append(path, batch(3)[-1:])
-    assert offsets(followed.read()) == [3, 4, 5]
+    append_bytes(path, batch(3)[-1:])
+    assert offsets_of(followed.read()) == [3, 4, 5]
     assert not followed.damaged and not followed.ends
 
 
 def test_a_torn_batch_is_damage_once_the_next_segment_exists(tmp_path: Path) -> None:
-    path = log_file(tmp_path / "t-0")
-    append(path, batch(0) + batch(3)[:-1])
-    followed = Followed(tmp_path)
-    assert offsets(followed.read()) == [0, 1, 2]
-    append(log_file(tmp_path / "t-0", 6), batch(6))
-    assert offsets(followed.read()) == [6, 7, 8]
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3)[:-1])
+    followed = FollowedDirectory(tmp_path)
+    assert offsets_of(followed.read()) == [0, 1, 2]
+    append_bytes(create_log_file(tmp_path / "t-0", 6), batch(6))
+    assert offsets_of(followed.read()) == [6, 7, 8]
     [end] = followed.ends
     assert end.iterated_bytes == len(batch(0))
 
@@ -144,12 +90,12 @@ def test_a_torn_batch_is_damage_once_the_next_segment_exists(tmp_path: Path) -> 
 def test_a_wrong_checksum_is_damage_after_a_moment(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = log_file(tmp_path / "t-0")
+    path = create_log_file(tmp_path / "t-0")
     whole = batch(3)
     changed = whole[:-1] + bytes([whole[-1] ^ 1])
-    append(path, batch(0) + changed)
-    followed = Followed(tmp_path, {"policy": policy})
-    assert offsets(followed.read()) == [0, 1, 2]
+    append_bytes(path, batch(0) + changed)
+    followed = FollowedDirectory(tmp_path, {"policy": policy})
+    assert offsets_of(followed.read()) == [0, 1, 2]
     assert followed.read() == []
     assert not followed.damaged and not followed.ends, "it may be written just now"
     monkeypatch.setattr(following, "PATIENCE_S", 0.0)
@@ -162,13 +108,13 @@ def test_a_wrong_checksum_is_damage_after_a_moment(
 
 
 def test_a_checksum_that_becomes_right_is_no_damage(tmp_path: Path) -> None:
-    path = log_file(tmp_path / "t-0")
+    path = create_log_file(tmp_path / "t-0")
     whole = batch(3)
-    append(path, batch(0) + whole[:-1] + b"\xff")
-    followed = Followed(tmp_path)
+    append_bytes(path, batch(0) + whole[:-1] + b"\xff")
+    followed = FollowedDirectory(tmp_path)
     followed.read()
     path.write_bytes(batch(0) + whole)
-    assert offsets(followed.read()) == [3, 4, 5]
+    assert offsets_of(followed.read()) == [3, 4, 5]
     assert not followed.damaged
 
 
@@ -176,74 +122,74 @@ def test_damage_between_good_batches_is_reported_and_the_rest_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(following, "PATIENCE_S", 0.0)
-    path = log_file(tmp_path / "t-0")
+    path = create_log_file(tmp_path / "t-0")
     whole = batch(3)
-    append(path, batch(0) + whole[:-1] + b"\xff" + batch(6))
-    followed = Followed(tmp_path)
-    assert offsets(followed.read())[-3:] == [6, 7, 8]
+    append_bytes(path, batch(0) + whole[:-1] + b"\xff" + batch(6))
+    followed = FollowedDirectory(tmp_path)
+    assert offsets_of(followed.read())[-3:] == [6, 7, 8]
     assert followed.damaged == [len(batch(0))]
 
 
 def test_preallocated_zeros_are_waited_for(tmp_path: Path) -> None:
-    path = log_file(tmp_path / "t-0")
+    path = create_log_file(tmp_path / "t-0")
     path.write_bytes(batch(0) + b"\0" * 5000)
-    followed = Followed(tmp_path)
-    assert offsets(followed.read()) == [0, 1, 2]
+    followed = FollowedDirectory(tmp_path)
+    assert offsets_of(followed.read()) == [0, 1, 2]
     for _ in range(5):
         assert followed.read() == []
     with path.open("r+b") as file:
         file.seek(len(batch(0)))
         file.write(batch(3))
     os.utime(path, ns=(1, 1))  # a file system whose times are coarse may show any other
-    assert offsets(followed.read()) == [3, 4, 5]
+    assert offsets_of(followed.read()) == [3, 4, 5]
     assert not followed.damaged and not followed.ends
 
 
 def test_a_compacted_segment_is_not_read_again(tmp_path: Path) -> None:
-    first = log_file(tmp_path / "t-0")
-    append(first, batch(0) + batch(3) + batch(6))
-    followed = Followed(tmp_path)
-    assert offsets(followed.read()) == list(range(9))
+    first = create_log_file(tmp_path / "t-0")
+    append_bytes(first, batch(0) + batch(3) + batch(6))
+    followed = FollowedDirectory(tmp_path)
+    assert offsets_of(followed.read()) == list(range(9))
     cleaned = tmp_path / "cleaned"
     cleaned.write_bytes(batch(0) + batch(6) + batch(9))
     cleaned.rename(first)
-    append(log_file(tmp_path / "t-0", 12), batch(12))
-    assert offsets(followed.read()) == [*range(9, 15)], "of the replaced file only what is new"
+    append_bytes(create_log_file(tmp_path / "t-0", 12), batch(12))
+    assert offsets_of(followed.read()) == [*range(9, 15)], "of the replaced file only what is new"
     assert not followed.said
 
 
 def test_records_that_retention_deletes_unread_are_reported(tmp_path: Path) -> None:
-    first = log_file(tmp_path / "t-0")
-    append(first, batch(0))
-    followed = Followed(tmp_path)
+    first = create_log_file(tmp_path / "t-0")
+    append_bytes(first, batch(0))
+    followed = FollowedDirectory(tmp_path)
     followed.read()
-    append(log_file(tmp_path / "t-0", 30), batch(30))
+    append_bytes(create_log_file(tmp_path / "t-0", 30), batch(30))
     first.unlink()
-    assert offsets(followed.read()) == [30, 31, 32]
+    assert offsets_of(followed.read()) == [30, 31, 32]
     assert followed.said == ["t-0: offsets 3 to 29 were deleted before they were read"]
 
 
 def test_a_truncated_log_is_read_from_its_new_end(tmp_path: Path) -> None:
-    path = log_file(tmp_path / "t-0")
-    append(path, batch(0) + batch(3))
-    followed = Followed(tmp_path)
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3))
+    followed = FollowedDirectory(tmp_path)
     followed.read()
     os.truncate(path, len(batch(0)))
     assert followed.read() == []
-    append(path, batch(3, size=20))
-    assert offsets(followed.read()) == [3, 4, 5]
+    append_bytes(path, batch(3, size=20))
+    assert offsets_of(followed.read()) == [3, 4, 5]
     [line] = followed.said
     assert "truncated from offset 6 to 3" in line
 
 
 def test_what_cannot_be_read_any_more_does_not_hide_new_records(tmp_path: Path) -> None:
-    path = log_file(tmp_path / "t-0")
-    append(path, batch(0) + batch(3))
-    followed = Followed(tmp_path)
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3))
+    followed = FollowedDirectory(tmp_path)
     followed.read()
-    append(path, batch(6))
+    append_bytes(path, batch(6))
     with bad(path, [(len(batch(0)), 2 * len(batch(0)))]):
-        assert offsets(followed.read()) == [6, 7, 8]
+        assert offsets_of(followed.read()) == [6, 7, 8]
     assert followed.said == []
 
 
@@ -254,113 +200,115 @@ def test_new_records_below_the_first_selected_offset(
     offsets_are_start: bool, expected: list[int], tmp_path: Path
 ) -> None:
     """After a truncation below it, they are read if that offset only says where reading begins."""
-    path = log_file(tmp_path / "t-0")
-    append(path, batch(0) + batch(3) + batch(6))
-    followed = Followed(tmp_path, {"offsets": (6, None)}, offsets_are_start=offsets_are_start)
-    assert offsets(followed.read()) == [6, 7, 8]
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3) + batch(6))
+    followed = FollowedDirectory(
+        tmp_path, {"offsets": (6, None)}, offsets_are_start=offsets_are_start
+    )
+    assert offsets_of(followed.read()) == [6, 7, 8]
     os.truncate(path, len(batch(0)))
     assert followed.read() == []
-    append(path, batch(3, size=11) + batch(6, size=11))
-    assert offsets(followed.read()) == expected
+    append_bytes(path, batch(3, size=11) + batch(6, size=11))
+    assert offsets_of(followed.read()) == expected
 
 
 def test_a_truncation_below_offsets_that_were_skipped_by_a_compaction(tmp_path: Path) -> None:
-    path = log_file(tmp_path / "t-0")
-    append(path, batch(0) + batch(3) + batch(6))
-    followed = Followed(tmp_path)
-    assert offsets(followed.read()) == list(range(9))
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3) + batch(6))
+    followed = FollowedDirectory(tmp_path)
+    assert offsets_of(followed.read()) == list(range(9))
     compacted = tmp_path / "compacted"
     compacted.write_bytes(batch(0) + batch(6))
     compacted.replace(path)
-    append(path, batch(9))
-    assert offsets(followed.read()) == [9, 10, 11]
+    append_bytes(path, batch(9))
+    assert offsets_of(followed.read()) == [9, 10, 11]
     os.truncate(path, len(batch(0)))
     assert followed.read() == []
-    append(path, batch(3))
-    assert offsets(followed.read()) == [3, 4, 5]
+    append_bytes(path, batch(3))
+    assert offsets_of(followed.read()) == [3, 4, 5]
 
 
 def test_records_that_were_written_again_below_the_new_end_may_be_missing(tmp_path: Path) -> None:
     """The file does not tell how far it was truncated."""
-    path = log_file(tmp_path / "t-0")
-    append(path, batch(0) + batch(3) + batch(6))
-    followed = Followed(tmp_path)
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3) + batch(6))
+    followed = FollowedDirectory(tmp_path)
     followed.read()
     path.write_bytes(batch(0) + batch(3, size=11))
     assert followed.read() == []
-    append(path, batch(6, size=11))
-    assert offsets(followed.read()) == [6, 7, 8]
+    append_bytes(path, batch(6, size=11))
+    assert offsets_of(followed.read()) == [6, 7, 8]
     [line] = followed.said
     assert "from offset 9 to 6 or below" in line and "are not printed" in line
 
 
 def test_a_log_that_was_truncated_and_written_again_is_noticed(tmp_path: Path) -> None:
-    path = log_file(tmp_path / "t-0")
-    append(path, batch(0) + batch(3))
-    followed = Followed(tmp_path)
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3))
+    followed = FollowedDirectory(tmp_path)
     followed.read()
     with path.open("r+b") as file:
         file.truncate(len(batch(0)))
         file.seek(0, os.SEEK_END)
         file.write(batch(3, size=30) + batch(6))
-    assert offsets(followed.read()) == [6, 7, 8], "no offset twice"
+    assert offsets_of(followed.read()) == [6, 7, 8], "no offset twice"
     [line] = followed.said
     assert "written again below offset 6" in line
 
 
 def test_a_topic_that_was_created_anew_is_read_from_its_start(tmp_path: Path) -> None:
-    append(log_file(tmp_path / "t-0"), batch(0) + batch(3))
-    append(log_file(tmp_path / "t-0", 6), batch(6))
-    followed = Followed(tmp_path)
-    assert offsets(followed.read()) == list(range(9))
+    append_bytes(create_log_file(tmp_path / "t-0"), batch(0) + batch(3))
+    append_bytes(create_log_file(tmp_path / "t-0", 6), batch(6))
+    followed = FollowedDirectory(tmp_path)
+    assert offsets_of(followed.read()) == list(range(9))
     shutil.rmtree(tmp_path / "t-0")
-    append(log_file(tmp_path / "t-0"), batch(0, size=11))
-    assert offsets(followed.read()) == [0, 1, 2]
-    append(log_file(tmp_path / "t-0", 3), batch(3))
-    assert offsets(followed.read()) == [3, 4, 5]
+    append_bytes(create_log_file(tmp_path / "t-0"), batch(0, size=11))
+    assert offsets_of(followed.read()) == [0, 1, 2]
+    append_bytes(create_log_file(tmp_path / "t-0", 3), batch(3))
+    assert offsets_of(followed.read()) == [3, 4, 5]
     [line] = followed.said
     assert "replaced by another one" in line
 
 
 def test_a_topic_with_another_id_is_read_from_its_start(tmp_path: Path) -> None:
     for topic_id in ("AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"):
-        path = log_file(tmp_path / "t-0")
+        path = create_log_file(tmp_path / "t-0")
         (tmp_path / "t-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
-        append(path, batch(0) + batch(3))
+        append_bytes(path, batch(0) + batch(3))
         if topic_id.endswith("Q"):
-            followed = Followed(tmp_path)
-            assert offsets(followed.read()) == list(range(6))
+            followed = FollowedDirectory(tmp_path)
+            assert offsets_of(followed.read()) == list(range(6))
             shutil.rmtree(tmp_path / "t-0")
         else:
-            append(path, batch(6))
-            assert offsets(followed.read()) == list(range(9))
+            append_bytes(path, batch(6))
+            assert offsets_of(followed.read()) == list(range(9))
 
 
 def test_a_log_that_moves_to_another_disk_is_not_read_again(tmp_path: Path) -> None:
-    path = log_file(tmp_path / "t-0")
-    append(path, batch(0) + batch(3))
-    followed = Followed(tmp_path)
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3))
+    followed = FollowedDirectory(tmp_path)
     followed.read()
     (tmp_path / "disk2").mkdir()
     (tmp_path / "t-0").rename(tmp_path / "disk2" / "t-0")
-    append(log_file(tmp_path / "disk2" / "t-0"), batch(6))
-    assert offsets(followed.read()) == [6, 7, 8]
+    append_bytes(create_log_file(tmp_path / "disk2" / "t-0"), batch(6))
+    assert offsets_of(followed.read()) == [6, 7, 8]
     assert not followed.said
 
 
 def test_filters_apply_to_old_and_new_records(tmp_path: Path) -> None:
-    path = log_file(tmp_path / "t-0")
-    append(path, batch(0) + batch(3))
-    followed = Followed(tmp_path, {"keys": [b"k1"], "offsets": (-2, None)})
-    assert offsets(followed.read()) == [4]
-    append(path, batch(6))
-    assert offsets(followed.read()) == [7]
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3))
+    followed = FollowedDirectory(tmp_path, {"keys": [b"k1"], "offsets": (-2, None)})
+    assert offsets_of(followed.read()) == [4]
+    append_bytes(path, batch(6))
+    assert offsets_of(followed.read()) == [7]
 
 
 def test_only_new_bytes_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = log_file(tmp_path / "t-0")
-    append(path, b"".join(batch(3 * i, size=1000) for i in range(200)))
-    followed = Followed(tmp_path)
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, b"".join(batch(3 * i, size=1000) for i in range(200)))
+    followed = FollowedDirectory(tmp_path)
     followed.read()
     starts: list[int] = []
     opened = PartitionFollower._make_reader
@@ -372,8 +320,8 @@ def test_only_new_bytes_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(PartitionFollower, "_make_reader", note)
     size = path.stat().st_size
     followed.read()
-    append(path, batch(600))
-    assert offsets(followed.read()) == [600, 601, 602]
+    append_bytes(path, batch(600))
+    assert offsets_of(followed.read()) == [600, 601, 602]
     assert starts == [size]
 
 
@@ -382,26 +330,26 @@ LARGEST = (1 << 63) - 1
 
 def test_the_largest_offset(tmp_path: Path) -> None:
     """A log that has it has no end offset, and is read all the same."""
-    path = log_file(tmp_path / "t-0", LARGEST - 1)
-    append(path, entry(LARGEST - 1, None, b"a"))
-    followed = Followed(tmp_path)
-    assert offsets(followed.read()) == [LARGEST - 1]
-    append(path, entry(LARGEST, None, b"b"))
-    assert offsets(followed.read()) == [LARGEST]
+    path = create_log_file(tmp_path / "t-0", LARGEST - 1)
+    append_bytes(path, entry(LARGEST - 1, None, b"a"))
+    followed = FollowedDirectory(tmp_path)
+    assert offsets_of(followed.read()) == [LARGEST - 1]
+    append_bytes(path, entry(LARGEST, None, b"b"))
+    assert offsets_of(followed.read()) == [LARGEST]
     assert followed.read() == [] and not followed.errors
-    assert offsets(Followed(tmp_path).read()) == [LARGEST - 1, LARGEST]
-    assert offsets(Followed(tmp_path, {"offsets": (LARGEST, None)}).read()) == [LARGEST]
+    assert offsets_of(FollowedDirectory(tmp_path).read()) == [LARGEST - 1, LARGEST]
+    assert offsets_of(FollowedDirectory(tmp_path, {"offsets": (LARGEST, None)}).read()) == [LARGEST]
 
 
 @pytest.mark.parametrize("wrong", [LARGEST, 1 << 40])
 def test_an_impossible_offset_hides_no_later_records(tmp_path: Path, wrong: int) -> None:
     """No checksum covers it: the log goes on where it should, also in the next segment."""
-    path = log_file(tmp_path / "t-0")
-    append(path, entry(0, None, b"a") + entry(wrong, None, b"b"))
-    followed = Followed(tmp_path)
-    assert offsets(followed.read()) == [0, wrong]
-    append(path, entry(2, None, b"c"))
-    assert offsets(followed.read()) == [2]
-    append(log_file(tmp_path / "t-0", 3), entry(3, None, b"d"))
-    assert offsets(followed.read()) == [3]
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, entry(0, None, b"a") + entry(wrong, None, b"b"))
+    followed = FollowedDirectory(tmp_path)
+    assert offsets_of(followed.read()) == [0, wrong]
+    append_bytes(path, entry(2, None, b"c"))
+    assert offsets_of(followed.read()) == [2]
+    append_bytes(create_log_file(tmp_path / "t-0", 3), entry(3, None, b"d"))
+    assert offsets_of(followed.read()) == [3]
     assert not followed.said

@@ -13,8 +13,13 @@ from typing import Any
 import pytest
 
 from kafka_log.logs.discovery import survey
-from tests.kafka_log.read.test_following import Followed, append, log_file, offsets
 from tests.support.batches import batch
+from tests.support.followed_directories import (
+    FollowedDirectory,
+    append_bytes,
+    create_log_file,
+    offsets_of,
+)
 
 CALLS = ("stat", "open", "preadv", "scandir")
 """Functions of ``os`` by which a follower sees files."""
@@ -39,7 +44,7 @@ def retain_at_once(directory: Path) -> None:
 
 def roll(directory: Path) -> None:
     """A new segment follows."""
-    append(log_file(directory, 30), batch(30))
+    append_bytes(create_log_file(directory, 30), batch(30))
 
 
 def roll_and_retain(directory: Path) -> None:
@@ -120,22 +125,22 @@ def follow_interrupted(directory: Path, action: Callable[[Path], None], at: int)
     Fail if an offset is printed twice, or one that is not printed is not reported either.
     """
     has_second = ACTIONS[action]
-    first = log_file(directory)
-    append(first, batch(0))
-    followed = Followed(directory.parent)
-    printed = offsets(followed.read())
-    append(first, b"".join(map(batch, range(3, 30, 3))))
+    first = create_log_file(directory)
+    append_bytes(first, batch(0))
+    followed = FollowedDirectory(directory.parent)
+    printed = offsets_of(followed.read())
+    append_bytes(first, b"".join(map(batch, range(3, 30, 3))))
     if has_second:
         roll(directory)
     with interrupted(at, lambda: action(directory)) as count:
-        printed += offsets(followed.read())
+        printed += offsets_of(followed.read())
     if count[0] <= at:
         return False
-    printed += offsets(followed.read())
+    printed += offsets_of(followed.read())
     end_action(directory)
-    printed += offsets(followed.read())
-    append(segment(directory, 30), batch(33))
-    printed += offsets(followed.read())
+    printed += offsets_of(followed.read())
+    append_bytes(segment(directory, 30), batch(33))
+    printed += offsets_of(followed.read())
     assert sorted(set(printed)) == printed, "each once, in order"
     reported = {
         offset
@@ -175,33 +180,33 @@ def test_no_record_is_lost_in_silence_or_read_twice(
 
 def test_records_that_were_deleted_before_any_was_printed_are_reported(tmp_path: Path) -> None:
     """No record was selected yet: ``--last 0``."""
-    first = log_file(tmp_path / "t-0")
-    append(first, batch(0))
-    followed = Followed(tmp_path, {"offsets": (3, None)})
+    first = create_log_file(tmp_path / "t-0")
+    append_bytes(first, batch(0))
+    followed = FollowedDirectory(tmp_path, {"offsets": (3, None)})
     assert followed.read() == []
-    append(first, batch(3))
+    append_bytes(first, batch(3))
     roll(tmp_path / "t-0")
     retain(tmp_path / "t-0")
-    assert offsets(followed.read()) == [30, 31, 32]
+    assert offsets_of(followed.read()) == [30, 31, 32]
     assert followed.said == ["t-0: offsets 3 to 29 were deleted before they were read"]
 
 
 def test_an_empty_log_whose_first_records_are_deleted_unread_is_reported(tmp_path: Path) -> None:
-    log_file(tmp_path / "t-0")
-    followed = Followed(tmp_path)
+    create_log_file(tmp_path / "t-0")
+    followed = FollowedDirectory(tmp_path)
     assert followed.read() == []
     roll(tmp_path / "t-0")
     retain_at_once(tmp_path / "t-0")
-    assert offsets(followed.read()) == [30, 31, 32]
+    assert offsets_of(followed.read()) == [30, 31, 32]
     assert followed.said == ["t-0: offsets 0 to 29 were deleted before they were read"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege")
 def test_a_dangling_link_is_unreadable(tmp_path: Path) -> None:
-    append(log_file(tmp_path / "t-0"), batch(0))
+    append_bytes(create_log_file(tmp_path / "t-0"), batch(0))
     segment(tmp_path / "t-0", 3).symlink_to(tmp_path / "elsewhere")
-    append(log_file(tmp_path / "t-0", 30), batch(30))
-    followed = Followed(tmp_path)
+    append_bytes(create_log_file(tmp_path / "t-0", 30), batch(30))
+    followed = FollowedDirectory(tmp_path)
     for _ in range(2):
         followed.read()
     [error] = followed.errors
@@ -211,12 +216,12 @@ def test_a_dangling_link_is_unreadable(tmp_path: Path) -> None:
 
 def test_a_new_topic_is_noticed_if_a_file_vanishes_meanwhile(tmp_path: Path) -> None:
     """The id of the new topic is there before it is known whether the log is another one."""
-    append(log_file(tmp_path / "t-0"), batch(0) + batch(3))
-    followed = Followed(tmp_path)
+    append_bytes(create_log_file(tmp_path / "t-0"), batch(0) + batch(3))
+    followed = FollowedDirectory(tmp_path)
     followed.read()
     first = segment(tmp_path / "t-0", 0)
     first.unlink()
-    append(first, batch(0, size=20))
+    append_bytes(first, batch(0, size=20))
     (tmp_path / "t-0" / "partition.metadata").write_text(
         "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg\n"
     )
@@ -226,6 +231,6 @@ def test_a_new_topic_is_noticed_if_a_file_vanishes_meanwhile(tmp_path: Path) -> 
     assert followed.follower is not None
     assert list(followed.follower.read_new(partition)) == []
     away.rename(first)
-    assert offsets(followed.read()) == [0, 1, 2]
+    assert offsets_of(followed.read()) == [0, 1, 2]
     [line] = followed.said
     assert "replaced by another one" in line

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, Span
 from codecgen.plan import LayoutPlan
 from codecgen.plan.generated_names import identifier
 from codecgen.schema.expression import Expression
 from codecgen.schema.model import Column, Field
 from codecgen.schema.scalars import SCALARS, is_integer
-from codecgen.schema.types import BitsType, ScalarType, Span
+from codecgen.schema.types import BitsType, ScalarType
 from codecgen.targets.arrow.primitive_imports import NAMES
 from codecgen.targets.python_source import Code as Tree
 from codecgen.targets.python_source import call, string

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import builtins
 
+from codecgen.diagnostics import Span
 from codecgen.schema.model import Field
-from codecgen.schema.types import Span
 from codecgen.targets.arrow.checks import Check, Checks
 from codecgen.targets.arrow.code_tree import Function, Global, Num, globals_of
 from codecgen.targets.arrow.function_printer import Names, function_text, pruned

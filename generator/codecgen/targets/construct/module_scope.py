@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codecgen.diagnostics import Diagnostic
+from codecgen.diagnostics import Diagnostic, Span
 from codecgen.plan import Plan
 from codecgen.plan.nodes import Value
-from codecgen.schema.types import Span
 from codecgen.targets.construct.class_names import Classes
 from codecgen.targets.construct.expressions import PythonExpressions
 from codecgen.targets.construct.homes import Aliases, Home, class_name

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from codecgen.diagnostics import Diagnostic, did_you_mean
+from codecgen.diagnostics import Diagnostic, Span, did_you_mean
 from codecgen.examples.live import load
 from codecgen.plan import Plan, as_of, make_plan
 from codecgen.plan.as_of import release_key
 from codecgen.plan.encoded_sizes import SizeError, overhead_rows
-from codecgen.schema.types import Span
 from codecgen.targets.docs.examples import Worked, WorkedText, work, work_text
 from codecgen.targets.docs.html_site import ASSETS, NAMES, SEARCH, HtmlPages
 from codecgen.targets.docs.html_site import template_names as html_names

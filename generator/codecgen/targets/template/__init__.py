@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codecgen.diagnostics import Diagnostic, did_you_mean
+from codecgen.diagnostics import Diagnostic, Span, did_you_mean
 from codecgen.plan import Plan
-from codecgen.schema.types import Span
 from codecgen.targets.rendering import RenderError, package_templates
 from codecgen.targets.target_output import Emitted
 from codecgen.targets.template.build import build

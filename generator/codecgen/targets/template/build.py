@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
+from codecgen.diagnostics import Span
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.size_bounds import size_bounds
 from codecgen.runtime.checksums import Mask
@@ -69,7 +70,7 @@ def _path(file: str) -> str:
     return re.sub("[^A-Za-z0-9_./-]", "_", str(PurePosixPath(file).with_suffix("")))
 
 
-def _source_place(span: field_types.Span) -> view_types.Place:
+def _source_place(span: Span) -> view_types.Place:
     """Return the file and line of a declaration."""
     return view_types.Place(Words(span.file), span.line)
 

@@ -17,7 +17,7 @@ from kafka_log.segment.header_arrays import concatenate_headers, headers_from_ro
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.write.log_writer import LogWriter, write_batches
 from kafka_log.write.rewrite.partition_writer import finish
-from kafka_log.write.rewrite.segment_contents import read_contents
+from kafka_log.write.segment_contents import read_contents
 from kafka_log.write.verification import DEFECT, WrittenError
 
 _VERIFIED = ("first", "last", "size", "magic", "crc", "leader_epoch", "count")

@@ -16,7 +16,7 @@ from kafka_log.segment.placement import find_ascending
 from kafka_log.write.checkpoints import LEADER_EPOCHS, read_leader_epochs
 from kafka_log.write.rewrite.arrangement import Arrangement, ContentsCache
 from kafka_log.write.rewrite.report import MISPLACED
-from kafka_log.write.rewrite.segment_contents import SegmentContents, get_named_base_offset
+from kafka_log.write.segment_contents import SegmentContents, get_named_base_offset
 
 
 @dataclass(frozen=True, slots=True)

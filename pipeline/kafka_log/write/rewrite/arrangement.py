@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kafka_log.logs.partitions import Partition, pair_with_next_base_offset
-from kafka_log.write.rewrite.segment_contents import (
+from kafka_log.write.segment_contents import (
     SegmentContents,
     add_damaged,
     choose_intact,

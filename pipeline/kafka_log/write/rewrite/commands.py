@@ -20,10 +20,10 @@ from kafka_log.logs.names import CLUSTER_METADATA, STATES
 from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.write.checkpoints import copy_snapshots
 from kafka_log.write.indexes import INTERVAL_BYTES, Rest, UnderstatedBatch, write_indexes
 from kafka_log.write.output_lock import locked_output
 from kafka_log.write.rewrite.conversion import CONVERTED, Converted, Target, write_converted
+from kafka_log.write.rewrite.metadata_snapshots import copy_snapshots
 from kafka_log.write.rewrite.partition_writer import Advance, write_partition
 from kafka_log.write.rewrite.repaired_copy import (
     describe_answer,

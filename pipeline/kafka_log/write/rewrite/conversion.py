@@ -59,7 +59,7 @@ from kafka_log.segment.versions import (
 from kafka_log.write.encoding import CODECS, encode
 from kafka_log.write.log_writer import BOUNDS, MAX_SEGMENT, LogWriter, SegmentRoller
 from kafka_log.write.rewrite.partition_writer import Advance, finish, note_epochs
-from kafka_log.write.rewrite.segment_contents import get_named_base_offset
+from kafka_log.write.segment_contents import get_named_base_offset
 from kafka_log.write.verification import (
     Written,
     columns_of,

@@ -29,17 +29,17 @@ from kafka_log.write.log_writer import (
 )
 from kafka_log.write.rewrite.arrangement import Arrangement, ContentsCache, has_misplaced
 from kafka_log.write.rewrite.report import ReportRow, RewriteReport
-from kafka_log.write.rewrite.segment_contents import (
-    SegmentContents,
-    choose_batches,
-    get_named_base_offset,
-    read_contents,
-)
 from kafka_log.write.rewrite.selection import (
     RewriteSelection,
     find_uncommitted,
     has_producer,
     mark_hidden,
+)
+from kafka_log.write.segment_contents import (
+    SegmentContents,
+    choose_batches,
+    get_named_base_offset,
+    read_contents,
 )
 from kafka_log.write.verification import NOT_READ_BACK
 

@@ -31,7 +31,7 @@ from kafka_log.segment.repair.batch_repair import NoRepair, Repair
 from kafka_log.segment.repair.segment_repair import apply_repairs, find_repairs
 from kafka_log.write.output_files import open_output
 from kafka_log.write.rewrite.report import ReportRow
-from kafka_log.write.rewrite.segment_contents import get_named_base_offset
+from kafka_log.write.segment_contents import get_named_base_offset
 
 _COPIES = ".repaired"
 _COPIED = 1 << 20

@@ -15,7 +15,7 @@ from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Lost
 from kafka_log.segment.positioned_reads import open_segment, read_what_there_is
 from kafka_log.write.log_writer import RewrittenBatch
-from kafka_log.write.rewrite.segment_contents import SegmentContents
+from kafka_log.write.segment_contents import SegmentContents
 
 REPORT_SCHEMA = pa.schema(
     [

@@ -17,7 +17,7 @@ from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.segment.row_masks import AbortedSpans
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.segment.scanner import Scanner
-from kafka_log.write.rewrite.segment_contents import SegmentContents
+from kafka_log.write.segment_contents import SegmentContents
 
 _NEVER = int(np.iinfo(np.int64).max)
 

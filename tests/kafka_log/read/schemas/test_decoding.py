@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import time
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -27,31 +26,15 @@ from kafka_log.read.schemas.registry import (
     SchemaRegistry,
     SchemaVersion,
 )
-from tests.support.avro_engines import HEADERS, compare, framed, registry_of
+from tests.support.avro_engines import (
+    HEADERS,
+    decode_rows,
+    encode_avro,
+    framed,
+    record_schema,
+    registry_of,
+)
 from tests.support.make_schema_registry_sample import SAMPLE, from_hex, read_file
-
-
-def encoded(schema: Any, value: Any) -> bytes:
-    out = io.BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(json.dumps(schema))), value)
-    return out.getvalue()
-
-
-def decoded(registry: SchemaRegistry, values: Sequence[bytes | None], **options: Any) -> list[Any]:
-    """The rows (value, id, undecoded, problem). What holds for all of them is checked."""
-    columns = compare(registry, values, **options)
-    found = list(zip(*(c.to_pylist() for c in columns), strict=True))
-    for data, (value, _, undecoded, problem) in zip(values, found, strict=True):
-        assert (undecoded is None) == (problem is None)
-        assert undecoded in (None, data)
-        assert data is not None or (value is None and problem is None)
-        assert value is None or problem is None
-    return found
-
-
-def record(*fields: tuple[str, Any], name: str = "R") -> dict[str, Any]:
-    return {"type": "record", "name": name, "fields": [{"name": n, "type": t} for n, t in fields]}
-
 
 # ---------------------------------------------------------------- what others read
 
@@ -132,7 +115,7 @@ def schemas(draw: Any, depth: int = 0, name: str = "N") -> tuple[Any, Any]:
         return order, st.none() | SCALARS[scalar]
     if kind == "record":
         fields = [draw(schemas(depth + 1, f"{name}{i}")) for i in range(draw(st.integers(1, 3)))]
-        schema = record(*((f"f{i}", s) for i, (s, _) in enumerate(fields)), name=name)
+        schema = record_schema(*((f"f{i}", s) for i, (s, _) in enumerate(fields)), name=name)
         return schema, st.fixed_dictionaries({f"f{i}": v for i, (_, v) in enumerate(fields)})
     item, values = draw(schemas(depth + 1, f"{name}0"))
     if kind == "array":
@@ -156,19 +139,19 @@ def same(found: Any, value: Any) -> bool:
 def test_random_schemas(data: Any) -> None:
     schema, strategy = data.draw(schemas())
     values = data.draw(st.lists(strategy, max_size=4))
-    bytes_of = [framed(1, encoded(schema, value)) for value in values]
+    bytes_of = [framed(1, encode_avro(schema, value)) for value in values]
     try:
         AvroSchema(registry_of(schema).versions[0], registry_of(schema))
     except SchemaError as error:
         assert "take no bytes" in str(error)
         return
-    rows = decoded(registry_of(schema), [*bytes_of, None])
+    rows = decode_rows(registry_of(schema), [*bytes_of, None])
     for value, row in zip(values, rows, strict=False):
         assert row[3] is None and same(row[0], value), (value, row)
     # Any bytes give a value that has these bytes, or a reason.
     junk = data.draw(st.lists(st.binary(max_size=12), max_size=4))
     for raw, (value, _, _, problem) in zip(
-        junk, decoded(registry_of(schema), [framed(1, x) for x in junk]), strict=True
+        junk, decode_rows(registry_of(schema), [framed(1, x) for x in junk]), strict=True
     ):
         assert problem is not None or encodes_to(schema, value, raw)
 
@@ -187,30 +170,30 @@ def encodes_to(schema: Any, value: Any, raw: bytes) -> bool:
 @pytest.mark.parametrize(
     ("schema", "data"),
     [
-        (record(("a", "long")), b""),
-        (record(("a", "long")), b"\x80"),
-        (record(("a", "long")), b"\x02\x00"),
-        (record(("a", "long")), b"\x80\x00"),  # a longer form of 0
-        (record(("a", "long")), b"\xff" * 12),
-        (record(("a", "int")), b"\xfe\xff\xff\xff\xff\x7f"),
-        (record(("a", "boolean")), b"\x07"),
-        (record(("a", "string")), b"\x01"),
-        (record(("a", "string")), b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-        (record(("a", "string")), b"\x04\xff\xfe"),
-        (record(("a", {"type": "enum", "name": "E", "symbols": ["A"]})), b"\x01"),  # -1
-        (record(("a", {"type": "enum", "name": "E", "symbols": ["A"]})), b"\x02"),
-        (record(("a", ["null", "long"])), b"\x03"),  # -2
-        (record(("a", ["null", "long"])), b"\x04"),
-        (record(("a", {"type": "array", "items": "long"})), b"\x80\xa8\xd6\xb9\x07"),
-        (record(("a", {"type": "array", "items": "long"})), b"\x02\x02\x02"),  # another block
-        (record(("a", {"type": "array", "items": "long"})), b"\x02\x02\x02\x02\x00"),
-        (record(("a", {"type": "fixed", "name": "F", "size": 1 << 40})), b"abcd"),
-        (record(("a", {"type": "bytes", "logicalType": "decimal", "precision": 2})), b"\x04\x7f\xff"),
+        (record_schema(("a", "long")), b""),
+        (record_schema(("a", "long")), b"\x80"),
+        (record_schema(("a", "long")), b"\x02\x00"),
+        (record_schema(("a", "long")), b"\x80\x00"),  # a longer form of 0
+        (record_schema(("a", "long")), b"\xff" * 12),
+        (record_schema(("a", "int")), b"\xfe\xff\xff\xff\xff\x7f"),
+        (record_schema(("a", "boolean")), b"\x07"),
+        (record_schema(("a", "string")), b"\x01"),
+        (record_schema(("a", "string")), b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+        (record_schema(("a", "string")), b"\x04\xff\xfe"),
+        (record_schema(("a", {"type": "enum", "name": "E", "symbols": ["A"]})), b"\x01"),  # -1
+        (record_schema(("a", {"type": "enum", "name": "E", "symbols": ["A"]})), b"\x02"),
+        (record_schema(("a", ["null", "long"])), b"\x03"),  # -2
+        (record_schema(("a", ["null", "long"])), b"\x04"),
+        (record_schema(("a", {"type": "array", "items": "long"})), b"\x80\xa8\xd6\xb9\x07"),
+        (record_schema(("a", {"type": "array", "items": "long"})), b"\x02\x02\x02"),  # another block
+        (record_schema(("a", {"type": "array", "items": "long"})), b"\x02\x02\x02\x02\x00"),
+        (record_schema(("a", {"type": "fixed", "name": "F", "size": 1 << 40})), b"abcd"),
+        (record_schema(("a", {"type": "bytes", "logicalType": "decimal", "precision": 2})), b"\x04\x7f\xff"),
     ],
     ids=str,
 )  # fmt: skip
 def test_bytes_that_are_no_value(schema: Any, data: bytes) -> None:
-    ((value, number, undecoded, problem),) = decoded(registry_of(schema), [framed(1, data)])
+    ((value, number, undecoded, problem),) = decode_rows(registry_of(schema), [framed(1, data)])
     assert (value, number, undecoded) == (None, 1, framed(1, data))
     assert problem and len(problem) > 20
 
@@ -219,13 +202,16 @@ def test_bytes_that_are_no_value(schema: Any, data: bytes) -> None:
     ("schema", "message"),
     [
         ({"type": "array", "items": "null"}, "take no bytes"),
-        ({"type": "array", "items": record()}, "take no bytes"),
-        (["null", "string", {"type": "array", "items": record(("x", "null"))}], "take no bytes"),
-        (record(("next", ["null", "R"])), "R contains itself"),
-        (record(("next", ["null", "string", "R"])), "R contains itself"),
-        (record(("next", "R")), "R contains itself"),
-        (record(("a", "unknown")), "unknown"),
-        (record(("a", "int"), ("a", "int")), "two fields of the same name|Duplicate"),
+        ({"type": "array", "items": record_schema()}, "take no bytes"),
+        (
+            ["null", "string", {"type": "array", "items": record_schema(("x", "null"))}],
+            "take no bytes",
+        ),
+        (record_schema(("next", ["null", "R"])), "R contains itself"),
+        (record_schema(("next", ["null", "string", "R"])), "R contains itself"),
+        (record_schema(("next", "R")), "R contains itself"),
+        (record_schema(("a", "unknown")), "unknown"),
+        (record_schema(("a", "int"), ("a", "int")), "two fields of the same name|Duplicate"),
         ({"type": "fixed", "name": "F", "size": -1}, "size"),
         ({"type": "zzz"}, "zzz"),
         (7, "is invalid"),
@@ -236,16 +222,18 @@ def test_schemas_that_are_not_decoded(schema: Any, message: str) -> None:
     registry = registry_of(schema)
     with pytest.raises(SchemaError, match=message):
         AvroSchema(registry.versions[0], registry)
-    ((_, _, _, problem),) = decoded(registry, [framed(1, b"\x02")])
+    ((_, _, _, problem),) = decode_rows(registry, [framed(1, b"\x02")])
     assert problem is not None
 
 
 def test_schemas_that_are_too_large() -> None:
     """Each name is used twice by the next one."""
-    fields: list[Any] = [("f", record(("x", "int"), name="R0"))]
+    fields: list[Any] = [("f", record_schema(("x", "int"), name="R0"))]
     for i in range(1, 20):
-        fields.append((f"f{i}", record(("a", f"R{i - 1}"), ("b", f"R{i - 1}"), name=f"R{i}")))
-    registry = registry_of(record(*fields, name="Top"))
+        fields.append(
+            (f"f{i}", record_schema(("a", f"R{i - 1}"), ("b", f"R{i - 1}"), name=f"R{i}"))
+        )
+    registry = registry_of(record_schema(*fields, name="Top"))
     with pytest.raises(SchemaError, match="more than 10,000 fields"):
         AvroSchema(registry.versions[0], registry)
     deep: Any = "int"
@@ -265,16 +253,16 @@ def test_schemas_that_are_too_large() -> None:
 
 def test_versions_that_differ() -> None:
     """Columns hold each version; numbers are widened, and JSON texts hold what differs otherwise."""
-    old = record(("a", "int"), ("b", "float"), ("c", "string"), ("d", "int"))
-    new = record(
+    old = record_schema(("a", "int"), ("b", "float"), ("c", "string"), ("d", "int"))
+    new = record_schema(
         ("e", {"type": "map", "values": "int"}), ("a", "long"), ("b", "long"), ("c", "int")
     )
     values = [
-        framed(1, encoded(old, {"a": 1, "b": 0.5, "c": "x", "d": 2})),
-        framed(2, encoded(new, {"e": {"k": 1}, "a": 1 << 40, "b": 3, "c": 4})),
-        framed(2, encoded(new, {"e": {}, "a": 1, "b": (1 << 53) + 1, "c": 4})),
+        framed(1, encode_avro(old, {"a": 1, "b": 0.5, "c": "x", "d": 2})),
+        framed(2, encode_avro(new, {"e": {"k": 1}, "a": 1 << 40, "b": 3, "c": 4})),
+        framed(2, encode_avro(new, {"e": {}, "a": 1, "b": (1 << 53) + 1, "c": 4})),
     ]
-    first, second, third = decoded(registry_of(old, new), values)
+    first, second, third = decode_rows(registry_of(old, new), values)
     assert first[0] == {"a": 1, "b": 0.5, "c": '"x"', "d": 2, "e": None}
     assert second[0] == {"a": 1 << 40, "b": 3.0, "c": "4", "d": None, "e": [("k", 1)]}
     assert third[0] is None and "outside of the range" in third[3]
@@ -282,21 +270,21 @@ def test_versions_that_differ() -> None:
 
 def test_a_version_that_is_asked_for() -> None:
     """Avro's resolution: defaults for what is new, and without what is gone."""
-    old = record(("a", "int"), ("gone", "int"))
-    new = record(("a", "long"))
+    old = record_schema(("a", "int"), ("gone", "int"))
+    new = record_schema(("a", "long"))
     new["fields"].append({"name": "b", "type": "string", "default": "none"})
-    data = [framed(1, encoded(old, {"a": 1, "gone": 2}))]
-    assert decoded(registry_of(old, new), data, schema_version=2)[0][0] == {"a": 1, "b": "none"}
-    assert decoded(registry_of(old, new), data, schema_version=1)[0][0] == {"a": 1, "gone": 2}
+    data = [framed(1, encode_avro(old, {"a": 1, "gone": 2}))]
+    assert decode_rows(registry_of(old, new), data, schema_version=2)[0][0] == {"a": 1, "b": "none"}
+    assert decode_rows(registry_of(old, new), data, schema_version=1)[0][0] == {"a": 1, "gone": 2}
     with pytest.raises(SchemaError, match="has no version 3"):
-        decoded(registry_of(old, new), data, schema_version=3)
+        decode_rows(registry_of(old, new), data, schema_version=3)
 
 
 def test_a_schema_that_came_too_late() -> None:
     """Its fields have no column: the row is kept as bytes, not cut."""
-    other = SchemaVersion("elsewhere", 1, 9, "AVRO", json.dumps(record(("z", "int"))))
-    registry = SchemaRegistry([*registry_of(record(("a", "int"))).versions, other])
-    ((value, _, _, problem),) = decoded(registry, [framed(9, b"\x02")])
+    other = SchemaVersion("elsewhere", 1, 9, "AVRO", json.dumps(record_schema(("z", "int"))))
+    registry = SchemaRegistry([*registry_of(record_schema(("a", "int"))).versions, other])
+    ((value, _, _, problem),) = decode_rows(registry, [framed(9, b"\x02")])
     assert value is None and "fields without a column" in problem
     decoder = PartDecoder(registry, "t", "value", [SchemaId(9)])
     assert [f.name for f in decoder.fields[0].type] == ["a", "z"]
@@ -304,18 +292,20 @@ def test_a_schema_that_came_too_late() -> None:
 
 def test_a_late_schema_that_is_too_wide_with_the_others() -> None:
     """Only its own rows are kept as bytes; others are read on."""
-    first, late = (record(*((f"{n}{i}", "null") for i in range(6_000))) for n in "ab")
+    first, late = (record_schema(*((f"{n}{i}", "null") for i in range(6_000))) for n in "ab")
     other = SchemaVersion("elsewhere", 1, 9, "AVRO", json.dumps(late))
     registry = SchemaRegistry([*registry_of(first).versions, other])
-    found = decoded(registry, [framed(9, b""), framed(1, b"")])
+    found = decode_rows(registry, [framed(9, b""), framed(1, b"")])
     assert "fields without a column" in found[0][3] and found[1][3] is None
 
 
 def test_unions_of_several_types() -> None:
-    union = ["null", "int", "string", "bytes", record(("x", "int"), name="A"), record(("x", "int"), name="B")]  # fmt: skip
-    schema = record(("u", union))
+    union = ["null", "int", "string", "bytes", record_schema(("x", "int"), name="A"), record_schema(("x", "int"), name="B")]  # fmt: skip
+    schema = record_schema(("u", union))
     values = [None, 7, "x", b"\xff", ("A", {"x": 1}), ("B", {"x": 1})]
-    rows = decoded(registry_of(schema), [framed(1, encoded(schema, {"u": v})) for v in values])
+    rows = decode_rows(
+        registry_of(schema), [framed(1, encode_avro(schema, {"u": v})) for v in values]
+    )
     assert [row[0]["u"] for row in rows] == [
         None, "7", '"x"', '{"base64": "/w=="}', '["A", {"x": 1}]', '["B", {"x": 1}]',
     ]  # fmt: skip
@@ -325,7 +315,7 @@ def test_logical_types() -> None:
     def logical(kind: str, name: str, **more: Any) -> Any:
         return {"type": kind, "logicalType": name, **more}
 
-    schema = record(
+    schema = record_schema(
         ("decimal", logical("bytes", "decimal", precision=4, scale=2)),
         ("odd", logical("bytes", "decimal", precision=0)),
         ("date", logical("int", "date")),
@@ -341,21 +331,23 @@ def test_logical_types() -> None:
     assert [str(f.type) for f in decoder.fields[0].type] == [
         "decimal128(4, 2)", "binary", "date32[day]", "timestamp[ms, tz=UTC]", "timestamp[us]", "time32[ms]", "string", "string",
     ]  # fmt: skip
-    data = pa.array([framed(1, encoded(stripped, value))])
+    data = pa.array([framed(1, encode_avro(stripped, value))])
     column = decoder.decode_columns(data, pa.array([[]], HEADERS))[0]
     assert column.field("decimal")[0].as_py() == Decimal("-0.01")
     assert column.field("millis").cast(pa.int64())[0].as_py() == 1 << 62  # no time of Python
 
 
 def test_references() -> None:
-    inner = SchemaVersion("inner", 1, 8, "AVRO", json.dumps(record(("x", "int"), name="Inner")))
+    inner = SchemaVersion(
+        "inner", 1, 8, "AVRO", json.dumps(record_schema(("x", "int"), name="Inner"))
+    )
     for kind, message in (
         ("AVRO", None),
         ("JSON", "which has another type, JSON: values of this schema are not decoded"),
     ):
         other = SchemaVersion(inner.subject, 1, 8, kind, inner.text)
-        (top,) = registry_of(record(("i", "Inner")), references=(SchemaReference("Inner", "inner", 1),)).versions  # fmt: skip
-        ((value, _, _, problem),) = decoded(SchemaRegistry([top, other]), [framed(1, b"\x02")])
+        (top,) = registry_of(record_schema(("i", "Inner")), references=(SchemaReference("Inner", "inner", 1),)).versions  # fmt: skip
+        ((value, _, _, problem),) = decode_rows(SchemaRegistry([top, other]), [framed(1, b"\x02")])
         assert value == ({"i": {"x": 1}} if message is None else None)
         assert (problem is None) == (message is None) and (message or "") in (problem or "")
 
@@ -397,7 +389,7 @@ def test_a_topic_whose_schema_cannot_be_decoded(tmp_path: Any) -> None:
 
 def test_subjects_by_record_name(tmp_path: Any) -> None:
     """The ids of the first records tell the schemas, also those of keys."""
-    order = record(("a", "int"))
+    order = record_schema(("a", "int"))
     registry = SchemaRegistry(
         [
             SchemaVersion("shop.Order", 1, 5, "AVRO", json.dumps(order)),
@@ -418,27 +410,27 @@ def test_subjects_by_record_name(tmp_path: Any) -> None:
 def test_times_of_day_out_of_range() -> None:
     schema = {"type": "int", "logicalType": "time-millis"}
     values = [0, 86_399_999, 86_400_000, -1, 2**31 - 1]
-    found = decoded(registry_of(schema), [framed(1, encoded("int", v)) for v in values])
+    found = decode_rows(registry_of(schema), [framed(1, encode_avro("int", v)) for v in values])
     assert [row[3] is None for row in found] == [True, True, False, False, False]
     assert "is not within a day" in found[2][3]
 
 
 def test_a_record_without_fields_is_text() -> None:
     """Files of Parquet cannot have a struct without fields."""
-    registry = registry_of(record(("a", record(name="S")), ("b", "int")))
-    assert decoded(registry, [framed(1, b"\x02")])[0][0] == {"a": "{}", "b": 1}
+    registry = registry_of(record_schema(("a", record_schema(name="S")), ("b", "int")))
+    assert decode_rows(registry, [framed(1, b"\x02")])[0][0] == {"a": "{}", "b": 1}
 
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800", 7])
 def test_names_that_no_column_can_have(name: Any) -> None:
-    (row,) = decoded(registry_of(record((name, "int"))), [framed(1, b"\x02")])
+    (row,) = decode_rows(registry_of(record_schema((name, "int"))), [framed(1, b"\x02")])
     assert row[0] is None and "schema 1 is invalid" in row[3]
 
 
 def test_texts_that_are_no_utf8() -> None:
     """Symbols of an enum come from the schema, whose JSON can have half of a surrogate pair."""
     schema = {"type": "enum", "name": "E", "symbols": ["A", "\ud800"]}
-    found = decoded(registry_of(schema, ["int", schema]), [framed(1, b"\0"), framed(1, b"\2")])
+    found = decode_rows(registry_of(schema, ["int", schema]), [framed(1, b"\0"), framed(1, b"\2")])
     assert found[0][3] is None or "invalid" in found[0][3]
     assert found[1][3] is not None
 
@@ -447,10 +439,10 @@ def test_texts_that_are_no_utf8() -> None:
 def test_names_make_no_more_text_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte of a value becomes the name of its record, or of all fields without bytes."""
     monkeypatch.setattr(shapes, "MAX_JSON", 1_000_000)
-    wide = record(*((f"{'f' * 100}{i}", "null") for i in range(900)))
+    wide = record_schema(*((f"{'f' * 100}{i}", "null") for i in range(900)))
     registry = registry_of({"type": "array", "items": ["int", "string", wide]})
     one, many = b"\x02\x04\0", b"\xd0\x0f" + b"\x04" * 1_000 + b"\0"
-    found = decoded(registry, [framed(1, one), framed(1, many), framed(1, one)])
+    found = decode_rows(registry, [framed(1, one), framed(1, many), framed(1, one)])
     assert [row[3] is None for row in found] == [True, False, True]
     assert "1,000,000 characters" in found[1][3]
 
@@ -461,18 +453,18 @@ def test_parts_of_values_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def version(prefix: str) -> Any:
         fields = [(f"{prefix}{i}", "null") for i in range(1_000)]
-        return {"type": "array", "items": ["null", record(*fields)]}
+        return {"type": "array", "items": ["null", record_schema(*fields)]}
 
     registry = registry_of(version("a"), version("b"))
     rows = [framed(1, bytes([2 * n]) + b"\x02" * n + b"\0") for n in (5, 40)]
-    found = decoded(registry, rows)
+    found = decode_rows(registry, rows)
     assert found[0][3] is None and len(found[0][0]) == 5
     assert "42 bytes could have more than 30,000 parts" in found[1][3]
 
 
 def test_wide_rows_are_decoded_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "_MAX_PARTS", 1_000)
-    registry = registry_of(record(*((f"f{i}", "int") for i in range(99))))
+    registry = registry_of(record_schema(*((f"f{i}", "int") for i in range(99))))
     decoder = PartDecoder(registry, "t", "value", [])
     values = pa.array([framed(1, b"\2" * 99)] * 25 + [None, b"text"], pa.binary())
     parts = decoder.estimate_parts(values, None)
@@ -484,7 +476,7 @@ def test_wide_rows_are_decoded_in_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.slow
 def test_versions_with_too_many_fields_together() -> None:
-    schemas = [record(*((f"f{i}_{j}", "int") for j in range(100))) for i in range(120)]
+    schemas = [record_schema(*((f"f{i}_{j}", "int") for j in range(100))) for i in range(120)]
     with pytest.raises(SchemaError, match="'t-value' together have more than 10,000 fields"):
         PartDecoder(registry_of(*schemas), "t", "value", [])
 
@@ -493,14 +485,17 @@ def test_defaults() -> None:
     """Those of a writer do not count, even if they are invalid. Those of a reader are limited."""
 
     def with_default(default: Any) -> Any:
-        schema = record(("a", "int"))
+        schema = record_schema(("a", "int"))
         schema["fields"].append({"name": "b", "type": "string", "default": default})
         return schema
 
-    assert decoded(registry_of(with_default(7)), [framed(1, b"\2\2x")])[0][0] == {"a": 1, "b": "x"}
+    assert decode_rows(registry_of(with_default(7)), [framed(1, b"\2\2x")])[0][0] == {
+        "a": 1,
+        "b": "x",
+    }
     for default, message in ((7, "Default value"), ("x" * 10_000, "more than 4,096 characters")):
         with pytest.raises(SchemaError, match=message):
-            registry = registry_of(record(("a", "int")), with_default(default))
+            registry = registry_of(record_schema(("a", "int")), with_default(default))
             PartDecoder(registry, "t", "value", [], schema_version=2)
 
 
@@ -509,17 +504,17 @@ def test_many_ids_take_no_quadratic_time() -> None:
     """Each row has an id of its own, none of them registered."""
     rows = [framed(i, b"") for i in range(10, 60_010)]
     began = time.process_time()
-    found = decoded(registry_of("int"), rows)
+    found = decode_rows(registry_of("int"), rows)
     assert all(problem == f"no schema with id {i} is registered" for _, i, _, problem in found)
     assert time.process_time() - began < 30
 
 
 def test_problems_are_short() -> None:
     schema = {"type": "enum", "name": "E", "symbols": ["A"]}
-    registry = registry_of(record(("a", schema), name="x" * 5_000))
+    registry = registry_of(record_schema(("a", schema), name="x" * 5_000))
     version = SchemaVersion("t-value", 2, 2, "AVRO", json.dumps(["y" * 100_000]))
     registry = SchemaRegistry([*registry.versions, version])
-    found = decoded(registry, [framed(2, b"\0")])
+    found = decode_rows(registry, [framed(2, b"\0")])
     assert 100 < len(found[0][3]) < 600
 
 
@@ -532,12 +527,12 @@ def test_problems_are_short() -> None:
         (["P", "Q"], b"\2\2", '["Q", {"a": 1}]'),
         ({"type": "array", "items": "Q"}, b"\4\2\4\0", [{"a": 1}, {"a": 2}]),
         ({"type": "map", "values": "P"}, b"\2\2k\2\0", [("k", {"q": {"a": 1}})]),
-        (record(("x", "Q"), ("y", "P")), b"\2\4", {"x": {"a": 1}, "y": {"q": {"a": 2}}}),
+        (record_schema(("x", "Q"), ("y", "P")), b"\2\4", {"x": {"a": 1}, "y": {"q": {"a": 2}}}),
     ],
 )
 def test_types_of_references_alone(schema: Any, data: bytes, value: Any) -> None:
     """A schema can consist of names of other subjects only, as a topic of several kinds of events has it."""
-    q, p = record(("a", "int"), name="Q"), record(("q", "Q"), name="P")
+    q, p = record_schema(("a", "int"), name="Q"), record_schema(("q", "Q"), name="P")
     registry = SchemaRegistry(
         [
             SchemaVersion("q", 1, 2, "AVRO", json.dumps(q)),
@@ -546,7 +541,7 @@ def test_types_of_references_alone(schema: Any, data: bytes, value: Any) -> None
         ]
     )  # fmt: skip
     for options in ({}, {"schema_version": 1}):
-        assert decoded(registry, [framed(1, data)], **options)[0][0] == value
+        assert decode_rows(registry, [framed(1, data)], **options)[0][0] == value
 
 
 # ---------------------------------------------------------------- what becomes of the registry's records
@@ -577,7 +572,7 @@ REFERENCE = [{"name": "Q", "subject": "q", "version": 1}]
         ([(b"junk", b"junk"), (None, None), (b"{}", b"[]"), (key_of(1), value_of(1, "int"))], None),
         ([(key_of(2), value_of(1, "int"))], "no schema with id 1"),
         ([(key_of(1), value_of(1, "Q", references=REFERENCE))], "subject 'q' has no version 1"),
-        ([(key_of(1), value_of(1, "Q", references=REFERENCE)), (key_of(1, "q"), value_of(1, record(("a", "int"), name="Q"), subject="q", id=2))], None),
+        ([(key_of(1), value_of(1, "Q", references=REFERENCE)), (key_of(1, "q"), value_of(1, record_schema(("a", "int"), name="Q"), subject="q", id=2))], None),
         ([(key_of(1), value_of(1, "int", schemaType="THRIFT"))], "has the type THRIFT"),
     ],
 )  # fmt: skip
@@ -601,14 +596,14 @@ def test_deleted_compacted_and_missing_schemas(
 
 def added(kind: Any, default: Any) -> list[Any]:
     """A record, and the same with another field, which has a default."""
-    new = record(("a", "int"), ("b", kind))
+    new = record_schema(("a", "int"), ("b", kind))
     new["fields"][1]["default"] = default
-    return [record(("a", "int")), new]
+    return [record_schema(("a", "int")), new]
 
 
-INNER = record(("x", "int"), ("y", "bytes"), name="I")
+INNER = record_schema(("x", "int"), ("y", "bytes"), name="I")
 INNER["fields"][0]["default"] = 7
-OTHER = record(("z", "int"), name="J")
+OTHER = record_schema(("z", "int"), name="J")
 
 
 @pytest.mark.parametrize(
@@ -636,8 +631,11 @@ def test_a_default_is_what_a_written_value_would_be(kind: Any, default: Any, val
     """A writer of the new schema with that value is the judge."""
     old, new = added(kind, default)
     plain = json.loads(json.dumps(new).replace("logicalType", "x"))
-    values = [framed(1, encoded(old, {"a": 1})), framed(2, encoded(plain, {"a": 1, "b": value}))]
-    resolved, written = decoded(registry_of(old, new), values, schema_version=2)
+    values = [
+        framed(1, encode_avro(old, {"a": 1})),
+        framed(2, encode_avro(plain, {"a": 1, "b": value})),
+    ]
+    resolved, written = decode_rows(registry_of(old, new), values, schema_version=2)
     assert resolved[3] is None and resolved[0] == written[0]
 
 
@@ -650,7 +648,7 @@ def test_defaults_that_grow() -> None:
     """Each level has three times the defaults of the one below."""
     schema: Any = "int"
     for depth in range(15):
-        schema = record(("f", {"type": "array", "items": schema}), name=f"L{depth}")
+        schema = record_schema(("f", {"type": "array", "items": schema}), name=f"L{depth}")
         schema["fields"][0]["default"] = [{} if depth else 1] * 3
     with pytest.raises(SchemaError, match="more than 4,096 parts"):
         PartDecoder(registry_of(*added(schema, {})), "t", "value", [], schema_version=2)
@@ -678,15 +676,19 @@ MILLIS, MICROS = logical("long", "timestamp-millis"), logical("long", "timestamp
         (["null", MILLIS], ["null", MICROS], "timestamp-micros"),
         (MILLIS, ["string", MICROS], "timestamp-micros"),
         ({"type": "array", "items": MILLIS}, {"type": "array", "items": MICROS}, "field 'f'"),
-        (record(("t", MILLIS), name="I"), record(("t", MICROS), name="I"), "field 't'"),
+        (
+            record_schema(("t", MILLIS), name="I"),
+            record_schema(("t", MICROS), name="I"),
+            "field 't'",
+        ),
     ],
 )
 def test_a_number_with_another_unit_is_not_resolved(old: Any, new: Any, message: str) -> None:
     """The same digits would be another value."""
-    registry = registry_of(record(("f", old)), record(("f", new)))
-    ((value, _, _, problem),) = decoded(registry, [framed(1, b"\2\2\2")], schema_version=2)
+    registry = registry_of(record_schema(("f", old)), record_schema(("f", new)))
+    ((value, _, _, problem),) = decode_rows(registry, [framed(1, b"\2\2\2")], schema_version=2)
     assert value is None and message in problem
-    ((value, _, _, problem),) = decoded(registry, [framed(2, b"")], schema_version=2)
+    ((value, _, _, problem),) = decode_rows(registry, [framed(2, b"")], schema_version=2)
     assert "bytes end too early" in problem
 
 
@@ -702,5 +704,5 @@ def test_a_number_with_another_unit_is_not_resolved(old: Any, new: Any, message:
     ],
 )
 def test_a_number_with_the_same_unit_is_resolved(old: Any, new: Any, data: bytes) -> None:
-    registry = registry_of(record(("f", old)), record(("f", new)))
-    assert decoded(registry, [framed(1, data)], schema_version=2)[0][3] is None
+    registry = registry_of(record_schema(("f", old)), record_schema(("f", new)))
+    assert decode_rows(registry, [framed(1, data)], schema_version=2)[0][3] is None

@@ -14,8 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_log.read.schemas.decoding import PartDecoder
-from tests.kafka_log.read.schemas.test_decoding import decoded, encoded, record
-from tests.support.avro_engines import compare, framed, registry_of
+from tests.support.avro_engines import (
+    compare,
+    decode_rows,
+    encode_avro,
+    framed,
+    record_schema,
+    registry_of,
+)
 
 UNITS = {"millis": 1_000, "micros": 1_000_000, "nanos": 1_000_000_000}
 _ARROW_UNITS = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -130,9 +136,9 @@ def test_a_value_means_the_same_whatever_other_versions_are(around: str, data: A
     def put(value: Any) -> Any:
         return {"list": [value], "map": {"k": value}}.get(around, value)
 
-    registry = registry_of(*(record(("f", wrap(kind))) for kind, _, _ in drawn))
+    registry = registry_of(*(record_schema(("f", wrap(kind))) for kind, _, _ in drawn))
     values = [
-        framed(i, encoded(stripped(record(("f", wrap(kind)))), {"f": put(value)}))
+        framed(i, encode_avro(stripped(record_schema(("f", wrap(kind)))), {"f": put(value)}))
         for i, (kind, value, _) in enumerate(drawn, 1)
     ]
     columns = compare(registry, values)
@@ -166,16 +172,18 @@ def test_a_value_means_the_same_whatever_other_versions_are(around: str, data: A
 )  # fmt: skip
 def test_the_column_of_two_versions(old: Any, new: Any, kind: Any) -> None:
     for versions in ((old, new), (new, old), (old, new, old, new)):
-        registry = registry_of(*(record(("f", one)) for one in versions))
+        registry = registry_of(*(record_schema(("f", one)) for one in versions))
         assert PartDecoder(registry, "t", "value", []).fields[0].type.field("f").type == kind
 
 
 def test_a_default_in_a_union_keeps_its_meaning() -> None:
-    old = record(("a", "int"))
-    new = record(("a", "int"))
+    old = record_schema(("a", "int"))
+    new = record_schema(("a", "int"))
     kind = [logical("long", "timestamp-millis"), "string"]
     new["fields"].append({"name": "t", "type": kind, "default": 1_700_000_000_000})
-    ((value, _, _, problem),) = decoded(registry_of(old, new), [framed(1, b"\2")], schema_version=2)
+    ((value, _, _, problem),) = decode_rows(
+        registry_of(old, new), [framed(1, b"\2")], schema_version=2
+    )
     assert problem is None
     assert value == {"a": 1, "t": '"2023-11-14T22:13:20.000Z"'}
 
@@ -189,18 +197,18 @@ def test_a_default_in_a_union_keeps_its_meaning() -> None:
     ],
 )
 def test_a_promoted_value_is_what_avro_says(old: Any, new: Any, value: Any, expected: Any) -> None:
-    registry = registry_of(record(("f", old)), record(("f", new)))
-    data = framed(1, encoded(stripped(record(("f", old))), {"f": value}))
-    ((found, _, _, problem),) = decoded(registry, [data], schema_version=2)
+    registry = registry_of(record_schema(("f", old)), record_schema(("f", new)))
+    data = framed(1, encode_avro(stripped(record_schema(("f", old))), {"f": value}))
+    ((found, _, _, problem),) = decode_rows(registry, [data], schema_version=2)
     assert problem is None
     assert found == {"f": expected}
 
 
 def test_a_fixed_decimal_with_a_name() -> None:
     fixed = {"type": "fixed", "name": "D", "size": 3, "logicalType": "decimal", "precision": 6}
-    old, new = (record(("f", {**fixed, "scale": scale}), ("g", "D")) for scale in (1, 3))
+    old, new = (record_schema(("f", {**fixed, "scale": scale}), ("g", "D")) for scale in (1, 3))
     values = [framed(i, b"\0\0\x7b\xff\xff\xff") for i in (1, 2)]
-    rows = decoded(registry_of(old, new), values)
+    rows = decode_rows(registry_of(old, new), values)
     assert [row[0] for row in rows] == [
         {"f": Decimal("12.3"), "g": Decimal("-0.1")},
         {"f": Decimal("0.123"), "g": Decimal("-0.001")},

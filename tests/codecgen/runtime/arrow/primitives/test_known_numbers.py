@@ -10,9 +10,9 @@ import pytest
 
 from codecgen.runtime.arrow.primitives import compiling
 from codecgen.runtime.checksums import CHECKSUMS, checksum
-from tests.codecgen.runtime.arrow.primitives.test_primitives import signed
 from tests.codecgen.runtime.arrow.primitives.use_known_numbers import DATA, SIZES, STORED, STORES
 from tests.paths import ROOT
+from tests.support.checksum_kernels import to_signed
 
 
 def stored(name: str) -> str:
@@ -37,7 +37,7 @@ def test_known_numbers() -> None:
     )
     found = dict(map(json.loads, done.stdout.splitlines()))
     wanted: dict[str, list[int] | list[str]] = {
-        name: [signed(checksum(name)(DATA[:size])) for size in SIZES] for name in CHECKSUMS
+        name: [to_signed(checksum(name)(DATA[:size])) for size in SIZES] for name in CHECKSUMS
     }
     wanted |= {name: [stored(name)] * 2 for name in STORES}
     assert found == wanted, (done.returncode, done.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import random
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.primitives import Varint
 from codecgen.targets.arrow import primitive_imports
+from tests.support.checksum_kernels import CHECKSUM_KERNELS, to_signed
 
 
 @compiling.jit
@@ -59,13 +60,6 @@ def crc_32(p: int, size: int) -> int:
     return checksums.crc32(p, size)
 
 
-PRIMITIVES: Mapping[str, Callable[[int, int], int]] = {
-    name: getattr(importlib.import_module(f"{checksums.__package__}.{module}"), name)
-    for module in ("checksums", "table_checksums", "xxhash")
-    for name in primitive_imports.MODULES[module]
-    if name in CHECKSUMS
-}
-
 VARINTS = [
     (varint, Varint(32)),
     (varlong, Varint(64)),
@@ -97,10 +91,6 @@ def compiled(function: Callable[[int, int], int]) -> Callable[[int, int], int]:
     return compiling.numba.njit(lambda p, size: function(p, size)) if compiling.JIT else function
 
 
-def signed(value: int) -> int:
-    return value - (1 << 64) if value >> 63 else value
-
-
 MANY_LENGTHS = [*range(2001), 2047, 2048, 2049, 4096, 16384, 99_999]
 
 
@@ -108,7 +98,7 @@ MANY_LENGTHS = [*range(2001), 2047, 2048, 2049, 4096, 16384, 99_999]
 @pytest.mark.parametrize("name", CHECKSUMS)
 def test_kernels_compute_every_checksum(name: str) -> None:
     """Any length, at any address, with bytes after it that are not its own."""
-    function, wanted = compiled(PRIMITIVES[name]), checksum(name)
+    function, wanted = compiled(CHECKSUM_KERNELS[name]), checksum(name)
     r = random.Random(name)
     data = r.randbytes(100_100)
     array = memory(data)
@@ -116,7 +106,7 @@ def test_kernels_compute_every_checksum(name: str) -> None:
     for n in lengths:
         start = r.randrange(64)
         found = function(array.ctypes.data + start, n)
-        assert found == signed(wanted(data[start : start + n])), (start, n)
+        assert found == to_signed(wanted(data[start : start + n])), (start, n)
 
 
 @pytest.mark.skipif(not compiling.JIT, reason="there is no compiler")
@@ -146,9 +136,9 @@ def test_masks_of_kernels() -> None:
         value = r.getrandbits(width)
         add, keep = r.choice((0, 1, r.getrandbits(width))), r.choice((None, r.getrandbits(width)))
         mask = Mask(keep, r.choice((0, 1, width - 1, r.randrange(width))), add)
-        kept = -1 if keep is None else signed(keep)
-        found = masked(signed(value), width, mask.rotate_right, signed(add), kept)
-        assert found == signed(mask.apply(value, width)), (value, width, mask)
+        kept = -1 if keep is None else to_signed(keep)
+        found = masked(to_signed(value), width, mask.rotate_right, to_signed(add), kept)
+        assert found == to_signed(mask.apply(value, width)), (value, width, mask)
 
 
 def compiled_mask() -> Callable[[int, int, int, int, int], int]:

@@ -14,7 +14,7 @@ import numpy as np
 from codecgen.runtime.arrow.primitives import memory, writing
 from codecgen.runtime.arrow.primitives.compiling import inner, numba
 from codecgen.targets.arrow.primitive_imports import NAMES
-from tests.codecgen.runtime.arrow.primitives.test_primitives import PRIMITIVES
+from tests.support.checksum_kernels import CHECKSUM_KERNELS
 
 SIZES = (0, 4, 7, 8, 12)
 DATA = bytes(range(1, 100))
@@ -63,7 +63,7 @@ def store_at(name: str) -> Callable[[int, int], int]:
 def computed(name: str) -> list[int]:
     """The checksum of the first bytes of DATA, for each of SIZES."""
     array = np.frombuffer(DATA + bytes(64), np.uint8)
-    return [checksum_of(PRIMITIVES[name], size)(array.ctypes.data) for size in SIZES]
+    return [checksum_of(CHECKSUM_KERNELS[name], size)(array.ctypes.data) for size in SIZES]
 
 
 def written(name: str) -> list[str]:
@@ -74,7 +74,7 @@ def written(name: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    for name in PRIMITIVES:
+    for name in CHECKSUM_KERNELS:
         print(json.dumps([name, computed(name)]), flush=True)
     for name in STORES:
         print(json.dumps([name, written(name)]), flush=True)

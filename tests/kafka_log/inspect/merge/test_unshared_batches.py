@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from kafka_codecs import Compression
 from kafka_log import LogDirectory
 from kafka_log.cli import main
-from kafka_log.inspect.diff import unshared_batches
-from kafka_log.inspect.merge import overlaps
+from kafka_log.inspect.merge import overlaps, unshared_batches
 from tests.shares import examples
 from tests.support.replicas import Entry, Log, Made, compacted, logs, rebatched, write
 from tests.support.salvage_rows import files, problems, said

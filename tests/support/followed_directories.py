@@ -1,0 +1,79 @@
+"""Log directories that a follower reads while a test appends to their segments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kafka_log.logs.discovery import survey
+from kafka_log.logs.partitions import Segment
+from kafka_log.read.following import PartitionFollower
+from kafka_log.read.selection import Selection
+from kafka_log.segment.model import Batch, End
+
+
+@dataclass
+class FollowedDirectory:
+    """A follower of the only partition of a directory, with all that it reports.
+
+    Args:
+        root: A log directory with one partition.
+        filters: Arguments of the follower's Selection.
+        offsets_are_start: That of PartitionFollower.
+    """
+
+    root: Path
+    filters: dict[str, Any] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)
+    ends: list[End] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
+    follower: PartitionFollower | None = None
+    offsets_are_start: bool = False
+
+    def unreadable(self, error: Exception) -> None:
+        self.errors.append(error)
+
+    def batch(self, batch: Batch) -> None:
+        self.damaged.append(batch.position)
+
+    def end(self, segment: Segment, end: End | None) -> None:
+        if end is not None and not end.is_normal:
+            self.ends.append(end)
+
+    def read(self) -> list[tuple[int, bytes]]:
+        """Return the offset and value of each record that is new since the last call."""
+        [partition] = survey([self.root], (), unreadable_raises=False).partitions
+        if self.follower is None:
+            selection = Selection(**self.filters)
+            columns = ("offset", "value")
+            self.follower = PartitionFollower(
+                partition,
+                columns,
+                selection,
+                self,
+                self.said.append,
+                offsets_are_start=self.offsets_are_start,
+            )
+        rows = [row for part in self.follower.read_new(partition) for row in part.to_pylist()]
+        return [(row["offset"], row["value"]) for row in rows]
+
+
+def offsets_of(rows: list[tuple[int, bytes]]) -> list[int]:
+    """Return the offsets of ``rows``, as FollowedDirectory.read returns them."""
+    return [offset for offset, _ in rows]
+
+
+def create_log_file(directory: Path, base: int = 0) -> Path:
+    """Return the segment file of ``base``; create it, and its directory, if it does not exist."""
+    directory.mkdir(exist_ok=True)
+    path = directory / f"{base:020d}.log"
+    path.touch()
+    return path
+
+
+def append_bytes(path: Path, data: bytes) -> None:
+    """Append ``data`` to the file ``path``."""
+    with path.open("ab") as file:
+        file.write(data)
