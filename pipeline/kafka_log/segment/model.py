@@ -43,8 +43,10 @@ class Tail(StrEnum):
 class Problem:
     """An error of a batch, and the part of the batch that has it.
 
-    ``at`` is ``records``, ``crc``, or the name of a value that cannot be read; ``header`` if the batch ends within its header, ``size``
-    if it is torn, ``offsets`` if its offsets were derived from the batch before it.
+    Attributes:
+        at: ``records``, ``crc``, or the name of a value that cannot be read; ``header`` if the batch ends within its header, ``size`` if
+            it is torn, ``offsets`` if its offsets were derived from the batch before it.
+        error: The error.
     """
 
     at: str
@@ -55,8 +57,11 @@ class Problem:
 class Control:
     """Parsed key and value of a control record.
 
-    ``type_id`` and ``type`` are None if the key cannot be read. ``value`` has the fields with the names of Kafka's documents. ``error``
-    says why the key or the value cannot be read.
+    Attributes:
+        type_id: Number of the type; None if the key cannot be read.
+        type: Name of the type; None if the key cannot be read.
+        value: Fields of the value with the names of Kafka's documents.
+        error: Why the key or the value cannot be read; None if both can.
     """
 
     type_id: int | None
@@ -250,7 +255,12 @@ def is_own_checksum(finding: CodecError) -> bool:
 class Lost:
     """A lost range: bytes that could not be read, and the offsets that they may have held.
 
-    ``after_offset`` is the last offset before the range, ``before_offset`` the first one after it (None: unknown).
+    Attributes:
+        start: Position of the first byte of the range.
+        end: Position after the last byte.
+        reason: Why the bytes could not be read.
+        after_offset: Last offset before the range; None if unknown.
+        before_offset: First offset after the range; None if unknown.
     """
 
     start: int
@@ -280,10 +290,16 @@ class Lost:
 class End:
     """How reading a file ended.
 
-    ``stop`` is ``eof``, ``partial`` (a normal end with bytes left over), ``zeros`` (the bytes left over are zeros) or ``error``
-    (see ``error``). ``note`` says why bytes left over are normal; None if they are not, or there are none.
-    ``valid_bytes`` is the end of the last batch before the first that fails its checksum, ``iterated_bytes`` the
-    end of the last batch.
+    Attributes:
+        batches: Number of batches.
+        records: Number of records.
+        valid_bytes: End of the last batch before the first that fails its checksum.
+        iterated_bytes: End of the last batch.
+        trailing_bytes: Number of bytes from there to the end of the file.
+        stop: ``eof``, ``partial`` (a normal end with bytes left over), ``zeros`` (the bytes left over are zeros) or ``error``.
+        error: Error that ended reading; None without one.
+        lost: Lost ranges.
+        note: Why bytes left over are normal; None if they are not, or there are none.
     """
 
     batches: int
