@@ -71,10 +71,14 @@ class Control:
 
 
 class Record(NamedTuple):
-    """One record. Timestamps are in milliseconds, -1 for none; ``sequence`` is -1 for none.
+    """One record. Fields with the name of a column of the view records hold that column.
 
-    Fields with the name of a column of the view records hold that column; ``more`` holds the columns for which neither Record nor
-    :class:`Batch` has a field, in the order of the view. It is a tuple because creating one takes a quarter of the time of a dataclass.
+    It is a tuple because creating one takes a quarter of the time of a dataclass.
+
+    Attributes:
+        timestamp: In milliseconds since 1970; -1 for none.
+        sequence: Sequence number of the producer; -1 for none.
+        more: Columns for which neither Record nor :class:`Batch` has a field, in the order of the view.
     """
 
     offset: int
@@ -126,10 +130,15 @@ _TIMES = ("base_timestamp", "max_timestamp", "delete_horizon")
 class Batch:
     """A record batch, or a legacy message (a wrapper with the messages inside).
 
-    Fields with the name of a column of the view batches hold that column. ``position`` is the first byte in the file, ``size``
-    the length in bytes. Values that the format of ``magic`` does not have are -1, None or False, as in Apache Kafka's own
-    reader. A value that cannot be read is None, and ``problems`` says why. ``timestamp_type`` is -1 (none), 0 (CreateTime)
-    or 1 (LogAppendTime). ``base_offset`` is the offset of the first record if the header does not state it.
+    Fields with the name of a column of the view batches hold that column. Values that the format of ``magic`` does not have are
+    -1, None or False, as in Apache Kafka's own reader. A value that cannot be read is None.
+
+    Attributes:
+        position: Position of the first byte in the file.
+        size: Length in bytes.
+        base_offset: As in the header, or the offset of the first record if the header does not state it.
+        timestamp_type: -1 (none), 0 (CreateTime) or 1 (LogAppendTime).
+        problems: What is wrong with the batch, and why a value cannot be read.
     """
 
     position: int
