@@ -20,6 +20,11 @@ EXTRAS = {
 }
 """The extra of ``kafka-codecs`` that has a module."""
 
+INSTALL = 'pip install "kafka-codecs[{}]"'
+"""The command that installs an extra, as messages print it. It works before a release too: whoever sees a message has the
+distribution installed, and pip reads the extras of the installed one. Pages are read before that: until a release they say
+``.`` in place of the name."""
+
 
 def missing(what: str, error: ImportError) -> str | None:
     """Return the message that ``what`` needs the module that ``error`` failed to import, and the
@@ -30,4 +35,4 @@ def missing(what: str, error: ImportError) -> str | None:
     extra = EXTRAS.get(module)
     if extra is None:
         return None
-    return f'{what} needs {module}: pip install "kafka-codecs[{extra}]"'
+    return f"{what} needs {module}: {INSTALL.format(extra)}"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from codecgen.runtime.extras import INSTALL
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.interruption import describe_on_interrupt
 from kafka_log.cli.messages import print_message
@@ -257,7 +258,7 @@ def make_opener(options: argparse.Namespace, partitions: list[Partition], record
     except ImportError as error:
         raise EngineError(
             f"--engine arrow needs numpy, pyarrow and numba ({error}): use --engine construct, or install them with "
-            'pip install "kafka-codecs[fast]"'
+            + INSTALL.format("fast")
         ) from None
     return lambda segment: BlockReader(
         segment.path,

@@ -146,8 +146,10 @@ def scan(
         The stream. It raises :class:`CodecError` for damage that is an error, with file, byte and field.
 
     Raises:
-        DirectoryError: If there is no log.
+        DirectoryError: If there is no log, or a partition lies in two directories and ``replicas`` is ``error``.
         NotFoundError: For a missing topic or partition.
+        OSError: If a directory cannot be listed.
+        TypeError: For an unknown option.
         ValueError: For unknown columns, views and values of options.
     """
     view, on_lost = options.pop("view", None), options.pop("on_lost", None)
@@ -269,12 +271,27 @@ def read_table(
     **options: Unpack[ScanOptions],
 ) -> pa.Table:
     """Return the selected records of logs, or rows of a view, as one Arrow table in memory.
-    ``policy`` and filters in ``options`` replace those of ``selection`` (None: all). Raise
-    DirectoryError if there is no log, or a partition lies in two directories and ``replicas`` is
-    ``error``; NotFoundError for a missing topic or partition; OSError if a directory cannot be
-    listed. Raise ValueError for unknown columns, views and values of options, TypeError for an
-    unknown option. Raise CodecError for damage, also a wrong checksum, unless ``on_damage`` accepts
-    it, under ``strict`` always. Warn of skipped paths.
+    Warn of skipped paths. Raise what :func:`scan` raises, and CodecError for damage, also a wrong
+    checksum, unless ``on_damage`` accepts it, under ``strict`` always. DirectoryError means that
+    there is no log, or a partition lies in two directories and ``replicas`` is ``error``.
+
+    Args:
+        path: As for :func:`scan`.
+        columns: As for :func:`scan`.
+        policy: As for :func:`scan`.
+        selection: As for :func:`scan`.
+        options: As for :func:`scan`.
+
+    Returns:
+        The table. It is empty if no record is selected.
+
+    Raises:
+        CodecError: For damage that is an error, with file, byte and field.
+        DirectoryError: If there is no log, or a partition lies in two directories and ``replicas`` is ``error``.
+        NotFoundError: For a missing topic or partition.
+        OSError: If a directory cannot be listed.
+        TypeError: For an unknown option.
+        ValueError: For unknown columns, views and values of options.
     """
     return scan(path, columns, policy, selection=selection, **options).read_all()
 
@@ -312,9 +329,11 @@ def scan_batches(
         The stream. It raises :class:`CodecError` for damage that is an error.
 
     Raises:
-        DirectoryError: If there is no log.
+        DirectoryError: If there is no log, or a partition lies in two directories and ``replicas`` is ``error``.
         NotFoundError: For a missing topic or partition.
-        ValueError: For unknown columns and options, and for filters that headers cannot answer.
+        OSError: If a directory cannot be listed.
+        TypeError: For an unknown option.
+        ValueError: For unknown columns and values of options, and for filters that headers cannot answer.
     """
     on_lost = options.pop("on_lost", None)
     reading = _pop_options(options, "limits", "engine", "mmap")

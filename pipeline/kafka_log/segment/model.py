@@ -43,8 +43,10 @@ class Tail(StrEnum):
 class Problem:
     """An error of a batch, and the part of the batch that has it.
 
-    ``at`` is ``records``, ``crc``, or the name of a value that cannot be read; ``header`` if the batch ends within its header, ``size``
-    if it is torn, ``offsets`` if its offsets were derived from the batch before it.
+    Attributes:
+        at: ``records``, ``crc``, or the name of a value that cannot be read; ``header`` if the batch ends within its header, ``size`` if
+            it is torn, ``offsets`` if its offsets were derived from the batch before it.
+        error: The error.
     """
 
     at: str
@@ -55,8 +57,11 @@ class Problem:
 class Control:
     """Parsed key and value of a control record.
 
-    ``type_id`` and ``type`` are None if the key cannot be read. ``value`` has the fields with the names of Kafka's documents. ``error``
-    says why the key or the value cannot be read.
+    Attributes:
+        type_id: Number of the type; None if the key cannot be read.
+        type: Name of the type; None if the key cannot be read.
+        value: Fields of the value with the names of Kafka's documents.
+        error: Why the key or the value cannot be read; None if both can.
     """
 
     type_id: int | None
@@ -66,10 +71,14 @@ class Control:
 
 
 class Record(NamedTuple):
-    """One record. Timestamps are in milliseconds, -1 for none; ``sequence`` is -1 for none.
+    """One record. Fields with the name of a column of the view records hold that column.
 
-    Fields with the name of a column of the view records hold that column; ``more`` holds the columns for which neither Record nor
-    :class:`Batch` has a field, in the order of the view. It is a tuple because creating one takes a quarter of the time of a dataclass.
+    It is a tuple because creating one takes a quarter of the time of a dataclass.
+
+    Attributes:
+        timestamp: In milliseconds since 1970; -1 for none.
+        sequence: Sequence number of the producer; -1 for none.
+        more: Columns for which neither Record nor :class:`Batch` has a field, in the order of the view.
     """
 
     offset: int
@@ -121,10 +130,15 @@ _TIMES = ("base_timestamp", "max_timestamp", "delete_horizon")
 class Batch:
     """A record batch, or a legacy message (a wrapper with the messages inside).
 
-    Fields with the name of a column of the view batches hold that column. ``position`` is the first byte in the file, ``size``
-    the length in bytes. Values that the format of ``magic`` does not have are -1, None or False, as in Apache Kafka's own
-    reader. A value that cannot be read is None, and ``problems`` says why. ``timestamp_type`` is -1 (none), 0 (CreateTime)
-    or 1 (LogAppendTime). ``base_offset`` is the offset of the first record if the header does not state it.
+    Fields with the name of a column of the view batches hold that column. Values that the format of ``magic`` does not have are
+    -1, None or False, as in Apache Kafka's own reader. A value that cannot be read is None.
+
+    Attributes:
+        position: Position of the first byte in the file.
+        size: Length in bytes.
+        base_offset: As in the header, or the offset of the first record if the header does not state it.
+        timestamp_type: -1 (none), 0 (CreateTime) or 1 (LogAppendTime).
+        problems: What is wrong with the batch, and why a value cannot be read.
     """
 
     position: int
@@ -250,7 +264,12 @@ def is_own_checksum(finding: CodecError) -> bool:
 class Lost:
     """A lost range: bytes that could not be read, and the offsets that they may have held.
 
-    ``after_offset`` is the last offset before the range, ``before_offset`` the first one after it (None: unknown).
+    Attributes:
+        start: Position of the first byte of the range.
+        end: Position after the last byte.
+        reason: Why the bytes could not be read.
+        after_offset: Last offset before the range; None if unknown.
+        before_offset: First offset after the range; None if unknown.
     """
 
     start: int
@@ -280,10 +299,16 @@ class Lost:
 class End:
     """How reading a file ended.
 
-    ``stop`` is ``eof``, ``partial`` (a normal end with bytes left over), ``zeros`` (the bytes left over are zeros) or ``error``
-    (see ``error``). ``note`` says why bytes left over are normal; None if they are not, or there are none.
-    ``valid_bytes`` is the end of the last batch before the first that fails its checksum, ``iterated_bytes`` the
-    end of the last batch.
+    Attributes:
+        batches: Number of batches.
+        records: Number of records.
+        valid_bytes: End of the last batch before the first that fails its checksum.
+        iterated_bytes: End of the last batch.
+        trailing_bytes: Number of bytes from there to the end of the file.
+        stop: ``eof``, ``partial`` (a normal end with bytes left over), ``zeros`` (the bytes left over are zeros) or ``error``.
+        error: Error that ended reading; None without one.
+        lost: Lost ranges.
+        note: Why bytes left over are normal; None if they are not, or there are none.
     """
 
     batches: int

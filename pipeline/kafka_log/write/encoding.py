@@ -42,34 +42,40 @@ def encode(
     batch_bytes: int = 16384,
     **constants: object,
 ) -> Iterator[memoryview]:
-    """Yield the bytes of a log segment with the rows of ``data``, in pieces of whole batches;
-    nothing without rows. The order of offsets is not checked. A batch has at most ``batch_bytes``
-    uncompressed bytes, or one larger row. None as ``magic`` or ``codec`` takes the column of that
-    name, else the newest version or no compression; None as ``level`` is the codec's default.
-    ``constants`` replace columns. Raise at once TypeError if ``data`` is not Arrow, ValueError for an
-    unknown codec or magic, or a constant ``position``. While iterating raise ValueError for another
-    constant, a column or ``batch_bytes``; RowRefused for a row; another CodecError for a codec or
-    level that cannot be used; ImportError if numpy is missing or the codecs lack target arrow.
+    """Yield the bytes of a log segment with the rows of ``data``, in pieces of whole batches.
+    Yield nothing without rows. The order of offsets is not checked. Raise at once TypeError if
+    ``data`` is not Arrow, and ValueError for an unknown codec or version, or a constant
+    ``position``. While iterating raise ValueError for another constant, a column or
+    ``batch_bytes``; RowRefused for a row; another CodecError for a codec or level that cannot be
+    used; ImportError if numpy is missing or the codecs lack target arrow.
 
-    ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, or anything else that gives an Arrow stream. Its
-    columns are those of the view ``records``; only ``offset`` has to be there. Columns that are left out are: no timestamp
-    (-1), set by the producer, null key and value, no headers, no producer, leader epoch -1, neither transactional nor
-    control, no delete horizon, codec none, and the batches begin at the offset of their first record. Types may be wider or
-    views (``large_binary``, ``string_view``, timestamps of another unit) where nothing is lost. ``position`` is passed over.
+    A batch also ends before a row that would not be read from it unchanged: columns that belong to the batch differ, sequence
+    numbers do not go on, a delta is too large, or the batch would break a rule of the format. Memory holds one piece and one
+    record batch of Arrow, in parts of at most 1 GiB.
 
-    ``magic`` is the version of the format: the newest, or an older one for brokers that read no newer one (None: the column
-    ``magic``, or the newest without one). ``codec`` is none, gzip, snappy, lz4 or zstd (None: the column ``codec``, or none);
-    ``level`` is that of the codec. ``constants`` are other columns with one value for all rows:
-    ``leader_epoch=7, is_control=False``. Arguments take the place of columns.
+    Args:
+        data: A ``pyarrow`` Table, RecordBatch or RecordBatchReader, or another object that gives an Arrow stream. Its columns
+            are those of the view ``records``, of which only ``offset`` is required. A missing column means: no timestamp (-1),
+            set by the producer, null key and value, no headers, no producer, leader epoch -1, not transactional, no control
+            record, no delete horizon, and a base offset that is the offset of the first record. Types may be wider, or views, if
+            no value is lost. The column ``position`` is ignored.
+        magic: Version of the format. Default: the column ``magic``, or without one the newest version.
+        codec: ``none``, ``gzip``, ``snappy``, ``lz4`` or ``zstd``. Default: the column ``codec``, or without one ``none``.
+        level: Compression level. Default: that of the codec.
+        batch_bytes: Maximum size of a batch in bytes, uncompressed. A larger row has a batch of its own.
+        constants: Columns with one value for all rows, such as ``leader_epoch=7``. They replace columns of ``data``.
 
-    A batch ends before its records would have more than ``batch_bytes`` bytes without compression, and before a row that
-    would not be read from it as it is: columns that belong to the batch change, sequence numbers do not go on, a delta is
-    too large, the batch would break a rule of the format. A record with more bytes is in a batch of its own. Memory holds one piece, one record batch of Arrow, and
-    what compression takes.
+    Yields:
+        The bytes of one or more batches, in the order of the rows.
 
-    Raises :class:`~codecgen.runtime.arrow.casts.RowRefused` (a CodecError) with ``row`` and ``column`` for a row that no
-    batch can hold, and for a row with ``is_control`` whose key or value is not one of a control record; ValueError for columns and arguments that are not known; ImportError without pyarrow and numpy, or if
-    the codecs were generated without target arrow.
+    Raises:
+        TypeError: At once, if ``data`` is not Arrow.
+        ValueError: At once for an unknown codec or version, or a constant ``position``; while iterating for another invalid
+            constant, an invalid column, or an invalid ``batch_bytes``.
+        RowRefused: While iterating, with ``row`` and ``column``, for a row that no batch can hold, or a control record whose
+            key or value is none of a control record.
+        CodecError: While iterating, for a codec or level that cannot be used.
+        ImportError: While iterating, if numpy is missing or the codecs were generated without target arrow.
     """
     return _encode(_batches(data), magic, codec, level, batch_bytes, constants)
 
@@ -295,18 +301,31 @@ def write_segment(
     batch_bytes: int = 16384,
     **constants: object,
 ) -> int:
-    """Write a log segment with the rows of ``data``, whose offsets must ascend, to a new file, and
-    return its size in bytes (0, an empty file, without rows). The file appears only when it is
-    complete. ``magic``, ``codec``, ``level``, ``batch_bytes`` and ``constants`` are as in
-    :func:`encode`. Raise FileExistsError if the file exists and ``overwrite`` is False; TypeError if
-    ``data`` is not Arrow; ValueError for an invalid argument or column; RowRefused for a row that no
-    batch can hold, or an offset that does not ascend; another CodecError for a codec or level that
-    cannot be used; ImportError if numpy is missing or the codecs lack target arrow; OSError if it
-    cannot be written.
+    """Write a log segment with the rows of ``data`` to a new file, and return its size in bytes.
+    The size is 0, of an empty file, without rows. The file gets its name only when it is complete.
+    Raise FileExistsError if the file exists and ``overwrite`` is False, RowRefused also for an
+    offset that does not ascend, OSError if the file cannot be written, and what :func:`encode`
+    raises.
 
-    The file appears under its name when it is whole: it is written beside it first. What is there already stays, and
-    FileExistsError is raised, unless ``overwrite``. Brokers call a segment after its first offset, in 20 digits
-    (``00000000000000000000.log``); that is left to the caller.
+    Brokers name a segment after its first offset, in 20 digits (``00000000000000000000.log``). The caller chooses the name.
+
+    Args:
+        path: Path of the file.
+        data: Rows as for :func:`encode`, in ascending order of offsets.
+        overwrite: Replace a file that exists. Default: False.
+        magic: As for :func:`encode`.
+        codec: As for :func:`encode`.
+        level: As for :func:`encode`.
+        batch_bytes: As for :func:`encode`.
+        constants: As for :func:`encode`. The order of offsets is not checked if ``offset`` is one.
+
+    Returns:
+        The size of the file in bytes.
+
+    Raises:
+        FileExistsError: If the file exists and ``overwrite`` is False.
+        RowRefused: If an offset is not above that of the row before, or no batch can hold a row.
+        OSError: If the file cannot be written.
     """
     target = Path(path)
     batches = _batches(data)

@@ -28,7 +28,12 @@ _ID = re.compile(r"[A-Za-z0-9_-]{22}\Z")
 
 
 class FormatError(ValueError):
-    """Raised for a setting that cannot be used. ``name`` is the argument."""
+    """Raised for a setting that cannot be used.
+
+    Attributes:
+        name: The argument.
+        reason: What is wrong with it.
+    """
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(name, reason)

@@ -33,7 +33,13 @@ _RECORD = 8
 
 
 class SinkError(ValueError):
-    """Raised for rows that cannot be written. ``row`` counts the rows of the task from 0; None if the error is about a column."""
+    """Raised for rows that cannot be written.
+
+    Attributes:
+        reason: What is wrong.
+        row: Number of the row, counted from 0 in the rows of the task; None if the error is about a column.
+        column: The column; None if the error is about none.
+    """
 
     def __init__(self, reason: str, row: int | None = None, column: str | None = None) -> None:
         super().__init__(reason, row, column)

@@ -35,38 +35,47 @@ def write_log(
     timestamp_type: str | None = None,
     topic_id: str | None = None,
 ) -> int:
-    """Write Arrow rows with the columns of Spark's Kafka sink into logs as a broker does, and
-    return their number. ``mode`` is ``append``, or ``overwrite`` to replace all partitions of the
-    written topics; ``topic`` overrides the column. All other arguments are settings of LogFormat.
-    Without rows the topic of ``topic`` is still created, or overwritten. Raise SinkError for rows or
-    columns that cannot be written; FormatError, ValueError or TypeError for arguments;
-    DirectoryError if ``path`` cannot be appended to, a broker runs there, or another job commits
-    there for a minute;
+    """Write Arrow rows into the logs of a directory as a broker does, and return their number.
+    Without rows the topic of ``topic`` is still created, or overwritten. After an error the logs
+    are unchanged, unless it comes in the final moves of files: the rows are committed then, and
+    this or the next job completes the moves. Raise SinkError for rows or columns; FormatError,
+    ValueError or TypeError for arguments; DirectoryError if the directory cannot be appended to;
     CodecError if the result does not read as the rows; OSError if a file cannot be read or written.
-    After an error the logs are unchanged, unless it comes in the final moves of files: the rows are
-    committed then, and this or the next job completes the moves.
 
-    ``data`` is a ``pyarrow`` Table, RecordBatch or RecordBatchReader, anything else that gives an Arrow stream, or an iterable of
-    RecordBatches with one schema. Its columns are those of Spark's Kafka sink: ``value``, which has to be there, and ``key`` (binary or
-    strings), ``headers`` (lists of structs of ``key`` and ``value``), ``topic``, ``partition``, ``offset``, ``timestamp``. The argument
-    ``topic`` takes the place of the column. Columns that :func:`read_table` gives beside these are passed over.
+    Readers see the rows only when all are written. Memory holds 64 MiB of rows, and one batch of ``data``.
 
-    Rows without a partition go where Kafka's producers send them: by the murmur2 hash of the key, or, without a key, to one partition
-    after the other, ``batch_bytes`` each. ``partitions`` None: over as many as the topic has there, or one. Rows without a timestamp get
-    the current time in milliseconds. Offsets go on after the last one of the log; offsets that are given have to rise, and may leave
-    gaps.
+    Args:
+        path: A log directory. It is created if it is missing.
+        data: A ``pyarrow`` Table, RecordBatch or RecordBatchReader, another object that gives an Arrow stream, or an iterable of
+            RecordBatches with one schema. Columns are those of Spark's Kafka sink: ``value`` (required), ``key`` (binary or
+            strings), ``headers`` (lists of structs of ``key`` and ``value``), ``topic``, ``partition``, ``offset``, ``timestamp`` and
+            ``timestamp_type``. Other columns of :func:`read_table` are ignored. Rows without a partition go by the murmur2 hash of the key, as Kafka's
+            producers send them, or, without a key, to one partition after the other, ``batch_bytes`` each. Rows without a timestamp
+            get the current time. Given offsets must ascend and may leave gaps; others continue the log.
+        topic: Topic of all rows. It replaces the column.
+        partitions: Number of partitions for rows without one. All of them are created. Default: as many as the topic has in the directory, or 1.
+        mode: ``append``, or ``overwrite`` to replace all partitions of the written topics. Other topics stay.
+        codec: As for :func:`encode`. Default: ``none``.
+        level: As for :func:`encode`.
+        batch_bytes: As for :func:`encode`.
+        batch_records: Maximum number of records in a batch. Default: no limit.
+        segment_bytes: Maximum size of a segment in bytes. A larger batch has a segment of its own.
+        magic: As for :func:`encode`. Default: the newest version.
+        timestamp_type: ``CreateTime`` or ``LogAppendTime``. Default: the column ``timestamp_type``, or without one ``CreateTime``.
+        topic_id: Id of the topic in a cluster, as Kafka prints it. Default: a new topic gets a new id.
 
-    ``mode`` overwrite replaces the topics that are written, with all their partitions; other topics stay. ``codec``, ``level``,
-    ``batch_bytes`` and ``magic`` are as for :func:`encode`; a batch ends after ``batch_records`` records too, and a segment before it has
-    more than ``segment_bytes`` bytes, unless one batch has more. ``timestamp_type`` is CreateTime or LogAppendTime, ``topic_id`` the id of
-    the topic in a cluster, as Kafka prints it; a new topic gets a new one.
+    Returns:
+        The number of written rows.
 
-    Nothing is seen of it before all is written. Memory holds 64 MiB of rows, and one batch of ``data``. A directory in which a broker runs
-    is refused.
-
-    Raises :class:`~kafka_log.write.sink.rows.SinkError` (a ValueError) with ``row`` and ``column`` for rows that cannot be written,
-    :class:`~kafka_log.write.sink.log_format.FormatError` (a ValueError) for settings, DirectoryError for a directory that is none of logs, or
-    a log that does not end with a whole batch, OSError. Then nothing is changed.
+    Raises:
+        SinkError: With ``row`` and ``column``, for rows or columns that cannot be written.
+        FormatError: For a setting that cannot be used, or another ``topic_id`` than that of the topic.
+        ValueError: For an unknown ``mode``.
+        TypeError: If ``data`` is neither Arrow nor iterable.
+        DirectoryError: If the directory is not one of logs, a log does not end with a whole batch, a broker runs there, or another
+            job commits there for a minute.
+        CodecError: If the result does not read as the rows.
+        OSError: If a file cannot be read or written.
     """
     if mode not in ("append", "overwrite"):
         raise ValueError(f"mode is {mode!r}: it must be append or overwrite")
