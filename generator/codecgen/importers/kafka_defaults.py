@@ -106,9 +106,10 @@ def yaml_default(one: Field) -> str | None:
 
 
 def implied_default(one: Field, here: Range) -> str:
-    """Return the default as YAML that Kafka gives a field without one, such as ``0``, ``false`` or
-    ``""`` in quotes. Records that can be null in all versions ``here`` give ``null``; other fields
-    never do. Return ``""`` for arrays, structs and uuids, which need none.
+    """Return the default as YAML that Kafka gives a field without one: ``""`` in quotes for
+    strings, bytes and records, ``false`` for bools, ``0`` for every other type, also an unknown
+    one. Records that can be null in all versions ``here`` give ``null``; other fields never do.
+    Return an empty string for arrays, structs and uuids, which need none.
     """
     if one.type.is_array or one.type.is_struct or one.type.name == "uuid":
         return ""

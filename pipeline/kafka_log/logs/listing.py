@@ -70,11 +70,11 @@ class Listing(NamedTuple):
 
 
 def list_directory(directory: Path) -> Listing:
-    """Return the segments, misnamed files, skipped paths and subdirectories of a directory, each
-    sorted. A path with the name of a segment is one, whatever lies there. Leave out hidden
-    directories, files without the ending ``.log`` that are no segments, and files that a broker
-    deletes meanwhile. Raise OSError if the directory cannot be listed; FileNotFoundError only if
-    nothing lies there.
+    """Return the segments, misnamed files, skipped paths (other paths that end in ``.log`` and are
+    no files) and subdirectories of a directory, each sorted. A path with the name of a segment is
+    one, whatever lies there. Leave out hidden directories, files without the ending ``.log`` that
+    are no segments, and files that a broker deletes meanwhile. Raise OSError if the directory
+    cannot be listed; FileNotFoundError only if nothing lies there.
     """
     found = Listing([], [], [], [])
     with _open_listing(directory) as entries:

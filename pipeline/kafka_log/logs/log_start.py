@@ -80,8 +80,10 @@ class LogStarts:
 
 
 def candidate_log_directories(directory: Path) -> list[Path]:
-    """Return the directories that may be the log directory of a partition directory: its parent,
-    and if it is a link, the parent of the link's target. For a URL return only the parent.
+    """Return the directories that may be the log directory of a partition directory, as absolute
+    paths: its parent, and if it is itself a link, the parent of the link's target (perhaps the same
+    directory again). A link that leads nowhere is followed as far as it leads. For a URL return
+    only the parent.
     """
     if is_url(directory):
         return [directory.parent]

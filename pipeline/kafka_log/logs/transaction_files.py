@@ -213,9 +213,10 @@ class _TransactionFiles:
         return not self.in_store or self.requests + count <= len(self.segments) + 1
 
     def _check_earlier(self) -> None:
-        """Raise _UntrustedFiles if an aborted transaction that began before the segment of its
-        marker is not open, with the same first offset, in the producer snapshot at that segment's
-        start. Skip segments without a snapshot, and snapshots beyond the request limit.
+        """Raise _UntrustedFiles if an aborted transaction of the indexes read so far that began
+        before the segment of its marker is not open, with the same first offset, in the producer
+        snapshot at that segment's start. Skip segments whose snapshot is missing, invalid or cannot
+        be read, and in an object store snapshots beyond the request limit.
         """
         for base, found in self.earlier.items():
             if base not in self.snapshots and not self._has_requests(1):
@@ -343,7 +344,9 @@ def _read_index(path: Path, base: int, end: int | None) -> list[AbortedTransacti
 
 def _find_header(segment: Segment, offset: int, engine: Engine) -> TransactionalBatch | None:
     """Return the header of the first batch whose last offset is ``offset`` or later; None if there
-    is none. Raise CodecError if a batch before it is damaged, or the file cannot be read.
+    is none. Batches before the position that the indexes give are not read. Raise CodecError if a
+    header from there to the found one is damaged (no checksum is verified), or the file cannot be
+    read.
     """
     columns = HeaderColumns(TransactionalBatch._fields, os.fspath(segment.path))
     start = find_position_by_index(segment, offset, None, engine)

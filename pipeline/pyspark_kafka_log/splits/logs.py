@@ -39,10 +39,11 @@ Log = Partition
 def find_logs(options: Options) -> list[Log]:
     """Return all logs below the paths, selected or not, one for each topic and partition in a
     directory: copies of a partition in several directories are several logs. Leave out partitions
-    without segments. Warn of selected partitions that cannot be read, if the mode accepts damage.
-    Raise OptionError for an invalid path, or one that matches nothing; DirectoryError for a path
-    without logs, unless it is an empty directory or log directory; OSError for a path that cannot
-    be listed, and for a partition that cannot be read unless the mode accepts damage.
+    without segments. Warn of skipped paths, of selected partitions that cannot be read if the mode
+    accepts damage, and if all segments are excluded. Raise OptionError for an invalid path, or one
+    that matches nothing; DirectoryError for a path without logs, unless it is an empty directory or
+    log directory; OSError for a path that cannot be listed, and for a partition that cannot be read
+    unless the mode accepts damage.
     """
     found = find_survey(options).partitions
     for partition in found:

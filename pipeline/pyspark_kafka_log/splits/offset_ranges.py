@@ -97,8 +97,9 @@ def _check_available(
     option: str, offset: int, log: Log, options: Options, starts: LogStarts
 ) -> None:
     """Raise :class:`OptionError` if an offset lies before the first available one of a log, or
-    after its readable end. Check nothing if file options are set or the first file has no canonical
-    name: the log may be a part only. An end hidden by damage is not checked.
+    after its readable end. Check nothing if pathGlobFilter, modifiedAfter or modifiedBefore is set,
+    or the first file has no canonical name: the log may be a part only. An end hidden by damage is
+    not checked.
     """
     lowest, files = log.segments[0], options.files
     if not lowest.has_canonical_name or (files.pattern, files.after, files.before) != (

@@ -215,10 +215,12 @@ class LogStream:
 
     def _tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
         """Return the splits of each task of a micro-batch, from one listing; none for a partition
-        without new offsets. Raise DataLossError if records of the micro-batch are gone and
-        ``failOnDataLoss`` is set, else warn and read those that remain. Raise CodecError for damage
-        unless the mode accepts it; ValueError for other JSON than offsets; OptionError if two
-        directories hold a partition; FileNotFoundError or UnreadableError if a listed file is gone.
+        without new offsets. For later polls, record the sizes of the closed segments of every other
+        partition. Raise DataLossError if records of the micro-batch are gone and ``failOnDataLoss``
+        is set, else warn and read those that remain. Raise CodecError for damage unless the mode
+        accepts it; ValueError for other JSON than offsets; OptionError if two directories hold a
+        partition; DirectoryError if directories keep disappearing or copies state different topic
+        ids; FileNotFoundError or UnreadableError if a listed file is gone.
         """
         before, after = from_json(start), from_json(end)
         logs = self._matching_logs(after)
@@ -535,9 +537,9 @@ class PassedSegments:
         self._read: dict[Key, dict[tuple[int, int], int]] = {}
 
     def record(self, key: Key, log: Log, first: int) -> None:
-        """Record the present sizes of a log's closed segments. A segment that ends at or before the
-        offset ``first`` keeps the size recorded earlier, if any; segments that are gone are
-        forgotten.
+        """Record the present sizes of a log's closed segments: of the live ones with a canonical
+        name, all but the last. No file is read. A segment that ends at or before the offset
+        ``first`` keeps the size recorded earlier, if any; segments that are gone are forgotten.
         """
         known = self._read.get(key, {})
         self._read[key] = {

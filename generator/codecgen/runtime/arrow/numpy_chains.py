@@ -321,8 +321,10 @@ def _varints(
 
 
 def _long(view: memoryview, p: int, shift: int) -> int:
-    """Return the position after a structure whose varint length takes three bytes or more (at most
-    10 are read). A ``shift`` of 1 halves the number, for zigzag.
+    """Return the position after the structure at ``p``, where a varint length of three bytes or
+    more begins (at most 10 are read, even if it goes on). A ``shift`` of 1 halves the number, for
+    zigzag; a negative length counts as positive then. Nothing is checked: the position may lie far
+    beyond the view. Raise IndexError if the view ends inside the varint.
 
     Readers refuse lengths that are too long.
     """

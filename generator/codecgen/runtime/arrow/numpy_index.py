@@ -61,7 +61,9 @@ def _alike(
 
 def _of_kind(kind: Kind, layout: Layout, memory: Memory, start: Vector, end: Vector) -> Vector:
     """Return a mask of the entries (from ``start`` to ``end`` each) whose discriminator is one of
-    the layout's ``kinds``. ``kind`` says where it lies, and how it is encoded.
+    the layout's ``kinds``. ``kind`` says where it lies, and how it is encoded. That it lies before
+    ``end`` is not checked: for a shorter entry the bytes after it are read, and at the end of the
+    memory the last ones.
     """
     form = f"{_order(kind)}{'i' if kind.signed else 'u'}{kind.size}"
     found = Walk(memory, start, end, 0).at(form, kind.offset)

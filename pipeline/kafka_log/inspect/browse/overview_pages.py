@@ -255,9 +255,10 @@ def _with_segments(partition: Partition, segments: Sequence[Any]) -> Partition:
 def _slice_rows(
     rows: Sequence[Any], query: Query, steps: Sequence[str], **parameters: str | int | None
 ) -> tuple[Sequence[Any], Element | None]:
-    """Return the rows of the page ``page`` (0 is the first; the last one if it is too large), and
-    links to the pages before and after it; None in their place if there is one page. Raise
-    ParameterError if ``page`` is no number, or negative.
+    """Return the rows of the page ``page`` (0 is the first, and the default; the last one if it is
+    too large), MAX_ROWS at most, and links, with ``steps`` and ``parameters``, to the pages before
+    and after it; None in their place if there is one page. Raise ParameterError if ``page`` is no
+    integer, or negative.
     """
     page = min(query.count("page"), max(len(rows) - 1, 0) // MAX_ROWS)
     last = max(len(rows) - 1, 0) // MAX_ROWS

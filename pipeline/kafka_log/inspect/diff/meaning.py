@@ -143,8 +143,9 @@ def _describe_missing(row: Row, comparison: Comparison, here: str, other: str) -
 def _describe_damaged(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return meaning and remedy for damaged bytes on the side ``here``, ``"A"`` or ``"B"``;
     ``other`` is the other letter. The meaning has the first damaged range with its reason, how many
-    more there are, and how many records ``other`` has there (left out if 0). The side must have
-    damage.
+    more there are, and how many records ``other`` has there (left out if 0). The remedy is to check
+    both, then to copy the partition from ``other`` if that is whole there, else to salvage. Raise
+    IndexError if the side has no damage.
     """
     side: Side = comparison.side_a if here == "A" else comparison.side_b
     first = side.damage[0]

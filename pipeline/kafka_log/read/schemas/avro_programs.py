@@ -216,8 +216,10 @@ class Compiler:
 
     def _list(self, schema: Any, resolved: Any, own: Shape, target: Shape, at: _Place) -> Column:
         """Compile an array or a map, with its items or keys and values, and return its list column.
-        ``resolved`` is the type to which it is resolved, None if it is not. Raise OnlyFastavroError
-        if it lies inside 64 other lists or more, or the items cannot be compiled.
+        ``resolved`` is the type to which it is resolved, None if it is not; ``own`` is the shape of
+        the values, ``target`` that of the column; ``at`` says at which level and slot the values
+        lie, and whether they are kept. Raise OnlyFastavroError if it lies inside 64 other lists or
+        more, or the items cannot be compiled.
         """
         is_map = schema["type"] == "map"
         name = "values" if is_map else "items"

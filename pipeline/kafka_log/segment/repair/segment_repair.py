@@ -386,9 +386,11 @@ class _Places:
         )
 
     def find_epoch_shifts(self, read: Read, i: int) -> _Candidates:
-        """Return what may be added to the leader epoch of a batch so that it fits. It is exact if
-        both neighbors have one epoch, else it flips one bit; in the first and last batch of a file,
-        one that gives the epoch of the neighbor.
+        """Return what may be added to the leader epoch of the batch ``i`` so that it fits; ``read``
+        returns bytes of the file. It is exact if both neighbors have one epoch (nothing if the
+        batch has it too). Else each number flips one bit of the stored epoch so that it fits
+        between the neighbors; there is none if a checksum covers the epoch. If only one neighbor
+        has an epoch, the number must give that epoch; if neither has one, there is none.
         """
         low, high = self._epochs_around(i)
         epoch = int(self._headers.leader_epoch[i])
