@@ -368,6 +368,11 @@ def is_converted(directory: Path) -> Path:
             found = rows_of(*question, str(place))
             other = [pair for pair in zip(wanted, found, strict=False) if pair[0] != pair[1]]
             assert found == wanted, (question, place, other[:1])
+    query = "select topic, partition, count(*), sum(octet_length(value)) from records group by all order by all"
+    wanted = rows_of("sql", str(sample), query)
+    for place in (converted, mixed):
+        assert rows_of("sql", str(place), query) == wanted
+        assert "no problem" in said("overview", str(place))
     for place in (converted, mixed):
         found = said("check", str(place), "--deep", "--format", "jsonl").splitlines()
         serious = [f for f in map(json.loads, found) if f["severity"] != "note"]
@@ -391,9 +396,9 @@ def is_written_again(mixed: Path, directory: Path) -> None:
     """Whatever writes logs writes the mix, and leaves no record out."""
     rows = {p.name: _rows(p) for p in sorted(mixed.iterdir()) if p.is_dir()}
 
-    def compare(out: Path) -> None:
+    def compare(out: Path, *others: str) -> None:
         for name, wanted in rows.items():
-            if name != "__cluster_metadata-0":
+            if name not in ("__cluster_metadata-0", *others):
                 assert _rows(out / name).equals(wanted), (out, name)
 
     jobs = {
@@ -411,6 +416,11 @@ def is_written_again(mixed: Path, directory: Path) -> None:
             assert (
                 directory / name / path.parent.name / path.name
             ).read_bytes() == path.read_bytes()
+    said("merge", str(mixed), str(directory / "kept"), "--out", str(directory / "merged"))
+    compare(directory / "merged", "trimmed-0")  # without what DeleteRecords deleted
+    merged, kept = (scan(directory / name / "trimmed-0").read_all() for name in ("merged", "kept"))
+    assert merged.equals(kept)
+    said("report", str(mixed), "--out", str(directory / "report.html"))
     refused = said("convert", str(mixed), "--magic", "2", "--out", str(directory / "two"), code=1)
     assert "refused" in refused
     said("salvage", str(mixed), "--flatten", "--out", str(directory / "flat"))
