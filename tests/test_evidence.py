@@ -10,12 +10,13 @@ import pytest
 
 from tests import soak
 from tests.brokers.maven import KAFKA_2_8, KAFKA_4, KAFKA_4_TIERED
-from tests.kafka_log.inspect.check.test_planted import PLANTS
-from tests.kafka_log.read.test_scan_memory import TOTAL
 from tests.paths import ROOT
+from tests.support.check_plants_of_files import OF_FILES
+from tests.support.check_plants_of_segments import OF_SEGMENTS
+from tests.support.passages import NUMBER, read_passages
+from tests.support.peak_memory import SCANNED_BYTES
 from tests.support.topic_messages import MESSAGES, VERSIONS
 from tests.support.vector_segments import DIFFERENCES, SEGMENTS
-from tests.test_figures import NUMBER, read_passages
 
 README, EVIDENCE = ROOT / "README.md", ROOT / "docs" / "evidence.md"
 
@@ -33,14 +34,14 @@ COUNTS: dict[Path, dict[str, list[str]]] = {
     README: {
         "reference segments": [f"{len(n)}" for n in (SEGMENTS, MALFORMED, DIFFERENCES)],
         "messages of internal topics": [f"{len(MESSAGES)}", f"{len(VERSIONS)}"],
-        "kinds of damage": [f"{len(PLANTS)}"],
+        "kinds of damage": [f"{len(OF_SEGMENTS) + len(OF_FILES)}"],
         "random schemas": [f"{soak.SCHEMAS:,}", f"{soak.MUTANTS:,}"],
         "elected uncleanly": [build.version for build in BROKERS],
     },
     EVIDENCE: {
         "a client of": [f"{client_lines()}"],
         "random faults of each kind": [f"{soak.FAULTS:,}"],
-        "GiB are scanned": [f"{round(TOTAL / (1 << 30))}"],
+        "GiB are scanned": [f"{round(SCANNED_BYTES / (1 << 30))}"],
     },
 }
 """The numbers of each passage that has some, by words of it."""

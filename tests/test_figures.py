@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from tests.paths import ROOT
+from tests.support.passages import NUMBER, RESULTS, read_passages
 
-RESULTS = ROOT / "benchmarks" / "results"
 PAGES = [
     ROOT / "README.md",
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "api"),
 ]
-
-NUMBER = re.compile(r"(?<![\w.,])(?<![A-Za-z]-)\d+(?:[.,]\d+)*(?!\w)")
-"""Not the digits of a name, as in lz4, CRC-32C and KIP-98."""
 
 RANGE = re.compile(rf"({NUMBER.pattern}) to ({NUMBER.pattern})")
 
@@ -35,59 +30,6 @@ WITHOUT_RESULTS = {
     ROOT / "docs" / "decisions": "a decision keeps what was measured when it was made",
 }
 """Where figures of speed may stand without a link, and why."""
-
-NOT_COMPARED = {"aim"}
-"""Headings of columns whose figures are no results."""
-
-
-class Passage(NamedTuple):
-    """A paragraph, an item of a list, or a row of a table.
-
-    Attributes:
-        line: Number of its first line.
-        text: What a person reads: without code and without the targets of links.
-        results: The pages of results that it links to. A row has the links of its heading too.
-    """
-
-    line: int
-    text: str
-    results: list[Path]
-
-
-def read_passages(page: Path) -> Iterator[Passage]:
-    """Yield the passages of `page` in order, without blocks of code."""
-    text = re.sub(
-        r"^ *```.*?^ *```$",
-        lambda block: "\n" * block[0].count("\n"),
-        page.read_text("utf-8"),
-        flags=re.M | re.S,
-    )
-    heading, first, lines = "", 0, list[str]()
-    for number, line in enumerate([*text.splitlines(), ""], 1):
-        is_row = line.startswith("|")
-        if lines and (is_row or not line.strip() or re.match(r" *([-*]|\d+\.) |#", line)):
-            yield make_passage(page, first, " ".join(lines), "")
-            lines = []
-        if is_row:
-            heading = heading or line
-            yield make_passage(page, number, line, heading)
-        else:
-            heading = ""
-            if line.strip():
-                first = first if lines else number
-                lines.append(line.strip())
-
-
-def make_passage(page: Path, line: int, text: str, heading: str) -> Passage:
-    """Return `text` of `page` as a passage. `heading` is the first row of its table, or ""."""
-    targets = re.findall(r"\]\(([^)#\s]+)", text + heading)
-    paths = {(page.parent / target).resolve() for target in targets if ":" not in target}
-    if heading:
-        names = [name.strip() for name in heading.split("|")]
-        cells = zip(text.split("|"), names, strict=False)
-        text = " | ".join(cell for cell, name in cells if name not in NOT_COMPARED)
-    text = re.sub(r"`[^`]*`", "`", re.sub(r"\]\([^)]*\)", "]", text))
-    return Passage(line, text, sorted(path for path in paths if path.parent == RESULTS))
 
 
 @cache

@@ -17,7 +17,7 @@ from kafka_log.logs.metadata_snapshots import (
     list_snapshots,
 )
 from kafka_log.logs.names import CLUSTER_METADATA
-from kafka_log.write import checkpoints
+from kafka_log.write.rewrite import metadata_snapshots as copied_snapshots
 from tests.paths import SAMPLES
 
 BROKER = SAMPLES / "kafka-4.x"
@@ -112,7 +112,7 @@ def test_salvage_names_a_snapshot_that_is_gone(
         gone.unlink(missing_ok=True)
         return why
 
-    monkeypatch.setattr(checkpoints, "find_snapshot_damage", check_and_remove)
+    monkeypatch.setattr(copied_snapshots, "find_snapshot_damage", check_and_remove)
     rows = LogDirectory(root).salvage(tmp_path / "out").to_pylist()
     found = {row["file"]: row["what"] for row in rows if row["topic"] == CLUSTER_METADATA}
     assert found[gone.name] == "lost" and "copied" in found.values()

@@ -13,11 +13,9 @@ import pytest
 
 from kafka_codecs import RECORD_BATCH
 from tests.paths import ROOT, VECTORS
+from tests.support.peak_memory import SCANNED_BYTES
 
 pytest.importorskip("numba")
-
-TOTAL = (1 << 31) - 1
-"""The most that a broker puts into a segment."""
 
 STATED = 192 << 20
 TIMES_LARGEST = 5
@@ -70,13 +68,13 @@ def write(path: Path) -> tuple[int, int, int]:
     with path.open("wb") as file:
         while True:
             count, data = kinds[number % len(kinds)]
-            if size + len(data) > TOTAL:
+            if size + len(data) > SCANNED_BYTES:
                 return half, number, offset
             file.write(offset.to_bytes(8, "big") + data[8:])
             size += len(data)
             offset += count
             number += 1
-            if size <= TOTAL // 2:
+            if size <= SCANNED_BYTES // 2:
                 half = size
 
 
