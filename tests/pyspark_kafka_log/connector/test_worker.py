@@ -34,7 +34,7 @@ def spark(session: SparkSession) -> SparkSession:
 @pytest.fixture
 def large(directory: Path) -> Path:
     """A log of one task with more bytes than sockets hold on their way."""
-    write(directory, "t", 0, 0, numbered(RECORDS, BATCHES, pad=100_000))
+    write(directory, "t", 0, 0, numbered(RECORDS, BATCHES, pad=200_000))
     return directory
 
 
