@@ -409,8 +409,8 @@ class PartitionFollower:
         if file.last is None:
             indexed = find_position_by_index(segment, MAX_OFFSET, None, self._engine)
             begin = max(begin, indexed) if indexed < file.position else begin
-        found = _read_last_header(segment.path, begin, file.position)
-        first = file.first or _read_last_header(segment.path, 0, 1)
+        found = _find_last_header(segment.path, begin, file.position)[0]
+        first = file.first or _find_last_header(segment.path, 0, 1)[0]
         status = segment.path.stat()
         if found is None or (status.st_dev, status.st_ino) != file.identity:
             return
@@ -436,11 +436,11 @@ class PartitionFollower:
         at its end. What lies before may have been written again since the truncation. Raise
         FileNotFoundError if the file is gone.
         """
-        found = _read_last_header(segment.path, 0, None)
+        found = _find_last_header(segment.path, 0, None)[0]
         offset = segment.base_offset if found is None else found.last_offset + 1
         file.position = 0 if found is None else found.end
         file.last, file.held, file.is_done, file.is_broken = found, None, False, False
-        file.first = _read_last_header(segment.path, 0, 1)
+        file.first = _find_last_header(segment.path, 0, 1)[0]
         self._say_shorter(offset)
 
     def _find_again(self, segment: Segment, file: _Followed) -> None:
@@ -485,14 +485,14 @@ class PartitionFollower:
         known = self._files.get(active.path)
         if active.base_offset >= next_offset or (known is not None and known.first is None):
             return False
-        first = _read_last_header(active.path, 0, 1)
+        first = _find_last_header(active.path, 0, 1)[0]
         if known is not None and first in (None, known.first):
             return False
         end = _read_end(segments)
         if end >= next_offset:
             return False
         files = ((s.path, self._files[s.path].first) for s in segments if s.path in self._files)
-        if not any(first == _read_last_header(path, 0, 1) for path, first in files if first):
+        if not any(first == _find_last_header(path, 0, 1)[0] for path, first in files if first):
             return True
         self._say_shorter(end)
         return False
@@ -531,17 +531,13 @@ def _end_of_offsets(found: pa.Array, segment: Segment, following: int | None) ->
     return 0 if last is None else min(last + 1, MAX_OFFSET)
 
 
-def _read_last_header(path: Path, start: int, stop: int | None) -> _Header | None:
-    """Return the last batch that begins between two positions of a file, by the headers; None if there is none before
-    the first damage. ``stop`` None: up to the end. Raise FileNotFoundError if the file is gone.
-    """
-    return _find_last_header(path, start, stop)[0]
-
-
 def _find_last_header(
     path: Path, start: int, stop: int | None
 ) -> tuple[_Header | None, CodecError | None]:
-    """Return what :func:`_read_last_header` returns, and the damage that ended the reading, if any."""
+    """Return the last batch that begins between two positions of a file, by the headers, and the damage that ended the
+    reading; None if there is no batch before it, or no damage. ``stop`` None: up to the end. Raise FileNotFoundError if the
+    file is gone.
+    """
     found = None
     headers = header_scanner(
         path, _HEADERS, on_damage="keep", start=start, stop=stop, tail=Tail.ACTIVE

@@ -317,14 +317,15 @@ def write_segment(
         codec: As for :func:`encode`.
         level: As for :func:`encode`.
         batch_bytes: As for :func:`encode`.
-        constants: As for :func:`encode`. The order of offsets is not checked if ``offset`` is one.
+        constants: As for :func:`encode`. ``offset`` is possible for a single row.
 
     Returns:
         The size of the file in bytes.
 
     Raises:
         FileExistsError: If the file exists and ``overwrite`` is False.
-        RowRefused: If an offset is not above that of the row before, or no batch can hold a row.
+        RowRefused: If an offset is not above that of the row before, also one constant offset of several rows, or no batch can
+            hold a row.
         OSError: If the file cannot be written.
     """
     target = Path(path)
