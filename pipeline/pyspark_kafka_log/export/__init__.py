@@ -105,7 +105,7 @@ def target_of(
     ExportError for an unknown format, an object store with ``parquet``, a store other than
     ``s3://`` or an invalid ``file:`` URL, a storage option that Delta's writer lacks, or an Iceberg
     table without a namespace or configured catalog; ModuleNotFoundError if the package that writes
-    the format is missing. An Iceberg catalog is loaded at once, and its other errors pass.
+    the format is missing. An Iceberg catalog is loaded at once; ExportError too if it cannot be used.
     """
     if kind == "parquet":
         from pyspark_kafka_log.export.parquet import ParquetTarget
