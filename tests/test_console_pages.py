@@ -33,6 +33,7 @@ def marks_of(page: Path, *, processes: bool) -> list[pytest.MarkDecorator]:
     return [pytest.mark.slow, pytest.mark.share(ci=8)]
 
 
+@pytest.mark.share(6)
 @pytest.mark.skipif(shutil.which("bash") is None, reason="commands are run by bash")
 @pytest.mark.parametrize(
     ("page", "processes"),

@@ -81,6 +81,7 @@ def compare(name: str, version: int | None, seed: object, values: int, mutants: 
             built_either_way(codec, other)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("part", range(8))
 def test_both_ways_give_the_same(part: int) -> None:
     for name, version in list(layouts())[part::8]:

@@ -73,6 +73,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "broker"
 
 
+@pytest.mark.share(6)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("name", TOLERANT)

@@ -149,6 +149,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES, st.booleans(), st.sampled_from([20, 80, 400]))
 def test_values_of_any_shape_stay(value: object, flow: bool, width: int) -> None:
     """Examples hold any YAML: whatever PyYAML writes is written again with the same meaning, or refused."""

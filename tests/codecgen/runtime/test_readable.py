@@ -118,6 +118,7 @@ def test_the_log_reader_agrees_on_derived_values(folder: str) -> None:
     assert seen > 500
 
 
+@pytest.mark.slow
 def test_whatever_is_parsed_can_be_shown() -> None:
     shown = 0
     for path in sorted(VECTORS.rglob("*.log"))[::4]:

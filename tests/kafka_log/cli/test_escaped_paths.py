@@ -41,6 +41,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("command", LOG_COMMANDS)
 def test_paths_are_escaped(
     command: str, hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -80,7 +80,7 @@ def test_a_group_that_is_there_and_has_no_such_commit(capsys: pytest.CaptureFixt
     assert (code, err) == (0, ["kafka-log: nothing matches --as-of"])
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("output", ["text", "jsonl", "csv"])
 @pytest.mark.parametrize(
     ("command", "filters"),

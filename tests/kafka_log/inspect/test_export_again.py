@@ -59,6 +59,7 @@ PAIRS = {
 }  # fmt: skip
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("has_topic_id", [False, True])
 def test_two_logs_are_not_taken_for_one(

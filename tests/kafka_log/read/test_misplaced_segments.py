@@ -52,6 +52,7 @@ def within(rows: Counter[int], offsets: Range) -> Counter[int]:
     )
 
 
+@pytest.mark.share(5)
 @NAMES
 def test_two_halves_of_a_scan_are_all_rows(name: str, tmp_path: Path) -> None:
     directory = misplaced_log(tmp_path, name)

@@ -217,6 +217,7 @@ LOST = ("unreadable_bytes", "batch_checksum", "torn_tail")
 HIGH = {"first byte": flipped(0, 0x2D), "middle byte": flipped(5, 1), "last byte": flipped(7, 0x40)}
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("joined", [False, True], ids=["rolled", "active"])
 @pytest.mark.parametrize(
     "kind", ["", *["checksum after", "length after", "bytes after", "bytes before", "bytes of it"]]

@@ -101,6 +101,7 @@ def test_text_of_any_columns(table: pa.Table, most: int, pad: int) -> None:
         assert lines_of(b, layout) == list(display_rows(b, layout))
 
 
+@pytest.mark.slow
 @given(records(), st.integers(0, 30))
 def test_records(rows: pa.RecordBatch, most: int) -> None:
     lines = lines_of(rows)

@@ -140,6 +140,7 @@ def test_a_commit_that_cannot_be_written_names_the_table(tmp_path: Path, directo
     assert "\x1b" not in said
 
 
+@pytest.mark.slow
 def test_a_catalog_that_cannot_be_read_names_the_table(tmp_path: Path, directory: Path) -> None:
     pytest.importorskip("pyiceberg")
     write(directory, "t", 0, 0, numbered(5, 1))

@@ -232,6 +232,7 @@ def test_several_paths_are_checked_as_one_is() -> None:
         parse_paths(["/a", "s3://user:word@bucket/x"])
 
 
+@pytest.mark.slow
 @given(
     name=st.sampled_from(KNOWN),
     value=st.text()

@@ -261,6 +261,7 @@ def test_columns_that_end_as_their_parts_do_have_slots_of_their_own() -> None:
         assert {"X_DATA", "X_OFFSET_DATA", "X_OFFSET_DATA_DATA"} <= set(names)
 
 
+@pytest.mark.slow
 def test_a_layout_may_be_called_as_a_primitive_is() -> None:
     text = SAMPLES.replace("single", "utf8")
     kernels, *_ = modules(PLAIN_MANIFEST, text)

@@ -95,6 +95,7 @@ WRITTEN += [
 ]
 
 
+@pytest.mark.share(10)
 @pytest.mark.parametrize("rows", ["columns: {c: n}", "columns: {c: n, d: null}"])
 @pytest.mark.parametrize(
     ("column", "values"),

@@ -53,6 +53,7 @@ def test_nasty_text_is_text(text: str) -> None:
     assert not seen.comments
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_any_text_is_text(text: str) -> None:
     seen = see(md(text))

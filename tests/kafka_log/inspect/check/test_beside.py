@@ -109,6 +109,7 @@ PLANTS = [
 ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("planted", PLANTS, ids=lambda planted: planted.name)
 def test_damage_is_found_where_it_is(planted: Plant, tmp_path: Path) -> None:
     root = tmp_path / "broker"

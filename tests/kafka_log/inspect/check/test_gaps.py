@@ -174,6 +174,7 @@ def test_the_metadata_says_that_a_topic_was_never_compacted(cut_out: Path) -> No
     assert gaps(cut_out) == [("note", "offsets_missing", 6, 65)]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("policy", ["compact", "delete", None])
 @pytest.mark.parametrize("resource", [(2, "segments.small"), (4, "")])
 def test_a_topic_whose_policy_somebody_set(

@@ -44,6 +44,7 @@ def test_a_flipped_bit_is_found(tmp_path: Path, name: str, bit: int) -> None:
     assert CODE not in LogDirectory(tmp_path).check()["code"].to_pylist()
 
 
+@pytest.mark.slow
 def test_a_gap_alone_proves_nothing(tmp_path: Path) -> None:
     """Compaction leaves gaps, and checkpoints may be older than the log."""
     path, byte, _ = flipped(tmp_path, "kafka-4.x/compacted-0", 12)

@@ -17,6 +17,7 @@ STALE = {".index": struct.pack(">ii", 3, 100), ".timeindex": struct.pack(">qi", 
 BEYOND = {".index": struct.pack(">ii", 90, 5000), ".timeindex": struct.pack(">qi", 1 << 41, 90)}
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("suffix", STALE)
 @pytest.mark.parametrize(
     ("segment", "zeros", "was_stopped", "severity"),

@@ -127,6 +127,7 @@ def test_compaction(log: Log, rolls: list[int], data: st.DataObject) -> None:
     assert (row["cleaned_b"], row["same"]) == (removed, count(left))
 
 
+@pytest.mark.slow
 @given(logs(), ROLLS, st.data())
 @examples(20)
 def test_two_compactions(log: Log, rolls: list[int], data: st.DataObject) -> None:
@@ -141,6 +142,7 @@ def test_two_compactions(log: Log, rolls: list[int], data: st.DataObject) -> Non
     assert set(row["findings"]) - {"segments"} == ({"cleaned_b"} if removed else set())
 
 
+@pytest.mark.slow
 @given(logs(least=2), ROLLS, st.data())
 @examples(25)
 def test_an_unclean_election(log: Log, rolls: list[int], data: st.DataObject) -> None:
@@ -305,6 +307,7 @@ def test_a_hole_in_a_log_whose_keys_do_not_repeat(log: Log, data: st.DataObject)
     assert (row["missing_b"], row["first_offset"]) == (count(lost), lost[0].base)
 
 
+@pytest.mark.slow
 @given(logs(least=2), st.data())
 @examples(15)
 def test_a_cleaner_that_was_killed(log: Log, data: st.DataObject) -> None:
@@ -388,6 +391,7 @@ def test_a_flipped_bit(log: Log, rolls: list[int], data: st.DataObject) -> None:
     assert str(path) in row["meaning"]
 
 
+@pytest.mark.slow
 @given(logs(least=2), st.data())
 @examples(20)
 def test_bytes_without_a_checksum(log: Log, data: st.DataObject) -> None:

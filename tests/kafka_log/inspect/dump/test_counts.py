@@ -34,6 +34,7 @@ def dump(capsys: pytest.CaptureFixture[str]) -> Any:
     return run
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("filters", [[], ["--isolation", "read_committed"], ["--control-records"]])
 @pytest.mark.parametrize("count", [1, 2, 5, 60, 10_000])
 def test_samples(count: int, filters: list[str], dump: Any) -> None:

@@ -252,6 +252,7 @@ def test_markers(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert objects(dumped(capfdbinary, *options)) == [row for row in rows if not row["is_control"]]
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("what", [*FORMATS, *SCHEMA_FORMATS])
 @pytest.mark.parametrize("how", ["{}", "key={}", "value={}", "key=none,value={}"])
 def test_markers_are_the_same_in_every_format(

@@ -121,6 +121,7 @@ def test_any_records(rows: list[Any], form: tuple[int, str]) -> None:
             assert all(one["timestamp"] is None for one in found)  # none was written
 
 
+@pytest.mark.slow
 @examples(200)
 @given(st.lists(st.lists(st.tuples(st.binary(max_size=1), st.integers(-1, 9)), max_size=12)))
 def test_newest_of_many_pieces(pieces: list[list[tuple[bytes, int]]]) -> None:

@@ -455,11 +455,13 @@ def clean(gathered: Contents) -> Page:
     return Page.read(make_page(with_texts(gathered, "plain"), ORIGIN))
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_texts_from_files_stay_texts(text: str, gathered: Contents, clean: Page) -> None:
     check_hostile(gathered, clean, text)
 
 
+@pytest.mark.slow
 @settings(
     deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -187,6 +187,7 @@ def test_columns_and_reasons_are_those_of_fastavro(data: Any) -> None:
     compare(registry, values)
 
 
+@pytest.mark.slow
 @examples(200)
 @given(st.data())
 def test_the_kernel_takes_valid_values(data: Any) -> None:

@@ -226,6 +226,7 @@ def test_schemas_that_are_not_decoded(schema: Any, message: str) -> None:
     assert problem is not None
 
 
+@pytest.mark.slow
 def test_schemas_that_are_too_large() -> None:
     """Each name is used twice by the next one."""
     fields: list[Any] = [("f", record_schema(("x", "int"), name="R0"))]

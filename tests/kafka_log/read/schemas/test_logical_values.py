@@ -119,6 +119,7 @@ def stripped(schema: Any) -> Any:
     return json.loads(json.dumps(schema).replace("logicalType", "x"))
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("around", ["alone", "union", "list", "map", "nullable"])
 @given(st.data())
 def test_a_value_means_the_same_whatever_other_versions_are(around: str, data: Any) -> None:

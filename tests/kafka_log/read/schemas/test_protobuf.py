@@ -153,6 +153,7 @@ extend B { optional int32 more = 100; }
 """
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     ("text", "data", "value", "problem"),
     [

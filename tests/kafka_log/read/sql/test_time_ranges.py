@@ -36,6 +36,7 @@ def times(draw: Any) -> tuple[Any, int | None]:
     return kind, draw(st.none() | numbers)
 
 
+@pytest.mark.slow
 @given(times())
 def test_duckdb_returns_what_is_not_refused(drawn: tuple[Any, int | None]) -> None:
     kind, number = drawn

@@ -28,6 +28,7 @@ def syndrome_of(compute: Callable[[bytes], int], data: bytes, changed: bytes) ->
     return compute(data) ^ compute(changed)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", CRCS)
 @given(st.data())
 def test_windows(name: str, data: st.DataObject) -> None:
@@ -55,6 +56,7 @@ def changed(data: bytes, error: Window) -> bytes:
     return bytes(out)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", CRCS)
 @given(st.data())
 def test_no_window_is_left_out_of_a_short_message(name: str, data: st.DataObject) -> None:

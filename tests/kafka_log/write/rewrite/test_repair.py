@@ -141,6 +141,7 @@ def test_check_names_the_length_of_the_last_batch(
     assert "salvage --repair corrects it." in one["meaning"]
 
 
+@pytest.mark.slow
 @given(st.data())
 @examples(20)
 def test_one_fault_in_a_sample_of_a_broker(

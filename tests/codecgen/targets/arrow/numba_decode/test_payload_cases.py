@@ -222,6 +222,7 @@ fields: {other: u8}
 """
 
 
+@pytest.mark.slow
 def test_columns_of_fields_that_no_version_has(tmp_path: Path) -> None:
     """The rows are of a version whose case lacks the fields, so that their columns are null."""
     package_of(NEVER_THERE, tmp_path, "never_there_codecs", "construct,arrow")
