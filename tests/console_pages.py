@@ -52,15 +52,22 @@ _PLAIN = re.compile(r"(?:codecgen|kafka-log) [^|;&<>$`\"'*?{}()\\~#\n]*")
 _PIPED = re.compile(rf"({_PLAIN.pattern})\| ([^&;<>]*)")
 _CODE = re.compile(rf'({_PLAIN.pattern}); echo "exit code \$\?"')
 """The same with its output given to a program, or with its exit code."""
-WIDTH = "100"
+WIDTH = 100
 
 
-def current(page: Path, *, processes: bool = False) -> str:
-    """A page with what its commands print now. They run one after the other, in a directory of their own.
+def current(page: Path, *, processes: bool = False, width: int | None = WIDTH) -> str:
+    """Return a page with what its commands print now. They run one after the other, in a directory of their own.
 
     What needs no shell runs in this process, which takes a tenth of the time; with ``processes`` it is run as people do.
+    ``width`` is the variable COLUMNS; None: it is not set, as in a pipe or a job.
     """
-    with tempfile.TemporaryDirectory() as directory:
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    if width is not None:
+        environment["COLUMNS"] = str(width)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        patch.dict(os.environ, environment, clear=True),
+    ):
         root = Path(directory)
         for name, path in (_OF_VALUES if page == VALUES else _OF_TOOL).items():
             (root / name).symlink_to(ROOT / path)
@@ -112,7 +119,6 @@ def _here(root: Path, command: str, errors: io.BytesIO | None = None) -> tuple[i
         contextlib.chdir(root),
         contextlib.redirect_stdout(screen),
         contextlib.redirect_stderr(screen if errors is None else other),
-        patch.dict(os.environ, {"COLUMNS": WIDTH}),
         patch.object(sys, "argv", [name, *arguments]),
     ):
         try:
@@ -138,7 +144,6 @@ def _by_bash(root: Path, command: str, given: str | None = None) -> str:
             ),
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "COLUMNS": WIDTH,
             "PYTHONUTF8": "1",
         },
         stdout=subprocess.PIPE,

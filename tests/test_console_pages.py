@@ -27,13 +27,12 @@ def marks_of(page: Path, *, processes: bool) -> list[pytest.MarkDecorator]:
     Pages that run only by processes are left to the soak: what they show has tests of its own.
     """
     if not processes:
-        return [pytest.mark.share(6)]
+        return [pytest.mark.share(16)]
     if page in ONLY_BY_PROCESSES:
         return [pytest.mark.soak]
     return [pytest.mark.slow, pytest.mark.share(ci=8)]
 
 
-@pytest.mark.share(6)
 @pytest.mark.skipif(shutil.which("bash") is None, reason="commands are run by bash")
 @pytest.mark.parametrize(
     ("page", "processes"),
@@ -46,6 +45,26 @@ def marks_of(page: Path, *, processes: bool) -> list[pytest.MarkDecorator]:
 )
 def test_what_the_commands_print(page: Path, processes: bool) -> None:
     assert page.read_text(encoding="utf-8") == console_pages.current(page, processes=processes)
+
+
+@pytest.mark.slow
+@pytest.mark.share(ci=3)
+@pytest.mark.skipif(shutil.which("bash") is None, reason="commands are run by bash")
+@pytest.mark.parametrize(
+    "page",
+    [
+        page
+        for page in (console_pages.TASKS, *console_pages.HOW_TO)
+        if page not in console_pages.OF_SPARK
+    ],
+    ids=lambda page: page.stem,
+)
+def test_no_answer_depends_on_the_width(page: Path) -> None:
+    """Lines may break elsewhere, and less is cut off: each word of the page is printed without COLUMNS too."""
+    words = {word for word in page.read_text(encoding="utf-8").split() if "…" not in word}
+    unlimited = console_pages.current(page, width=None)
+    assert unlimited.count("…") <= page.read_text(encoding="utf-8").count("…")
+    assert words - {*unlimited.split()} == set()
 
 
 WITH_PYTHON = [
