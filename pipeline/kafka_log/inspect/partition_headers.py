@@ -55,7 +55,7 @@ class SmallSegmentHeaders:
         self._current: int | None = None
 
     def take(self, segment: Segment) -> pa.RecordBatch | None:
-        """Return the headers of a segment, which are then forgotten. Return None if it has to be read by itself: it is large,
+        """Return the headers of a segment, timestamps as integers, which are then forgotten. Return None if it has to be read by itself: it is large,
         damaged, incomplete, unreadable or in a store, has changed since it was listed, was taken before, or has no small neighbor; and
         always if the reference codecs read. No checksum is verified.
         """
@@ -81,14 +81,16 @@ class SmallSegmentHeaders:
         decoder = Decoder(load_view(BATCHES.name), columns, limits=limits, kernels=kernels)
 
         def decode(chunk: Chunk, start: int) -> pa.RecordBatch | None:
-            """Return the headers of a chunk of whole batches that begins at byte ``start``, else None."""
+            """Return the headers of a chunk of whole batches that begins at byte ``start``, timestamps as integers, else None."""
             at, parts = start, [pa.RecordBatch.from_pylist([], schema=schema_of(columns))]
             for item in decoder.decode(chunk, start) if chunk.size else ():
                 if isinstance(item, Rejected) or item.start != at:
                     return None
                 at = item.end
                 parts.append(item.batch)
-            return pa.concat_batches(parts) if at == start + chunk.size else None
+            if at != start + chunk.size:
+                return None
+            return _timestamps_to_integers(pa.concat_batches(parts))
 
         return FileGroups(), GroupDecoder(decode, _read_positions, _slice_file)
 
@@ -161,7 +163,7 @@ class PartitionHeaders:
                 **history_options(segment),
             )
             for batch in scanner:
-                yield from self._count(segment, batch)
+                yield from self._count(segment, _timestamps_to_integers(batch))
             end = scanner.end
             for lost in () if end is None else end.lost:
                 is_tail = lost.before_offset is None and segment is self.partition.segments[-1]
@@ -176,13 +178,13 @@ class PartitionHeaders:
     def _count(
         self, segment: Segment, batch: pa.RecordBatch
     ) -> Iterator[tuple[Segment, pa.RecordBatch]]:
-        """Yield the segment with the headers ``batch``, timestamps as integers, after raising
-        ``end_offset`` to the end of the last one. Yield nothing if there are no headers.
+        """Yield the segment with the headers ``batch``, after raising ``end_offset`` to the end of
+        the last one. Yield nothing if there are no headers.
         """
         if batch.num_rows:
             last = batch.column("next_offset")[batch.num_rows - 1].as_py()
             self.end_offset = max(last, self.end_offset or 0)
-            yield segment, _timestamps_to_integers(batch)
+            yield segment, batch
 
 
 def _timestamps_to_integers(batch: pa.RecordBatch) -> pa.RecordBatch:

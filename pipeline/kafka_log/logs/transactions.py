@@ -6,6 +6,7 @@ import errno
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -277,6 +278,11 @@ def sort_steps(steps: Iterable[Step], segments: Sequence[Segment]) -> Iterator[S
     overlap, hold all of them in memory first, and yield the first of several with one base offset.
     Errors of ``steps`` pass through.
     """
+    remaining = iter(steps)
+    first = next(remaining, None)
+    if first is None:
+        return  # most partitions have no transactions: their segments are not read again
+    steps = chain([first], remaining)
     if are_in_offset_order(segments):
         yield from steps
         return

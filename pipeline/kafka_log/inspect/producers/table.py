@@ -260,7 +260,10 @@ def _count_producers(
     has_sequences = partition.topic not in COORDINATOR_TOPICS
     wanted_rows = wanted.resolve_offsets(partition.segments).batches()
     for _, batch in PartitionHeaders(partition, _COLUMNS, on_damage, wanted_rows, advance, ahead):
-        rows = batch.filter(pc.greater_equal(batch.column("producer_id"), 0))
+        has_producer = pc.greater_equal(batch.column("producer_id"), 0)
+        if not has_producer.true_count:
+            continue
+        rows = batch.filter(has_producer)
         columns = (rows.column(name).to_pylist() for name in _COLUMNS)
         for number, epoch, control, transactional, *rest in zip(*columns, strict=True):
             base, last, first_offset, last_offset, time, count = rest
