@@ -122,6 +122,10 @@ class FastModule:
         """Return the name of the codec of a layout."""
         return self.refer(layout.name, symbol(layout.name, layout.version))
 
+    def parsed_class(self, layout: LayoutPlan) -> str:
+        """Return the name of the class of a layout's parsed values, and import it."""
+        return self.refer(layout.name, self.scope.classes[layout.name, layout.version])
+
     def function(self, layout: LayoutPlan) -> str:
         """Return the name of the fast parser of a layout version, and import it if another module
         defines it. Raise Unsupported if the layout has no fast parser, can hold itself, or has
