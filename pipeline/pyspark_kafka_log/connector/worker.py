@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 
 from kafka_log.read.plan import Split
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.segment.places import is_url
+from kafka_log.segment.urls import is_url
 from kafka_log.write.sink.commit import Micro
 from kafka_log.write.sink.log_format import WriteJob
 from pyspark_kafka_log.losses import Losses

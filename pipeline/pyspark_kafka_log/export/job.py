@@ -19,9 +19,9 @@ from kafka_log.read.parquet import Compression
 from kafka_log.read.plan import Split
 from kafka_log.read.progress import LogEnds as LogEnds
 from kafka_log.read.progress import Position
-from kafka_log.segment.places import is_url
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.remote_errors import as_os_error
+from kafka_log.segment.urls import is_url
 from kafka_log.write.staged_output import OutputError, refuse_inside
 from pyspark_kafka_log.columns import COLUMNS
 from pyspark_kafka_log.export.locations import Location

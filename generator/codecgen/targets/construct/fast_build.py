@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from codecgen.plan import FieldPlan, LayoutPlan, nodes
 from codecgen.plan.nodes import Value
@@ -36,6 +35,7 @@ from codecgen.targets.construct.fast_expressions import FieldExpressions
 from codecgen.targets.construct.fast_function import RESERVED, FunctionSource
 from codecgen.targets.construct.fast_given_values import GivenValues
 from codecgen.targets.construct.fast_module import (
+    FastFunctions,
     FastModule,
     Unsupported,
     builder_name,
@@ -46,9 +46,6 @@ from codecgen.targets.construct.fast_rules import RulePrinter, print_conditional
 from codecgen.targets.construct.fast_struct_runs import PackedRun, struct_code
 from codecgen.targets.construct.fast_value_writer import ValueWriter
 from codecgen.targets.python_source import docstring, literal, string
-
-if TYPE_CHECKING:
-    from codecgen.targets.construct.fast_modules import FastModules
 
 _FIELDS = Number | Bytes | Padding | Elements | Struct | Choose | Tags | When | Absent
 """The operations that stand for a field: one for each field that is not tagged."""
@@ -73,8 +70,8 @@ class BuildFunction:
     such a function.
     """
 
-    def __init__(self, modules: FastModules, module: FastModule, layout: LayoutPlan) -> None:
-        self.modules = modules
+    def __init__(self, functions: FastFunctions, module: FastModule, layout: LayoutPlan) -> None:
+        self.functions = functions
         self.module = module
         self.layout = layout
 
@@ -88,7 +85,7 @@ class BuildFunction:
             raise Unsupported
         bits_used: set[tuple[str, str]] = set()
         for _ in range(2):  # the second time it is known which bits are used
-            body = BuildBody(self.modules, self.module, layout, bits_used)
+            body = BuildBody(self.functions, self.module, layout, bits_used)
             body.print()
         head = f"def {builder_name(layout)}(given: Any, out: bytearray, level: int | None) -> None:"
         title = f"Append ``{full_name(layout)}``. Raise an exception if the values are not regular."
@@ -100,16 +97,16 @@ class BuildBody:
 
     def __init__(
         self,
-        modules: FastModules,
+        functions: FastFunctions,
         module: FastModule,
         layout: LayoutPlan,
         bits_used: set[tuple[str, str]],
     ) -> None:
-        self.modules = modules
-        self.plan = modules.plan
+        self.functions = functions
+        self.plan = functions.plan
         self.module = module
         self.layout = layout
-        self.program = read_program(modules.plan, layout)
+        self.program = read_program(functions.plan, layout)
         self.names_read = _names_read(layout)
         self.given = GivenValues()
         self.source = FunctionSource(module, layout, _RESERVED, _PREFIXES, bits_used)
@@ -552,7 +549,7 @@ class BuildBody:
             key = str(number) if fp.held_version is None else f"({number}, {held.version})"
             if key in cases:
                 raise Unsupported
-            if self.modules.has_builder(held) and not self.is_chosen(references[number]):
+            if self.functions.has_builder(held) and not self.is_chosen(references[number]):
                 cases[key] = self.module.builder(held)
         if not cases:
             raise Unsupported

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from codecgen.plan import LayoutPlan
 from codecgen.plan.nodes import DerivedValue, ends_read
 from codecgen.plan.read_ops import Elements
 from codecgen.plan.read_program import ReadProgram
 from codecgen.targets.construct.fast_function import FunctionSource
-from codecgen.targets.construct.fast_module import FastModule, Unsupported
-
-if TYPE_CHECKING:
-    from codecgen.targets.construct.fast_modules import FastModules
+from codecgen.targets.construct.fast_module import FastFunctions, FastModule, Unsupported
 
 
 class ElementLinks:
@@ -26,12 +21,12 @@ class ElementLinks:
 
     def __init__(
         self,
-        modules: FastModules,
+        functions: FastFunctions,
         module: FastModule,
         layout: LayoutPlan,
         source: FunctionSource,
     ) -> None:
-        self._modules = modules
+        self._functions = functions
         self._module = module
         self._layout = layout
         self._source = source
@@ -72,7 +67,7 @@ class ElementLinks:
         none of which depends on other elements.
         """
         name, element = op.field.name, op.element
-        if not isinstance(element, LayoutPlan) or not self._modules.is_element(element):
+        if not isinstance(element, LayoutPlan) or not self._functions.is_element(element):
             return False
         derived = [value for value in self._layout.derived if value.derived.array == name]
         return bool(derived) and not any(map(_depends_on_others, derived))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from codecgen.plan import FieldPlan, LayoutPlan, nodes
 from codecgen.plan.nodes import FieldValue
@@ -40,6 +39,7 @@ from codecgen.targets.construct.fast_expressions import EndOf, FieldExpressions
 from codecgen.targets.construct.fast_function import RESERVED, FunctionSource
 from codecgen.targets.construct.fast_links import ElementLinks
 from codecgen.targets.construct.fast_module import (
+    FastFunctions,
     FastModule,
     Unsupported,
     array_function_name,
@@ -50,10 +50,6 @@ from codecgen.targets.construct.fast_rules import RulePrinter, print_conditional
 from codecgen.targets.construct.fast_struct_runs import UnpackedRun, size_of_code, struct_code
 from codecgen.targets.construct.fast_value_reader import ValueReader, Windows, is_zigzag
 from codecgen.targets.python_source import docstring, string
-
-if TYPE_CHECKING:
-    from codecgen.targets.construct.fast_modules import FastModules
-
 
 _RESERVED = RESERVED | {
     *["data", "pos", "end", "session", "raw", "more", "item", "index", "start", "stop", "tag"],
@@ -99,25 +95,25 @@ class ParseFunction:
             the function is printed.
     """
 
-    def __init__(self, modules: FastModules, module: FastModule, layout: LayoutPlan) -> None:
-        self.modules = modules
+    def __init__(self, functions: FastFunctions, module: FastModule, layout: LayoutPlan) -> None:
+        self.functions = functions
         self.module = module
         self.layout = layout
         self.depth = 1
 
     def text(self) -> str:
         """Return the source of the function. For an element of arrays
-        (:meth:`FastModules.is_element`), return a function that parses ``number`` values, and the
+        (:meth:`FastFunctions.is_element`), return a function that parses ``number`` values, and the
         assignment of one that calls it for a single value. Raise Unsupported if the layout is given
         arrays, looks elements up by number, or has an operation that fast parsers lack. Raise
         TypeError if it has an expression that they cannot print.
         """
         if self.layout.look_ups or self.layout.given_arrays:
             raise Unsupported
-        is_element = self.modules.is_element(self.layout)
+        is_element = self.functions.is_element(self.layout)
         bits_used: set[tuple[str, str]] = set()
         for _ in range(2):  # the second time it is known which bits are used
-            body = ParseBody(self.modules, self.module, self.layout, bits_used)
+            body = ParseBody(self.functions, self.module, self.layout, bits_used)
             given = [body.source.local(fp.name) for fp in self.layout.given]
             if is_element:
                 body.print_array()
@@ -136,7 +132,7 @@ class ParseFunction:
             return _function_text(name, parameters, parsed, title, body.source.lines)
         title = title.replace("Parse", "Parse ``number`` values of")
         of_array, first_of = array_function_name(self.layout), self.module.use("first_of")
-        if self.modules.is_linked(self.layout):
+        if self.functions.is_linked(self.layout):
             parameters.append(f"place: {self.module.use('InArray')} | None = None")
         parameters.insert(0, "number: int")
         text = _function_text(of_array, parameters, f"list[{parsed}]", title, body.source.lines)
@@ -153,16 +149,16 @@ class ParseBody:
 
     def __init__(
         self,
-        modules: FastModules,
+        functions: FastFunctions,
         module: FastModule,
         layout: LayoutPlan,
         bits_used: set[tuple[str, str]],
     ) -> None:
-        self.modules = modules
-        self.plan = modules.plan
+        self.functions = functions
+        self.plan = functions.plan
         self.module = module
         self.layout = layout
-        self.program = read_program(modules.plan, layout)
+        self.program = read_program(functions.plan, layout)
         self.depth = 1
         self.decompressed: str | None = None
         self.source = FunctionSource(module, layout, _RESERVED, ("parse_", "unpack_"), bits_used)
@@ -171,7 +167,7 @@ class ParseBody:
         self.expressions = FieldExpressions(self.plan, module, layout, self.source, ParsedValues())
         self.values = ValueReader(self.plan, module, self.source, self.run, self.windows)
         self.checksums = ChecksumVerifier(module, layout, self.source, self.run, self.windows)
-        self.links = ElementLinks(modules, module, layout, self.source)
+        self.links = ElementLinks(functions, module, layout, self.source)
 
     def print_single(self) -> None:
         """Print the statements of the function that parses one value."""
@@ -229,7 +225,7 @@ class ParseBody:
         self.source.emit(*head[1:])
         self.body()
         value = self.source.temporary("parsed")
-        if self.modules.is_linked(self.layout):
+        if self.functions.is_linked(self.layout):
             set_place = self.module.use("set_place")
             self.source.emit("if place is not None:", f"    {set_place}({value}, place)")
         self.source.emit(f"items.append({value})")
@@ -398,7 +394,7 @@ class ParseBody:
         if op.any_version or type_.nesting is not None or isinstance(op.element, ChoiceType):
             raise Unsupported
         if isinstance(op.element, LayoutPlan):
-            one = self.modules.depth(op.element)
+            one = self.functions.depth(op.element)
             if one is None:
                 raise Unsupported
             self.depth = max(self.depth, 2 + one)
@@ -563,7 +559,7 @@ class ParseBody:
             )
             return
         place = self.links.places.get(op.field.name)
-        if isinstance(element, LayoutPlan) and self.modules.is_element(element):
+        if isinstance(element, LayoutPlan) and self.functions.is_element(element):
             if number is None and op.field.until is None:
                 number = self.number_of_elements(element, pos, end)
             if number is not None:
@@ -628,7 +624,7 @@ class ParseBody:
         if not isinstance(type_, StructType) or len(self.plan.held(type_.layout, self.layout)) > 1:
             raise Unsupported
         function = self.module.function(held)
-        self.depth = max(self.depth, 1 + (self.modules.depth(held) or 0))
+        self.depth = max(self.depth, 1 + (self.functions.depth(held) or 0))
         target = self.source.local(fp.name)
         given = self.given_arguments(fp)
         if type_.present is None or type_.null is None:
@@ -660,7 +656,7 @@ class ParseBody:
             raise Unsupported
         cases: dict[str, str] = {}
         for number, held in op.cases:
-            depth = self.modules.depth(held)
+            depth = self.functions.depth(held)
             if held.given:
                 raise Unsupported
             if fp.held_version is not None and held.version is None:
