@@ -22,7 +22,8 @@ from codecgen.runtime.compression import decompress
 from kafka_log import discover
 from kafka_log.read.parquet import Compression, GroupedWriter
 from kafka_log.read.plan import Split
-from pyspark_kafka_log.task_reader import Scan, read_splits
+from pyspark_kafka_log.scan import Scan
+from pyspark_kafka_log.task_reader import read_splits
 
 PROCESSES = 2
 PAGE = 1 << 20

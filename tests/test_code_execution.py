@@ -32,7 +32,7 @@ WORDS = re.compile(rf"(?<!re\.)\b({'|'.join(sorted(RUN_CODE | MODULES | ATTRIBUT
 """Words of a module that may have such uses. Most modules have none of them, and parsing all would take seconds."""
 EXPECTED = {
     "codecgen/evolution/git_source.py": "runs git, with the names that the command line gives",
-    "codecgen/examples/live.py": "runs codecs that codecgen has just generated from schemas",
+    "codecgen/targets/live_codecs.py": "runs codecs that codecgen has just generated from schemas",
     "codecgen/runtime/arrow/kept_code.py": "loads machine code that this user's processes compiled and kept",
     "codecgen/runtime/declared.py": "raises PicklingError",
     "kafka_log/read/schemas/protobuf.py": "runs protoc on texts of schemas, in a new directory",

@@ -39,8 +39,9 @@ from kafka_log.read.arguments import (
     tuple_of,
 )
 from kafka_log.segment.model import Policy
-from kafka_log.segment.places import is_url, local_path, place_of
+from kafka_log.segment.places import local_path, place_of
 from kafka_log.segment.times import Time, Times, parse_time, present
+from kafka_log.segment.urls import is_url
 
 if TYPE_CHECKING:
     from kafka_log.inspect.export import ExportedFile, Format

@@ -12,8 +12,8 @@ from kafka_log.logs.names import parse_include
 from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.plan import Split
-from kafka_log.segment.places import is_url
 from kafka_log.segment.regular_files import is_unreachable
+from kafka_log.segment.urls import is_url
 from pyspark_kafka_log.options import OptionError, Options
 from pyspark_kafka_log.splits.logs import find_logs
 from pyspark_kafka_log.task_reader import Located

@@ -14,9 +14,10 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.read.plan import Split
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options
+from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges
 from pyspark_kafka_log.splits.plan import plan
-from pyspark_kafka_log.task_reader import Scan, read_splits
+from pyspark_kafka_log.task_reader import read_splits
 from pyspark_kafka_log.worker_memory import explain_memory_errors, freeze_loaded_objects
 
 if TYPE_CHECKING:

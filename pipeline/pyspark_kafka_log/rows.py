@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +18,7 @@ from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.scanner import Unread
 from kafka_log.segment.times import MS_MAX
 from pyspark_kafka_log.columns import COLUMNS, HEADERS_TYPE, TIMESTAMP, unread_row
-
-if TYPE_CHECKING:
-    from pyspark_kafka_log.task_reader import Scan
+from pyspark_kafka_log.scan import Scan
 
 _CODECS = [codec_label(number) for number in range(8)]
 _CONTROL_TYPE = "controlType"
@@ -28,7 +26,7 @@ _PROBLEM = "problem"
 
 
 class SparkRows:
-    """Row format of records in the columns and types of a :class:`~pyspark_kafka_log.task_reader.Scan`."""
+    """Row format of records in the columns and types of a :class:`~pyspark_kafka_log.scan.Scan`."""
 
     def __init__(self, scan: Scan) -> None:
         """Determine the columns to decode for the columns of ``scan``."""

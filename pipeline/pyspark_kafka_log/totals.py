@@ -22,7 +22,8 @@ from kafka_log.segment.reader import damage
 from kafka_log.segment.row_masks import numbers, numbers_of
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.times import MS_MAX
-from pyspark_kafka_log.task_reader import OnRead, Scan, choose_engine, read_split
+from pyspark_kafka_log.scan import Scan
+from pyspark_kafka_log.task_reader import OnRead, choose_engine, read_split
 
 if TYPE_CHECKING:
     from kafka_log.segment.block_reader import BlockScanner

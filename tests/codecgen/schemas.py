@@ -7,11 +7,11 @@ from typing import Any
 
 from codecgen.check import run
 from codecgen.diagnostics import Diagnostic, render
-from codecgen.examples import live
 from codecgen.plan import Plan, make_plan
 from codecgen.schema import loader
 from codecgen.schema.model import Model
 from codecgen.targets import arrow
+from codecgen.targets.live_codecs import load_codecs
 from tests.codecgen.goldens import MANIFEST
 from tests.paths import SCHEMAS
 
@@ -30,7 +30,7 @@ def checked(files: dict[str, str]) -> Model:
 
 def codecs_of(plan: Plan, path: str = "case.yaml") -> Any:
     """The module of codecs that is generated from a schema file, in memory. No target refuses anything."""
-    found, refused = live.load(plan)
+    found, refused = load_codecs(plan)
     assert found is not None and not refused
     return found.module(path)
 

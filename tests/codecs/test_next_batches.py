@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from codecgen.check import run
-from codecgen.examples import live
 from codecgen.plan import make_plan
 from codecgen.runtime.fast_path import without_fast_paths
 from codecgen.schema import loader
+from codecgen.targets.live_codecs import load_codecs
 from codecgen.targets.registry import TARGETS
 from tests.codecs.next_batches import MAGIC, add_batch
 from tests.codecs.tree import Tree
@@ -121,7 +121,7 @@ def noticed(files: dict[str, str]) -> str:
     if found or model is None:
         return str(found)
     example = model.layouts["dictionary_batch"].examples[0]
-    codecs, _ = live.load(make_plan(model))
+    codecs, _ = load_codecs(make_plan(model))
     assert codecs is not None and example.data is not None
     batch = codecs.module("records/dictionary_batch.yaml").DICTIONARY_BATCH.parse(example.data)
     keys = [[header.key for header in record.headers] for record in batch.records]

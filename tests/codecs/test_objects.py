@@ -15,9 +15,9 @@ import construct
 import pytest
 
 import kafka_codecs
-from codecgen.examples import live
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import BuildError, CodecError, ParseError
+from codecgen.targets.live_codecs import load_codecs
 from kafka_codecs import LOG_ENTRY, MESSAGE_V1, META_PROPERTIES, RECORD_BATCH, RecordBatch
 from kafka_codecs.arrow import records as arrow_records
 from kafka_codecs.rows import offsets, records
@@ -151,7 +151,7 @@ def test_what_is_parsed_is_copied_and_pickled_with_what_is_derived() -> None:
 
 def test_codecs_that_no_module_declares_say_so() -> None:
     plan = make_plan(model_of("layout: point\nfields: {x: u8}\n"))
-    codecs, _ = live.load(plan)
+    codecs, _ = load_codecs(plan)
     assert codecs is not None
     with pytest.raises(pickle.PicklingError, match="<Layout point: x> cannot be pickled: no impor"):
         pickle.dumps(codecs.layout(plan.versions["point"][0]))

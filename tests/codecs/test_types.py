@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 import kafka_codecs
-from codecgen.examples.live import load
 from codecgen.examples.text_trial import TriedText, try_text
 from codecgen.examples.trial import Tried, try_example
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.targets.construct.homes import module_path, symbol
+from codecgen.targets.live_codecs import load_codecs
 from kafka_codecs import LOG_ENTRY, META_PROPERTIES
 from tests.brokers.message_shapes import codec, layout_of, prefix
 from tests.codecgen.schemas import our_model
@@ -69,7 +69,7 @@ def entries(path: Path) -> Iterator[object]:
 @pytest.mark.slow
 def test_examples_are_of_their_types(stubs: Stubs) -> None:
     plan = make_plan(our_model())
-    codecs, _ = load(plan)
+    codecs, _ = load_codecs(plan)
     assert codecs is not None
     seen = 0
     for layout in plan.model.layouts.values():

@@ -20,7 +20,8 @@ from kafka_log.read.plan import Split  # noqa: E402
 from kafka_log.segment import kernels  # noqa: E402
 from kafka_log.segment.row_selection import Aborted, RowSelection  # noqa: E402
 from pyspark_kafka_log.columns import DEFAULT_COLUMNS, METADATA_COLUMNS  # noqa: E402
-from pyspark_kafka_log.task_reader import Scan, read_split  # noqa: E402
+from pyspark_kafka_log.scan import Scan  # noqa: E402
+from pyspark_kafka_log.task_reader import read_split  # noqa: E402
 
 WANTED = (*DEFAULT_COLUMNS, *METADATA_COLUMNS)
 FILES = sorted([*VECTORS.glob("*/*.log"), *SAMPLES.glob("*/*/*.log")])

@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 
 from kafka_log import read_table
 from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.filters import Filter, parse_filters
 from pyspark_kafka_log.splits.plan import plan
-from pyspark_kafka_log.task_reader import Scan, read_splits
+from pyspark_kafka_log.task_reader import read_splits
 from tests.shares import examples
 from tests.support.header_files import VECTORS, batch_of, file_of
 from tests.support.lying_headers import (

@@ -25,7 +25,8 @@ from kafka_log.read.plan import Split  # noqa: E402
 from kafka_log.segment.model import Policy  # noqa: E402
 from kafka_log.segment.row_selection import Aborted, RowSelection  # noqa: E402
 from pyspark_kafka_log.columns import COLUMNS, DEFAULT_COLUMNS, METADATA_COLUMNS, schema  # noqa: E402
-from pyspark_kafka_log.task_reader import Scan, read_split  # noqa: E402
+from pyspark_kafka_log.scan import Scan  # noqa: E402
+from pyspark_kafka_log.task_reader import read_split  # noqa: E402
 from tests.support.record_batches import record_batches  # noqa: E402
 
 FILES = sorted(path.relative_to(VECTORS).as_posix()[:-4] for path in VECTORS.glob("*/*.log"))

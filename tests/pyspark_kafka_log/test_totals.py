@@ -14,7 +14,8 @@ from kafka_log import discover
 from kafka_log.read.plan import Split
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from pyspark_kafka_log import totals
-from pyspark_kafka_log.task_reader import Scan, read_split, read_splits
+from pyspark_kafka_log.scan import Scan
+from pyspark_kafka_log.task_reader import read_split, read_splits
 from pyspark_kafka_log.totals import Totals, totals_of
 from tests.paths import SAMPLES, VECTORS
 from tests.support.histories import history

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.filters import parse_filters
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.splits.query_logs import QueryLogs
-from pyspark_kafka_log.task_reader import Scan, read_splits
+from pyspark_kafka_log.task_reader import read_splits
 from tests.support.spark_logs import numbered, write
 
 Row = tuple[str, int, str]

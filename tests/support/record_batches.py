@@ -14,7 +14,8 @@ from kafka_log.read.selection import RowFilters, Selection, change_selection
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Policy
 from pyspark_kafka_log.columns import DEFAULT_COLUMNS, Unit
-from pyspark_kafka_log.task_reader import Scan, read_split
+from pyspark_kafka_log.scan import Scan
+from pyspark_kafka_log.task_reader import read_split
 
 
 def record_batches(

@@ -9,8 +9,9 @@ import pytest
 
 from kafka_log.read.plan import Split
 from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.plan import plan
-from pyspark_kafka_log.task_reader import Scan, read_split
+from pyspark_kafka_log.task_reader import read_split
 from tests.support.spark_logs import batch, build, numbered, write
 
 

@@ -7,9 +7,10 @@ import random
 from pathlib import Path
 from typing import Any
 
+from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import LogStream
-from pyspark_kafka_log.task_reader import Scan, read_splits
+from pyspark_kafka_log.task_reader import read_splits
 from tests.support.growing_logs import Growing
 
 Row = tuple[str, int, str]

@@ -452,7 +452,12 @@ def check_trials(model: Model) -> Iterator[Diagnostic]:
     no codecs, if no layout or text has examples. Raise AssertionError, an internal error of
     codecgen, if a fast parser reads other values than the field-by-field parser.
     """
-    if model.has_examples:
-        from codecgen.examples.trial import findings  # needed where there are examples
+    if not model.has_examples:
+        return
+    # Needed where there are examples.
+    from codecgen.examples.trial import findings
+    from codecgen.targets.live_codecs import load_codecs
 
-        yield from findings(make_plan(model))
+    plan = make_plan(model)
+    codecs, unsupported = load_codecs(plan)
+    yield from unsupported if codecs is None else findings(plan, codecs)

@@ -12,10 +12,10 @@ from pathlib import Path
 from codecgen import directories, output
 from codecgen.cli.common import FINDINGS, GOOD, UsageError, report, say, sound
 from codecgen.diagnostics import printable, render
-from codecgen.examples import live
 from codecgen.plan import make_plan
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.uses import within
+from codecgen.targets.live_codecs import load_codecs
 from codecgen.values import documents, dump, named_codec, reading
 
 
@@ -58,7 +58,7 @@ def _find_codec(arguments: argparse.Namespace) -> named_codec.NamedCodec | None:
         return None
     model, name = within(model, arguments.layout)
     plan = make_plan(model)
-    codecs, refused = live.load(plan)
+    codecs, refused = load_codecs(plan)
     if codecs is None:
         report(list(refused), directories.texts_of(model))
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codecgen.diagnostics import Diagnostic, Span, format_value
-from codecgen.examples.live import Codecs
+from codecgen.examples.codecs import ExampleCodecs
 from codecgen.plan import Plan
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.nouns import count_noun
@@ -34,7 +34,7 @@ class _Mismatch(Exception):
         self.path = path
 
 
-def text_findings(plan: Plan, codecs: Codecs) -> Iterator[Diagnostic]:
+def text_findings(plan: Plan, codecs: ExampleCodecs) -> Iterator[Diagnostic]:
     """Yield a diagnostic C024 for each example of a text (a file of lines or properties) that the
     codec does not read and write as given.
     """
@@ -45,7 +45,7 @@ def text_findings(plan: Plan, codecs: Codecs) -> Iterator[Diagnostic]:
                 yield result
 
 
-def try_text(codecs: Codecs, text: Text, example: TextExample) -> TriedText | Diagnostic:
+def try_text(codecs: ExampleCodecs, text: Text, example: TextExample) -> TriedText | Diagnostic:
     """Return the example with its bytes, parsed values and places. Return a diagnostic C024 if its
     bytes do not parse, its values cannot be built, or bytes and values contradict each other.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codecgen.diagnostics import Diagnostic, Span, did_you_mean, format_value
-from codecgen.examples.live import Codecs, load
+from codecgen.examples.codecs import ExampleCodecs
 from codecgen.examples.text_trial import text_findings
 from codecgen.plan import FieldPlan, LayoutPlan, Plan
 from codecgen.plan.cases import find_held_plan
@@ -54,18 +54,11 @@ class Mismatch(Exception):
         self.path = path
 
 
-def findings(plan: Plan) -> Iterator[Diagnostic]:
+def findings(plan: Plan, codecs: ExampleCodecs) -> Iterator[Diagnostic]:
     """Yield a diagnostic C024 for each example of a layout or text that the generated codecs do not
-    read and write as given. If codecs cannot be generated, yield the diagnostics about that only.
-    Yield nothing if there are no examples. Raise AssertionError, an internal error of codecgen, if
-    a fast parser reads other values than the field-by-field parser.
+    read and write as given. Raise AssertionError, an internal error of codecgen, if a fast parser
+    reads other values than the field-by-field parser.
     """
-    if not plan.model.has_examples:
-        return
-    codecs, refused = load(plan)
-    if codecs is None:
-        yield from refused
-        return
     for layout in plan.model.layouts.values():
         for example in layout.examples:
             result = try_example(plan, codecs, layout, example)
@@ -74,7 +67,9 @@ def findings(plan: Plan) -> Iterator[Diagnostic]:
     yield from text_findings(plan, codecs)
 
 
-def try_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Tried | Diagnostic:
+def try_example(
+    plan: Plan, codecs: ExampleCodecs, layout: Layout, example: Example
+) -> Tried | Diagnostic:
     """Return the example with its version, bytes, parsed values and places. Return a diagnostic
     C024 if its bytes do not parse, its values cannot be built, or bytes and values contradict each
     other. Raise AssertionError, an internal error of codecgen, if the fast parser reads other
@@ -112,7 +107,7 @@ def _contains(place: str, path: str) -> bool:
     )
 
 
-def _run_example(plan: Plan, codecs: Codecs, layout: Layout, example: Example) -> Tried:
+def _run_example(plan: Plan, codecs: ExampleCodecs, layout: Layout, example: Example) -> Tried:
     """Return the example with its version, bytes and values. Raise Mismatch if its version is
     unknown or not determined, a value differs, or other bytes are built; also if it has a
     compressed section and gives no bytes. Raise CodecError if it does not parse or build,

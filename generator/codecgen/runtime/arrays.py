@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import construct
 
@@ -19,13 +19,12 @@ from codecgen.runtime.errors import (
     TrailingError,
     TruncatedError,
     ValueRefused,
+    prefix_path,
 )
+from codecgen.runtime.fields import Field
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.primitives import Codec
-
-if TYPE_CHECKING:
-    from codecgen.runtime.fields import Field
 
 _TOO_DEEP = "elements of this array must not hold such an array themselves"
 
@@ -502,16 +501,3 @@ class Array(Codec):
         finally:
             session.depth -= 1
             session.nesting -= self.nesting is not None
-
-
-E = TypeVar("E", bound=CodecError)
-
-
-def prefix_path(error: E, name: str) -> E:
-    """Put ``name`` before the path of an error, in place, and return the same error. A dot joins
-    them, unless the path is empty or begins with ``[``.
-    """
-    path = error.where.path
-    joined = name if not path else name + path if path.startswith("[") else f"{name}.{path}"
-    error.where = replace(error.where, path=joined)
-    return error

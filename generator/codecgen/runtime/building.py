@@ -8,9 +8,9 @@ from typing import Any
 
 import construct
 
-from codecgen.runtime.arrays import Array, prefix_path
+from codecgen.runtime.arrays import Array
 from codecgen.runtime.bits import Bits
-from codecgen.runtime.errors import BuildError, ValueRefused, describe_value
+from codecgen.runtime.errors import BuildError, ValueRefused, describe_value, prefix_path
 from codecgen.runtime.fields import Field, Fields, contain
 from codecgen.runtime.located_bytes import Session
 from codecgen.runtime.parsed import Parsed, fields_with

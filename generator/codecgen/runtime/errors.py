@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import construct
 
@@ -158,3 +158,16 @@ def describe_value(value: Any) -> str:
     if isinstance(value, str):
         return repr(value[:32]) + ("..." if len(value) > 32 else "")
     return str(value)
+
+
+E = TypeVar("E", bound=CodecError)
+
+
+def prefix_path(error: E, name: str) -> E:
+    """Put ``name`` before the path of an error, in place, and return the same error. A dot joins
+    them, unless the path is empty or begins with ``[``.
+    """
+    path = error.where.path
+    joined = name if not path else name + path if path.startswith("[") else f"{name}.{path}"
+    error.where = replace(error.where, path=joined)
+    return error

@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 import construct
 
-from codecgen.runtime.arrays import E, prefix_path
 from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.checksums import CHECKSUMS, Crc, Mask, XxHash
 from codecgen.runtime.checksums import checksum as checksum_function
-from codecgen.runtime.errors import BuildError, ValueRefused
+from codecgen.runtime.errors import BuildError, E, ValueRefused, prefix_path
 from codecgen.runtime.located_bytes import Condition, Source
 from codecgen.runtime.parsed import Derived, arrays_of
 from codecgen.runtime.primitives import Codec
@@ -162,6 +161,27 @@ class Field:
         self.tail: tuple[Field, ...] | None = None
         # What the layout derives for each element of the array.
         self.of_each: dict[str, Derived] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """The length of a layout: an integer at byte ``offset`` that counts the bytes after the first ``before`` bytes."""
+
+    field: Field
+    offset: int
+    size: int
+    signed: bool
+    endian: str
+    before: int
+
+    @property
+    def end(self) -> int:
+        """Return the offset of the byte after the integer."""
+        return self.offset + self.size
+
+    def read_key(self) -> tuple[int, int, bool, str, int]:
+        """Return a key that is equal for layouts whose lengths are read in the same way."""
+        return self.offset, self.size, self.signed, self.endian, self.before
 
 
 class Fields:

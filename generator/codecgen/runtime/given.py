@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codecgen.runtime.arrays import Array, prefix_path
-from codecgen.runtime.errors import BuildError, describe_value
+from codecgen.runtime.arrays import Array
+from codecgen.runtime.errors import BuildError, describe_value, prefix_path
 from codecgen.runtime.located_bytes import Condition, Session, Source
 from codecgen.runtime.parsed import arrays_of
 from codecgen.runtime.primitives import Codec

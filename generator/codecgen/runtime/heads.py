@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import struct
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from codecgen.runtime.arrays import Array
 from codecgen.runtime.bits import Bits
 from codecgen.runtime.errors import CodecError
-from codecgen.runtime.fields import Field
+from codecgen.runtime.fields import Field, Length
 from codecgen.runtime.located_bytes import Session, Source
-from codecgen.runtime.primitives import STRUCT_CODES, Integer
-
-if TYPE_CHECKING:
-    from codecgen.runtime.layout import Choice, Layout
+from codecgen.runtime.primitives import STRUCT_CODES, Codec, Integer
 
 _ORDERS = {"big": ">", "little": "<"}
 _tuple = cast("Callable[[str, Sequence[str]], Any]", namedtuple)  # its fields are not known before
@@ -29,11 +26,14 @@ _tuple = cast("Callable[[str, Sequence[str]], Any]", namedtuple)  # its fields a
 class Head:
     """Reader of the leading integers and bits of a layout. ``fields`` has their names, ``size`` their bytes."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(
+        self, of_layout: Sequence[Field], offsets: Mapping[str, int], length: Length | None
+    ) -> None:
+        """Take the fields of a layout, the offsets of those at fixed places, and its length."""
         fields: list[Field] = []
         endian: str | None = None
         codes = ""
-        for f in layout.fields:
+        for f in of_layout:
             number = f.codec.base if isinstance(f.codec, Bits) else f.codec
             if f.tag is not None or f.when is not None or not isinstance(number, Integer):
                 break
@@ -54,11 +54,11 @@ class Head:
         ]
         self._consts = [(i, f.const) for i, f in enumerate(fields) if f.const is not None]
         self._rules = _rules(fields)
-        self._covered = _head_checksums(layout, fields)
-        self._length = layout.length
+        self._covered = _head_checksums(of_layout, fields, offsets, length)
+        self._length = length
         self.leaves_an_array = (
-            len(fields) == len(layout.fields) - 1
-            and isinstance(layout.fields[-1].codec, Array)
+            len(fields) == len(of_layout) - 1
+            and isinstance(of_layout[-1].codec, Array)
             and self._covered is not None
         )
         """Whether what follows is an array to the end of the layout, and nothing but its length and checksums relates the
@@ -109,19 +109,25 @@ Frames = Callable[[bytes | memoryview, int], tuple[Any, int, int] | None]
 more to say, is not there or is wrong."""
 
 
-def frames(choice: Choice) -> Frames:
+def frames(
+    by: Codec, offset: int, length: Length, cases: Mapping[int, tuple[Any, Length]]
+) -> Frames:
     """Return a function ``frame(data, at)`` that returns the layout at ``at``, its number and the
     length in bytes that it states, which may go beyond ``data``. The function returns None if the
     first bytes are cut off, have no case, or a length that is too small or refused. It always
-    returns None unless all cases are layouts that have number and length at common fixed places, as
-    integers of 1, 2, 4 or 8 bytes in one byte order.
+    returns None unless number and length are integers of 1, 2, 4 or 8 bytes in one byte order.
+
+    Args:
+        by: Codec of the number that selects a case, at byte ``offset``.
+        offset: Its offset in all cases.
+        length: Where all cases have their length.
+        cases: For each number the layout and its length.
     """
-    length, by = choice.length, choice.codec
-    cases = {number: _framing_of(layout) for number, layout in choice.cases.items()}
-    if length is None or not isinstance(by, Integer) or None in cases.values():
+    if not isinstance(by, Integer):
         return lambda data, at: None
+    framings = {number: _framing_of(*case) for number, case in cases.items()}
     own = Integer(length.size, length.signed, "big" if length.endian == "big" else "little")
-    places = sorted([(choice.offset, by, 0), (length.offset, own, 1)], key=lambda place: place[0])
+    places = sorted([(offset, by, 0), (length.offset, own, 1)], key=lambda place: place[0])
     (first, low, _), (second, high, _) = places
     gap = second - first - low.size
     if gap < 0 or not {low.size, high.size} <= STRUCT_CODES.keys() or low.endian != high.endian:
@@ -137,7 +143,7 @@ def frames(choice: Choice) -> Frames:
             return None
         one, other = unpack(data, at)
         number, size = (one, other) if is_number_first else (other, one)
-        case = cases.get(number)
+        case = framings.get(number)
         if case is None:
             return None
         layout, least, refuse, make = case
@@ -148,14 +154,11 @@ def frames(choice: Choice) -> Frames:
     return frame
 
 
-def _framing_of(layout: Layout | Choice) -> tuple[Any, int, Any, Any] | None:
+def _framing_of(layout: Any, length: Length) -> tuple[Any, int, Any, Any]:
     """Return a layout, the minimum of its length field, the length's ``refuse`` condition (or
-    None), and a function that makes its argument. Return None if the layout is itself a choice, or
-    has no length at a fixed place.
+    None), and a function that makes its argument.
     """
-    if layout.length is None or not hasattr(layout, "layout_name"):
-        return None
-    f = layout.length.field
+    f = length.field
     refuse = None if f.refuse is None else f.refuse.holds
     return layout, f.own_bytes, refuse, _tuple("Length", [f.name])._make
 
@@ -177,27 +180,29 @@ def _rules(fields: Sequence[Field]) -> list[tuple[Callable[[Any], Any], bool]]:
 
 
 def _head_checksums(
-    layout: Layout, fields: Sequence[Field]
+    of_layout: Sequence[Field],
+    fields: Sequence[Field],
+    offsets: Mapping[str, int],
+    length: Length | None,
 ) -> list[tuple[int, int, Callable[[Any], int]]] | None:
-    """Return the checksums of a layout, each as (index of its field, first covered byte, function);
+    """Return the checksums among the fields ``of_layout``, each as (index of its field, first covered byte, function);
     ``[]`` without checksums. Return None if one is not a leading field, counts a field as zeros, or
     does not cover all bytes from one leading field to the end. Return None also if the layout has
     checksums and no length, or a length of only a part of it.
     """
     out = []
     names = [f.name for f in fields]
-    whole = layout.length
-    for f in layout.fields:
-        if f.measures is not None and (whole is None or f is not whole.field):
+    for f in of_layout:
+        if f.measures is not None and (length is None or f is not length.field):
             return None
         if not f.covers:
             continue
         (first, last), *more = f.covers
         if f.checksum is None or more or last or f.zero or first not in names or f not in fields:
             return None
-        if whole is None:
+        if length is None:
             return None  # where it ends is not known before all of it is parsed
-        out.append((names.index(f.name), layout.offset_of(first), f.checksum))
+        out.append((names.index(f.name), offsets[first], f.checksum))
     return out
 
 

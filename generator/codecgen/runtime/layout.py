@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic
 
 import construct
 
-from codecgen.runtime.arrays import Array, prefix_path
+from codecgen.runtime.arrays import Array
 from codecgen.runtime.building import Build
 from codecgen.runtime.byte_strings import Bytes
 from codecgen.runtime.declared import Declared
@@ -22,9 +21,10 @@ from codecgen.runtime.errors import (
     TrailingError,
     TruncatedError,
     ValueRefused,
+    prefix_path,
 )
 from codecgen.runtime.fast_path import FastPath, find_fast_path
-from codecgen.runtime.fields import Field, Fields, GivenFields
+from codecgen.runtime.fields import Field, Fields, GivenFields, Length
 from codecgen.runtime.given import Given, built_values, given_values
 from codecgen.runtime.heads import Frames, Head, frames
 from codecgen.runtime.located_bytes import DEFAULT_LIMITS, Session, Source
@@ -35,27 +35,6 @@ from codecgen.runtime.parsing import Opened, Parse
 from codecgen.runtime.primitives import Codec, EnumField, Integer, Varint
 from codecgen.runtime.rules import LayoutRule
 from codecgen.runtime.zero_bytes import Padding
-
-
-@dataclass(frozen=True, slots=True)
-class Length:
-    """The length of a layout: an integer at byte ``offset`` that counts the bytes after the first ``before`` bytes."""
-
-    field: Field
-    offset: int
-    size: int
-    signed: bool
-    endian: str
-    before: int
-
-    @property
-    def end(self) -> int:
-        """Return the offset of the byte after the integer."""
-        return self.offset + self.size
-
-    def read_key(self) -> tuple[int, int, bool, str, int]:
-        """Return a key that is equal for layouts whose lengths are read in the same way."""
-        return self.offset, self.size, self.signed, self.endian, self.before
 
 
 class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
@@ -184,7 +163,7 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
     @cached_property
     def head(self) -> Head:
         """Return the reader of the leading fields of fixed size."""
-        return Head(self)
+        return Head(self.fields, self._offsets, self.length)
 
     @cached_property
     def fast_path(self) -> FastPath | None:
@@ -473,7 +452,14 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
     @cached_property
     def plain_frame(self) -> Frames:
         """Return a function that frames ordinary layouts quickly; see :func:`frames`."""
-        return frames(self)
+        cases = {
+            number: (case, case.length)
+            for number, case in self.cases.items()
+            if isinstance(case, Layout) and case.length is not None
+        }
+        if self.length is None or len(cases) < len(self.cases):
+            return lambda data, at: None
+        return frames(self.codec, self.offset, self.length, cases)
 
     def peek(self, source: Source) -> int:
         """Return the number that selects the layout at the head of ``source``, whether or not a

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from codecgen.runtime.arrays import prefix_path
 from codecgen.runtime.declared import Declared
-from codecgen.runtime.errors import CodecError, ParseError, ValueRefused
+from codecgen.runtime.errors import CodecError, ParseError, ValueRefused, prefix_path
 from codecgen.runtime.layout import Layout
 from codecgen.runtime.located_bytes import Limits, Session, Source
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import construct
 
-from codecgen.runtime.arrays import Array, prefix_path
+from codecgen.runtime.arrays import Array
 from codecgen.runtime.errors import (
     ChecksumError,
     CodecError,
@@ -18,6 +18,7 @@ from codecgen.runtime.errors import (
     TrailingError,
     ValueRefused,
     describe_value,
+    prefix_path,
 )
 from codecgen.runtime.fields import Field, Fields
 from codecgen.runtime.located_bytes import Source

@@ -6,9 +6,15 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from codecgen.runtime.arrays import prefix_path
 from codecgen.runtime.entry_points import EntryPoint, P
-from codecgen.runtime.errors import BuildError, LimitError, ParseError, ValueRefused, Where
+from codecgen.runtime.errors import (
+    BuildError,
+    LimitError,
+    ParseError,
+    ValueRefused,
+    Where,
+    prefix_path,
+)
 from codecgen.runtime.fields import Rule
 from codecgen.runtime.located_bytes import Limits, Session
 from codecgen.runtime.nouns import count_noun

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codecgen.diagnostics import suggest
-from codecgen.examples.live import Codecs
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.runtime.enums import list_numbers
 from codecgen.runtime.errors import CodecError
@@ -19,6 +18,7 @@ from codecgen.schema.declarations import used_of
 from codecgen.schema.model import Choice, Layout
 from codecgen.schema.reader import parse_hex, parse_integer
 from codecgen.targets.construct.homes import symbol
+from codecgen.targets.live_codecs import Codecs
 
 
 class UnknownCodecError(Exception):

@@ -33,8 +33,8 @@ from kafka_log.cli.selection import describe_unknown_arguments
 from kafka_log.cli.suggestions import SuggestingParser, find_command
 from kafka_log.logs.partitions import DirectoryError, NotFoundError
 from kafka_log.segment.kernels import NotGeneratedError
-from kafka_log.segment.places import is_url
 from kafka_log.segment.similar_names import suggest_similar
+from kafka_log.segment.urls import is_url
 
 COMMANDS = {
     "overview": "kafka_log.inspect.overview.command",

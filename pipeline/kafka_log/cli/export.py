@@ -32,8 +32,9 @@ from kafka_log.logs.partitions import Partition
 from kafka_log.read.internal_topics import VIEWS
 from kafka_log.read.parquet import Compression
 from kafka_log.read.selection import Selection
-from kafka_log.segment.places import is_url, local_path, place_of
+from kafka_log.segment.places import local_path, place_of
 from kafka_log.segment.printable import escape_unprintable
+from kafka_log.segment.urls import is_url
 
 if TYPE_CHECKING:
     from kafka_log.read.schemas.registry import SchemaRegistry

@@ -23,9 +23,9 @@ from kafka_log.read.selection import Selection, limit_to_segment
 from kafka_log.segment.file_groups import FileGroups, GroupDecoder, split_into_groups
 from kafka_log.segment.kernels import load_decoder, load_view
 from kafka_log.segment.model import Policy
-from kafka_log.segment.places import is_url
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import header_scanner
+from kafka_log.segment.urls import is_url
 
 OnDamage = Callable[[str], None]
 """Called with a line of text, with file and bytes, for each damage."""

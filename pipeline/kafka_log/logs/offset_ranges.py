@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from codecgen.runtime.errors import CodecError, ParseError
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.model import Tail
-from kafka_log.segment.places import is_url
 from kafka_log.segment.ranges import EVERYTHING, MAX_OFFSET, Range
 from kafka_log.segment.reader import SegmentReader
+from kafka_log.segment.urls import is_url
 
 if TYPE_CHECKING:
     from kafka_log.segment.framing import Entry, HeaderColumns

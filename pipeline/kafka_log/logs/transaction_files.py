@@ -36,8 +36,8 @@ from kafka_log.logs.transactions import (
 )
 from kafka_log.segment.batch_headers import entries
 from kafka_log.segment.framing import HeaderColumns
-from kafka_log.segment.places import is_url
 from kafka_log.segment.remote_files import BLOCK
+from kafka_log.segment.urls import is_url
 
 if TYPE_CHECKING:
     from kafka_log.segment.kernels import Engine

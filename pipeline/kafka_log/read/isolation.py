@@ -13,9 +13,9 @@ from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import Segment
 from kafka_log.read.selection import Selection
 from kafka_log.segment.model import Policy
-from kafka_log.segment.places import is_url
 from kafka_log.segment.ranges import MAX_OFFSET, Range, counts_from_end
 from kafka_log.segment.row_selection import Aborted, RowSelection
+from kafka_log.segment.urls import is_url
 
 if TYPE_CHECKING:
     from kafka_log.logs.transactions import Transactions

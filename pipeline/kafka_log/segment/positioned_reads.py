@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from codecgen.runtime.errors import CodecError, Where
-from kafka_log.segment.places import is_url
 from kafka_log.segment.regular_files import open_regular
+from kafka_log.segment.urls import is_url
 
 DELETED = ".deleted"
 """Suffix that a broker appends to the name of a segment a minute before it deletes the file."""

@@ -10,7 +10,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, overload
 
-from kafka_log.segment.places import is_url
+from kafka_log.segment.urls import is_url
 
 _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISDIR, "a directory"),

@@ -6,13 +6,10 @@ import io
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from codecgen.runtime.nouns import count_noun
 from kafka_log.segment.remote_errors import as_os_error
-
-if TYPE_CHECKING:
-    from kafka_log.segment.remote_paths import RemotePath
 
 FIRST = 256 << 10
 """Bytes of the first request at a new position. Each block that follows without a gap is twice as large, up to BLOCK."""
@@ -39,6 +36,20 @@ class Block:
         return self.start + len(self.data)
 
 
+class PathInStore(Protocol):
+    """Path of a file in a store, with the options of fsspec's class for the store."""
+
+    storage_options: dict[str, Any]
+
+    def store(self) -> tuple[Any, str]:
+        """Return the file system object of fsspec, and the path in its syntax. Raise OSError if
+        there is no such store.
+        """
+
+    def __fspath__(self) -> str:
+        """Return the URL."""
+
+
 class RemoteFile(io.RawIOBase):
     """An open file of a store. One thread may read it; an own thread requests blocks ahead, one at a time.
 
@@ -47,7 +58,7 @@ class RemoteFile(io.RawIOBase):
 
     sector = SECTOR
 
-    def __init__(self, path: RemotePath) -> None:
+    def __init__(self, path: PathInStore) -> None:
         """Open the file, and ask the store for its size. Raises OSError."""
         super().__init__()
         self.name = path

@@ -15,9 +15,9 @@ import fsspec
 from fsspec.registry import known_implementations
 
 from kafka_log.segment.globs import compile_pattern, find_matching_paths, is_pattern
-from kafka_log.segment.places import has_password
 from kafka_log.segment.remote_errors import RemoteError, as_os_error
 from kafka_log.segment.remote_files import RemoteFile
+from kafka_log.segment.urls import has_password
 
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 _MILLISECONDS = ("modificationTime", "modification_time")

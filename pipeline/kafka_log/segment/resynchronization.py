@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from codecgen.runtime.errors import CodecError
-from codecgen.runtime.layout import Length
+from codecgen.runtime.fields import Length
 from codecgen.runtime.located_bytes import Limits, Session, Source
 from kafka_codecs import LOG_ENTRY
 from kafka_log.segment import framing

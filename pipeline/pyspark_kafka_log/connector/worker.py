@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 
 from kafka_log.read.plan import Split
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.segment.places import is_url
+from kafka_log.segment.urls import is_url
 from kafka_log.write.sink.commit import Micro
 from kafka_log.write.sink.log_format import WriteJob
 from pyspark_kafka_log.losses import Losses
@@ -32,12 +32,13 @@ from pyspark_kafka_log.moved_files import locate_splits
 from pyspark_kafka_log.options import Session, default_columns, parse
 from pyspark_kafka_log.reader import PROBLEM, KafkaLogReader, Task
 from pyspark_kafka_log.reports import ReportReader
+from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.source import DefaultSource, make_reader
 from pyspark_kafka_log.splits.filters import parse_filters
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import LogStream
-from pyspark_kafka_log.task_reader import OnRead, Scan
+from pyspark_kafka_log.task_reader import OnRead
 from pyspark_kafka_log.totals import EXTREMES, TIMESTAMP, Totals, can_total, totals_of
 from pyspark_kafka_log.worker_memory import explain_memory_errors
 from pyspark_kafka_log.write import abort_rows, commit_rows, make_job, write_rows

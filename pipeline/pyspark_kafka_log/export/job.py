@@ -19,20 +19,20 @@ from kafka_log.read.parquet import Compression
 from kafka_log.read.plan import Split
 from kafka_log.read.progress import LogEnds as LogEnds
 from kafka_log.read.progress import Position
-from kafka_log.segment.places import is_url
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.remote_errors import as_os_error
+from kafka_log.segment.urls import is_url
 from kafka_log.write.staged_output import OutputError, refuse_inside
 from pyspark_kafka_log.columns import COLUMNS
 from pyspark_kafka_log.export.locations import Location
 from pyspark_kafka_log.export.state import DataLossError, Ends, ExportError, State
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job, TaskResult, read_columns
 from pyspark_kafka_log.options import EARLIEST, Options, default_columns
+from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges
 from pyspark_kafka_log.splits.logs import Log, find_paths, select_logs
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.splits.query_logs import QueryLogs
-from pyspark_kafka_log.task_reader import Scan
 
 BATCH_ROWS = 65_536
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
+from kafka_log.segment.places import place_of
 from kafka_log.segment.remote_errors import as_os_error
+from kafka_log.segment.urls import FileUrlError, is_url, path_of_file_url
 from pyspark_kafka_log.export.state import ExportError
 
 SCHEMES = ("s3", "s3a")

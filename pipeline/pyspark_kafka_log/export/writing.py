@@ -23,7 +23,8 @@ from pyspark_kafka_log.export.locations import Location
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.moved_files import make_locator
 from pyspark_kafka_log.options import Options
-from pyspark_kafka_log.task_reader import Scan, read_splits
+from pyspark_kafka_log.scan import Scan
+from pyspark_kafka_log.task_reader import read_splits
 
 PARTITION_COLUMNS = ("topic", "partition", "date")
 """By which files may be parted. ``date`` is that of the timestamp, in UTC."""

@@ -12,7 +12,7 @@ from kafka_log import Policy
 from kafka_log.logs.names import State, parse_include
 from kafka_log.segment.globs import PatternError, compile_pattern
 from kafka_log.segment.model import OnDamage
-from kafka_log.segment.places import has_password
+from kafka_log.segment.urls import has_password
 from pyspark_kafka_log.columns import COLUMNS
 
 S = TypeVar("S", bound=str)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url
+from kafka_log.segment.urls import FileUrlError, is_url, path_of_file_url
 from kafka_log.write.sink.log_format import FormatError, LogFormat
 from pyspark_kafka_log.options.table import (
     FORMAT,

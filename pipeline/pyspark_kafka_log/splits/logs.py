@@ -25,7 +25,8 @@ from kafka_log.logs.remote_topics import find_mixed_topics
 from kafka_log.logs.replicas import select_replicas
 from kafka_log.logs.tiers import Ends, merge_tiered_segments
 from kafka_log.segment.globs import PatternError, find_matching_paths, is_pattern, matches
-from kafka_log.segment.places import FileUrlError, is_url, path_of_file_url, place_of
+from kafka_log.segment.places import place_of
+from kafka_log.segment.urls import FileUrlError, is_url, path_of_file_url
 from pyspark_kafka_log.options import Bound, Files, OptionError, Options
 from pyspark_kafka_log.splits.stores import storage_options
 

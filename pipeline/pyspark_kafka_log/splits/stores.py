@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from kafka_log.segment.places import FileUrlError, path_of_file_url
+from kafka_log.segment.urls import FileUrlError, path_of_file_url
 from pyspark_kafka_log.options import OptionError
 
 _DEFAULT_ENDPOINT = "s3.amazonaws.com"

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from codecgen.diff import Side, diff
-from codecgen.examples import live
 from codecgen.explain.declarations import explain
 from codecgen.explain.programs import explain_program
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import ChecksumError, LengthError, ParseError
 from codecgen.targets.docs import emit as emit_docs
+from codecgen.targets.live_codecs import load_codecs
 from codecgen.targets.template import emit_kaitai
 from tests.codecgen.schemas import codecs_of, model_of, unread_by_kernels
 
@@ -113,7 +113,7 @@ def test_many_checksums_over_each_other() -> None:
     """Each covers all that follow it."""
     sums = [f"  s{i}: {{type: u16, checksum: crc16_arc, covers: rest}}" for i in range(30)]
     text = "\n".join(["layout: many", "fields:", *sums, "  end: u8"])
-    found, _ = live.load(make_plan(model_of(text)))
+    found, _ = load_codecs(make_plan(model_of(text)))
     assert found is not None
     many = found.module("case.yaml").MANY
     data = many.build({"end": 1})

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from codecgen.examples import live
 from codecgen.explain.declarations import explain
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import ParseError, ValueRefused
 from codecgen.schema.expression import ExpressionError, Number, Truth, parse, source
 from codecgen.targets import docs
+from codecgen.targets.live_codecs import load_codecs
 from tests.codecgen.schemas import codecs_of, model_of, unread_by_kernels
 
 TEXT = r"""
@@ -99,7 +99,7 @@ def test_null_is_another_value(codecs: Any) -> None:
 
 def test_what_is_said_of_long_bytes_is_short() -> None:
     text = 'layout: a\nfields: {b: {bytes: i32, const: "x"}}\n'
-    found, _ = live.load(make_plan(model_of(text)))
+    found, _ = load_codecs(make_plan(model_of(text)))
     assert found is not None
     with pytest.raises(ValueRefused) as caught:
         found.module("case.yaml").A.parse(b"\0\1\0\0" + bytes(1 << 16))

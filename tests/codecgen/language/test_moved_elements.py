@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from codecgen.examples import live
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import BuildError
+from codecgen.targets.live_codecs import load_codecs
 from tests.codecgen.schemas import checked
 
 MANIFEST = "language: 1\npackage: moved\ntitle: Elements that move\n"
@@ -43,7 +43,7 @@ def codecs() -> Any:
         "c.yaml": journey("c", "base: u8", "100 + last(stops).n - item.n"),
         "d.yaml": journey("d", "size: {type: u8, measures: rest}", "size + last(stops).n - item.n"),
     }
-    found, refused = live.load(make_plan(checked(files)))
+    found, refused = load_codecs(make_plan(checked(files)))
     assert found is not None and not refused
     return found
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.check import run
-from codecgen.examples.trial import findings
+from codecgen.check.examples import check_trials
 from codecgen.explain.declarations import explain
 from codecgen.plan import make_plan
 from codecgen.plan.encoded_sizes import encoded_size
@@ -197,7 +197,7 @@ def test_round_trip(mixed: Any, a: int, c: int, number: int, many: list[int]) ->
 
 def test_words_for_people() -> None:
     model = model_of(TEXT)
-    assert list(findings(make_plan(model))) == []
+    assert list(check_trials(model)) == []
     page = "".join(docs.emit(make_plan(model)).files.values())
     assert "VLQ of 32 bits (at most 5 bytes)" in page
     assert "bijective VLQ of 64 bits (at most 10 bytes)" in page

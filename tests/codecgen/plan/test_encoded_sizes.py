@@ -11,8 +11,6 @@ from construct import Container
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from codecgen.examples import live
-from codecgen.examples.live import Codecs
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.plan.encoded_sizes import (
     SizeError,
@@ -37,6 +35,7 @@ from codecgen.schema.types import (
     StructType,
     TagsType,
 )
+from codecgen.targets.live_codecs import Codecs, load_codecs
 from tests.codecgen.schemas import model_of
 from tests.paths import ROOT, SCHEMAS
 
@@ -48,7 +47,7 @@ def loaded(directory: Path) -> tuple[Plan, Codecs]:
     model, diagnostics = load(read_files(directory))
     assert model is not None and not diagnostics
     plan = make_plan(model)
-    codecs, refused = live.load(plan)
+    codecs, refused = load_codecs(plan)
     assert codecs is not None and not refused
     return plan, codecs
 

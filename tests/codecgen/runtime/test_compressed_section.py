@@ -6,9 +6,9 @@ import gzip
 
 import pytest
 
-from codecgen.examples import live
 from codecgen.plan import make_plan
 from codecgen.runtime.errors import CompressionError, LimitError
+from codecgen.targets.live_codecs import load_codecs
 from tests.codecgen.schemas import model_of
 
 SCHEMA = """
@@ -61,7 +61,7 @@ def test_the_limit_is_the_error(name: str, damaged: bool) -> None:
     fields, head = CASES[name]
     text = SCHEMA.format(fields=fields, flexible="flexible: 0+" if "tagged" in name else "")
     plan = make_plan(model_of(text + MORE))
-    codecs, _ = live.load(plan)
+    codecs, _ = load_codecs(plan)
     assert codecs is not None
     codec = codecs.layout(plan.versions["section"][0])
     packed = gzip.compress(head + BLANK, 0)

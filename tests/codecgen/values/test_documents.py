@@ -11,11 +11,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.examples.live import Codecs, load
 from codecgen.plan import make_plan
 from codecgen.runtime.enums import Enumeration
 from codecgen.schema import forms, yaml_tree
 from codecgen.schema.model import Example, Layout
+from codecgen.targets.live_codecs import Codecs, load_codecs
 from codecgen.values.documents import build_all, format_json, format_yaml
 from codecgen.values.named_codec import NamedCodec, find_codec
 from codecgen.values.reading import Input, read_one
@@ -116,7 +116,7 @@ EXAMPLES = [
 
 @pytest.fixture(scope="module")
 def codecs() -> Codecs:
-    found, refused = load(PLAN)
+    found, refused = load_codecs(PLAN)
     assert found is not None and not refused
     return found
 

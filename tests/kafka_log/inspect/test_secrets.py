@@ -22,7 +22,8 @@ from kafka_log.logs.discovery import discover
 from kafka_log.read.internal_topics import VIEWS, internal_topic
 from kafka_log.read.plan import Split
 from kafka_log.segment.kernels import Engine
-from pyspark_kafka_log.task_reader import Scan, read_split
+from pyspark_kafka_log.scan import Scan
+from pyspark_kafka_log.task_reader import read_split
 from tests.paths import SAMPLES
 from tests.support.made_topics import entry, log, metadata
 from tests.support.secrets import PASSWORDS

@@ -32,8 +32,9 @@ from kafka_log.logs.names import LOG_START
 from kafka_log.logs.tiers import drop_tiered_segments, merge_tiered_segments
 from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log.options import OptionError, parse
+from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.plan import plan
-from pyspark_kafka_log.task_reader import Scan, read_splits
+from pyspark_kafka_log.task_reader import read_splits
 
 
 def offsets(table: pa.Table) -> list[int]:

@@ -169,8 +169,9 @@ def test_verbs_say_it(tmp_path: Path, verb: str, capsys: pytest.CaptureFixture[s
 def test_spark_says_it(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     from pyspark_kafka_log.options import parse
+    from pyspark_kafka_log.scan import Scan
     from pyspark_kafka_log.splits.plan import plan
-    from pyspark_kafka_log.task_reader import Scan, read_splits
+    from pyspark_kafka_log.task_reader import read_splits
 
     make(tmp_path, 10)
     options = {"path": str(tmp_path), "include": "remote", "subscribe": "t"}

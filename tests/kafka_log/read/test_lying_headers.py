@@ -25,7 +25,8 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment import skipping
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import Scanner
-from pyspark_kafka_log.task_reader import Scan, read_split
+from pyspark_kafka_log.scan import Scan
+from pyspark_kafka_log.task_reader import read_split
 from tests.shares import examples
 from tests.support.header_files import VECTORS, batch_of, file_of
 from tests.support.lying_headers import (

@@ -21,9 +21,10 @@ from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.read.offsets_by_time import offset_at
 from kafka_log.segment.ranges import Range
 from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.filters import Filter, parse_filters
 from pyspark_kafka_log.splits.plan import plan
-from pyspark_kafka_log.task_reader import Scan, read_splits
+from pyspark_kafka_log.task_reader import read_splits
 from tests.paths import SAMPLES
 from tests.support.check_plants import PLAIN, TX
 from tests.support.misplaced_segments import MISPLACED, cuts_of, misplaced_log

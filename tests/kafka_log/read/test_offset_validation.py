@@ -22,7 +22,8 @@ from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE, offsets_of
 from kafka_log.segment.scanner import Scanner, header_scanner
-from pyspark_kafka_log.task_reader import Scan, read_splits
+from pyspark_kafka_log.scan import Scan
+from pyspark_kafka_log.task_reader import read_splits
 from tests.paths import SAMPLES
 
 SAMPLE = SAMPLES / "kafka-2.8" / "segments.small-0"

@@ -24,7 +24,8 @@ from kafka_log.read.plan import Split
 from kafka_log.read.selection import Selection
 from kafka_log.segment import skipping
 from kafka_log.segment.kernels import Engine
-from pyspark_kafka_log.task_reader import Scan, read_split
+from pyspark_kafka_log.scan import Scan
+from pyspark_kafka_log.task_reader import read_split
 from tests.paths import SAMPLES
 from tests.shares import examples
 from tests.support.lying_headers import with_header

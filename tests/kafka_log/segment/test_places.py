@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafka_log.cli import main
-from kafka_log.segment.places import is_url, local_path, path_of_file_url, place_of
+from kafka_log.segment.places import local_path, place_of
+from kafka_log.segment.urls import is_url, path_of_file_url
 
 
 @pytest.mark.parametrize(

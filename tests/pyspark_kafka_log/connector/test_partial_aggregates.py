@@ -12,8 +12,9 @@ import pytest
 from kafka_log.segment.row_selection import RowSelection
 from pyspark_kafka_log.connector.worker import Aggregates
 from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.plan import plan
-from pyspark_kafka_log.task_reader import Scan, read_splits
+from pyspark_kafka_log.task_reader import read_splits
 from tests.support.spark_logs import batch, build, numbered, write
 
 FUNCTIONS = [

@@ -19,10 +19,11 @@ from pyspark.sql.types import StructType
 from kafka_log import Segment
 from kafka_log.read.selection import Selection
 from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.cuts import find_selected_runs
 from pyspark_kafka_log.splits.filters import Filter, RowRanges, intersect_ranges, parse_filters
 from pyspark_kafka_log.splits.plan import plan
-from pyspark_kafka_log.task_reader import Scan, read_splits
+from pyspark_kafka_log.task_reader import read_splits
 from tests.paths import SAMPLES
 from tests.support.spark_logs import TIME, batch, build, flipped, numbered, write
 from tests.support.spark_queries import column, load

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pyspark_kafka_log.task_reader import Scan, read_splits
+from pyspark_kafka_log.scan import Scan
+from pyspark_kafka_log.task_reader import read_splits
 from tests.brokers.answers import ISOLATIONS, Place, consumed, plain, summed
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.filler import Filler, Producer

@@ -21,11 +21,12 @@ from kafka_log.read.plan import Split
 from kafka_log.segment.positioned_reads import UnreadableError
 from pyspark_kafka_log.moved_files import locate_splits
 from pyspark_kafka_log.options import OptionError, parse
+from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.stream import polling
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
-from pyspark_kafka_log.task_reader import MAX_LOOKUPS, Scan, read_splits
+from pyspark_kafka_log.task_reader import MAX_LOOKUPS, read_splits
 from tests.support.growing_logs import Growing
 from tests.support.spark_logs import batch, build, numbered, write
 from tests.support.spark_streams import offsets as written

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from codecgen.plan import LayoutPlan
-from codecgen.targets.construct.homes import class_name, import_line, symbol
+from codecgen.plan import LayoutPlan, Plan
+from codecgen.targets.construct.homes import Home, class_name, import_line, symbol
 from codecgen.targets.construct.module_scope import RUNTIME, ModuleScope
 from codecgen.targets.python_source import docstring
-
-if TYPE_CHECKING:
-    from codecgen.targets.construct.fast_modules import FastModules
 
 FAST_RUNTIME = "codecgen.runtime.fast_path"
 
@@ -54,14 +51,39 @@ def full_name(layout: LayoutPlan) -> str:
     return layout.name if layout.version is None else f"{layout.name}@{layout.version}"
 
 
+class FastFunctions(Protocol):
+    """Knows which layouts of a plan have a fast parser and a fast builder, and where these are."""
+
+    plan: Plan
+
+    def home(self, layout: str) -> Home:
+        """Return the module of the fast parsers and builders of a layout."""
+
+    def depth(self, layout: LayoutPlan) -> int | None:
+        """Return the number of nested levels of layouts and arrays in a layout that another one
+        holds, itself included. Return None if the other one cannot call its fast parser.
+        """
+
+    def is_element(self, layout: LayoutPlan) -> bool:
+        """Return whether the fast parser of the layout, if it has one, parses a whole array."""
+
+    def is_linked(self, layout: LayoutPlan) -> bool:
+        """Return whether the layout is an element of an array that derives values for each."""
+
+    def has_builder(self, layout: LayoutPlan) -> bool:
+        """Return whether the fast builder of a layout that holds another one, ``layout``, can call
+        that of the other.
+        """
+
+
 class FastModule:
     """Imports, constants and tables of one generated module of fast parsers and builders, which its
     functions share. A fast parser reads regular bytes of one layout version, a fast builder writes
     regular values.
     """
 
-    def __init__(self, modules: FastModules, scope: ModuleScope) -> None:
-        self.modules = modules
+    def __init__(self, functions: FastFunctions, scope: ModuleScope) -> None:
+        self.functions = functions
         self.scope = scope
         self.fast_runtime: set[str] = {"Irregular"}
         self.standard: set[str] = set()
@@ -122,12 +144,16 @@ class FastModule:
         """Return the name of the codec of a layout."""
         return self.refer(layout.name, symbol(layout.name, layout.version))
 
+    def parsed_class(self, layout: LayoutPlan) -> str:
+        """Return the name of the class of a layout's parsed values, and import it."""
+        return self.refer(layout.name, self.scope.classes[layout.name, layout.version])
+
     def function(self, layout: LayoutPlan) -> str:
         """Return the name of the fast parser of a layout version, and import it if another module
         defines it. Raise Unsupported if the layout has no fast parser, can hold itself, or has
         compressed arrays.
         """
-        if self.modules.depth(layout) is None:
+        if self.functions.depth(layout) is None:
             raise Unsupported
         return self.imported(layout, function_name(layout))
 
@@ -136,7 +162,7 @@ class FastModule:
         another module defines it. Raise Unsupported if the layout has no fast parser, can hold
         itself, or has compressed arrays. The caller checks that arrays hold the layout.
         """
-        if self.modules.depth(layout) is None:
+        if self.functions.depth(layout) is None:
             raise Unsupported
         return self.imported(layout, array_function_name(layout))
 
@@ -144,7 +170,7 @@ class FastModule:
         """Return the name of the fast builder of a layout, and import it if it is in another
         module. Raise Unsupported if the layout has no fast builder or can hold itself.
         """
-        if not self.modules.has_builder(layout):
+        if not self.functions.has_builder(layout):
             raise Unsupported
         return self.imported(layout, builder_name(layout))
 
@@ -152,7 +178,7 @@ class FastModule:
         """Return ``name``, a fast function of a layout, and import it if it is in another module.
         The caller checks that the layout has this function.
         """
-        home = self.modules.home(layout.name)
+        home = self.functions.home(layout.name)
         if home != self.scope.home:
             self.scope.imports.setdefault(home, set()).add(name)
         return name

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from codecgen.diagnostics import Diagnostic, Span, did_you_mean
-from codecgen.examples.live import load
 from codecgen.plan import Plan, as_of, make_plan
 from codecgen.plan.as_of import release_key
 from codecgen.plan.encoded_sizes import SizeError, overhead_rows
@@ -19,6 +18,7 @@ from codecgen.targets.docs.pages import Page, pages
 from codecgen.targets.docs.sections import LayoutSection
 from codecgen.targets.docs.site import Site, items_by_file, make_site
 from codecgen.targets.docs.svg import svg_file
+from codecgen.targets.live_codecs import load_codecs
 from codecgen.targets.rendering import RenderError
 from codecgen.targets.scalar_support import refuse_scalars
 from codecgen.targets.target_output import Emitted
@@ -191,7 +191,7 @@ def _work_examples(plan: Plan) -> tuple[dict[str, list[Worked | WorkedText]], li
     """
     if not plan.model.has_examples:
         return {}, []
-    codecs, refused = load(plan)
+    codecs, refused = load_codecs(plan)
     if codecs is None:
         return {}, list(refused)
     out: dict[str, list[Worked | WorkedText]] = {}

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from codecgen.diagnostics import Diagnostic
-from codecgen.examples.live import Codecs
 from codecgen.examples.text_trial import try_text
 from codecgen.examples.trial import try_example
 from codecgen.plan import LayoutPlan, Plan
 from codecgen.schema.model import Example, Layout
 from codecgen.schema.texts import Text, TextExample
 from codecgen.targets.docs.hexdump import Stream, streams
+from codecgen.targets.live_codecs import Codecs
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument_type, number_type
 from kafka_log.cli.schemas import add_schemas
 from kafka_log.cli.selection import PLACES, add_selection
-from kafka_log.segment.places import is_url
 from kafka_log.segment.times import milliseconds
+from kafka_log.segment.urls import is_url
 
 HELP = "look at logs in a web browser"
 EXAMPLES = """\

@@ -44,8 +44,8 @@ from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.read.schemas.sources import read_registry
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
-from kafka_log.segment.places import is_url
 from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.segment.urls import is_url
 from kafka_log.text.columns import format_bytes
 from kafka_log.text.json_values import convert_bytes, format_json
 from kafka_log.text.output import ROW_WRITERS, JsonRowWriter, RowWriter

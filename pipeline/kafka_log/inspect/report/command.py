@@ -28,8 +28,9 @@ from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import PLACES, add_selection
 from kafka_log.cli.tables import size_of
 from kafka_log.logs.partitions import NO_LIVE_SEGMENT, NotFoundError, describe_skipped
-from kafka_log.segment.places import is_url, local_path, place_of
+from kafka_log.segment.places import local_path, place_of
 from kafka_log.segment.times import milliseconds, present
+from kafka_log.segment.urls import is_url
 
 if TYPE_CHECKING:
     from kafka_log.log_directory import LogDirectory

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from codecgen.examples import live
 from codecgen.plan import as_of, make_plan
 from codecgen.schema.loader import load
 from codecgen.targets import docs
 from codecgen.targets.docs.examples import Worked, work
+from codecgen.targets.live_codecs import load_codecs
 from tests.codecgen import schemas
 from tests.codecgen.goldens import MANIFEST
 from tests.codecgen.targets.docs.doc_pages import (
@@ -211,7 +211,7 @@ def test_pages_that_would_be_one_file(name: str) -> None:
 
 def worked(directory: Path) -> Iterator[Worked]:
     plan = make_plan(model_of(directory))
-    codecs, _ = live.load(plan)
+    codecs, _ = load_codecs(plan)
     assert codecs is not None
     for layout in plan.model.layouts.values():
         for example in layout.examples:
@@ -292,7 +292,7 @@ def test_codecs_are_loaded_from_memory_by_many_threads() -> None:
     out: list[object] = []
 
     def one() -> None:
-        codecs, _ = live.load(plan)
+        codecs, _ = load_codecs(plan)
         assert codecs is not None
         for layout in plan.versions["letter"]:
             out.append(codecs.layout(layout).build({"text": b"x"}))

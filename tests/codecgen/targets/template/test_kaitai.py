@@ -25,9 +25,9 @@ import pytest
 import yaml
 
 from codecgen.cli import GOOD, main
-from codecgen.examples import live as codecs
 from codecgen.plan import make_plan
 from codecgen.schema.loader import load, read_files
+from codecgen.targets.live_codecs import load_codecs
 from codecgen.targets.target_output import Emitted
 from codecgen.targets.template import emit_kaitai
 from codecgen.targets.template.build import build
@@ -384,7 +384,7 @@ def small() -> Emitted:
 
 @pytest.mark.slow
 def test_every_kind_of_field() -> None:
-    found, _ = codecs.load(make_plan(model_of(SMALL)))
+    found, _ = load_codecs(make_plan(model_of(SMALL)))
     assert found is not None
     plan = make_plan(model_of(SMALL)).versions["every"][0]
     value = {

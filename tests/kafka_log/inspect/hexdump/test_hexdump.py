@@ -12,8 +12,8 @@ import pytest
 from rich.cells import cell_len
 
 from codecgen.cli.common import sound
-from codecgen.examples import live
 from codecgen.plan import make_plan
+from codecgen.targets.live_codecs import load_codecs
 from codecgen.values import dump, named_codec, reading
 from codecgen.values.reading import Input
 from kafka_log import SegmentReader
@@ -43,7 +43,7 @@ def from_yaml() -> tuple[Any, Any]:
     model = sound(SCHEMAS)
     assert model is not None
     plan = make_plan(model)
-    codecs, _ = live.load(plan)
+    codecs, _ = load_codecs(plan)
     assert codecs is not None
     return plan, named_codec.find_codec(plan, codecs, "log_entry", None)
 

@@ -87,7 +87,7 @@ class _Modules:
 
 
 @cached_by_identity
-def load(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
+def load_codecs(plan: Plan) -> tuple[Codecs | None, tuple[Diagnostic, ...]]:
     """Return the codecs of a plan, generated and compiled in memory, and ``()``. Return None and
     diagnostics if a schema file's name cannot be a module name, or target construct cannot express
     a layout of the plan or of a used directory. Nothing gets into ``sys.modules``. The same plan

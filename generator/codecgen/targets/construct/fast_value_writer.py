@@ -1,107 +1,40 @@
-"""Prints the simple parts of fast builders: runs of fixed-size values, varints, bits, bytes and text."""
+"""Prints how fast builders write single values: numbers, bits, bytes and text."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from codecgen.plan import FieldPlan, nodes
+from codecgen.plan import FieldPlan, Plan, nodes
 from codecgen.plan.nodes import Value
 from codecgen.schema.scalars import COMPACT, SCALARS, Scalar
 from codecgen.schema.types import ZERO_TERMINATED, BitMember, BitsType, BytesType, ScalarType
-from codecgen.targets.construct.fast_function import RESERVED, FunctionPrinter
-from codecgen.targets.construct.fast_module import short_name
-from codecgen.targets.construct.fast_printer import size_of_code, struct_code
+from codecgen.targets.construct.fast_expressions import FieldExpressions
+from codecgen.targets.construct.fast_function import FunctionSource
+from codecgen.targets.construct.fast_module import FastModule
+from codecgen.targets.construct.fast_struct_runs import PackedRun, struct_code
 from codecgen.targets.construct.homes import class_name
 from codecgen.targets.python_source import string
 
 
-class WritePrinter(FunctionPrinter):
-    """Prints the parts of a fast builder that write numbers, bytes and text. The printed function
-    raises Irregular, or another exception such as struct.error, for values that it leaves to the
-    field-by-field builder.
-
-    Attributes:
-        out: The variable of the bytes so far: ``out``, or the bytes that a varint before them measures.
-        run: Expressions and codes of values of fixed size that are packed together.
-        integers: The expressions among them that must be of type int.
-        places: Variables for positions in the run, each with the number of bytes before it.
+class ValueWriter:
+    """Prints the statements of a fast builder that write numbers, bytes and text from variables.
+    Values of fixed size wait in ``run``. The function raises Irregular, or another exception such
+    as struct.error, for values that it leaves to the field-by-field builder.
     """
 
-    reserved = RESERVED | {
-        *["given", "get", "out", "level", "raw", "item", "size", "numbers", "bits"],
-        *["content", "tags", "start", "pack"],
-        *[
-            "write_varint",
-            "write_vlq",
-            "pack_section",
-            "find_base",
-            "fill_elements",
-            "refuse_linked",
-            "getter",
-            "no_bits",
-        ],
-    }
-    prefixes = ("build_", "pack_", "parse_", "unpack_")
-
-    def begin(self) -> None:
-        """Discard the printed lines, variables and pending values, so that the function is printed
-        anew. ``bits_used`` stays.
-        """
-        super().begin()
-        self.out = "out"
-        self.run: list[tuple[str, str]] = []
-        self.run_endian: str | None = None
-        self.integers: list[str] = []
-        self.places: list[tuple[str, int]] = []
-
-    # ------------------------------------------------------------ runs of fixed size
-
-    def append_run(self, text: str, code: str, endian: str) -> None:
-        """Add an expression and its :mod:`struct` code to the pending run, whose values are packed
-        at once. First print the pending run if a number in it has another byte order; codes of one
-        byte and of bytes have none.
-        """
-        sized = code not in ("b", "B") and not code.endswith("s")
-        if self.run and sized and self.run_endian not in (None, endian):
-            self.flush()
-        if not self.run:
-            self.run_endian = None
-        if sized:
-            self.run_endian = endian
-        self.run.append((text, code))
-
-    def mark(self, place: str) -> None:
-        """Print the assignment of the position of the next byte to the variable ``place``: at once,
-        or with the pending run if there is one.
-        """
-        before = sum(size_of_code(code) for _, code in self.run)
-        if before:
-            self.places.append((place, before))
-        else:
-            self.emit(f"{place} = len({self.out})")
-
-    def flush(self) -> None:
-        """Print the type checks and the packing of the pending run, if it has values, and clear it.
-        The function raises Irregular for an integer whose type is not int, such as bool, and
-        another exception for a number that does not fit.
-        """
-        if not self.run:
-            return
-        if self.integers:
-            kinds = [f"type({name})" for name in self.integers]
-            one = f"{kinds[0]} is not int"
-            self.refuse_if(one if len(kinds) == 1 else f"not ({' is '.join(kinds)} is int)")
-        for place, before in self.places:
-            self.emit(f"{place} = len({self.out}) + {before}")
-        codes = "".join(code for _, code in self.run)
-        if codes == "B":
-            self.emit(f"{self.out}.append({self.run[0][0]})")
-        elif all(code.endswith("s") for _, code in self.run):
-            self.emit(*(f"{self.out} += {text}" for text, _ in self.run))
-        else:
-            pack = self.module.packer(codes, self.run_endian or "big")
-            self.emit(f"{self.out} += {pack}({', '.join(text for text, _ in self.run)})")
-        self.run, self.integers, self.places = [], [], []
+    def __init__(
+        self,
+        plan: Plan,
+        module: FastModule,
+        source: FunctionSource,
+        run: PackedRun,
+        expressions: FieldExpressions,
+    ) -> None:
+        self.plan = plan
+        self.module = module
+        self.source = source
+        self.run = run
+        self.expressions = expressions
 
     # ------------------------------------------------------------ numbers
 
@@ -111,20 +44,16 @@ class WritePrinter(FunctionPrinter):
         names, of which names become numbers in the variable. ``settled``: the function itself has
         set the variable, so that the type of an integer is not tested.
         """
-        target, type_ = self.local(fp.name), fp.field.type
+        target, type_ = self.source.local(fp.name), fp.field.type
         if isinstance(type_, BitsType):
             self.bits(fp, type_, replace(SCALARS[name], signed=False))
             return
         if isinstance(type_, ScalarType) and type_.enum is not None and not settled:
-            codec = f"{self.field_of(fp)}.codec"
+            codec = f"{self.source.field_codec(fp.name)}.codec"
             self.member(target, type_.enum, type_.only, f"{fp.name}_number", codec)
             self.scalar(target, SCALARS[name], fp.field.endian, checked=True)
             return
         self.scalar(target, SCALARS[name], fp.field.endian, checked=settled)
-
-    def field_of(self, fp: FieldPlan) -> str:
-        """Return the expression for a field of the codec."""
-        return f"{self.module.layout(self.layout)}.by_name[{string(fp.name)}]"
 
     def member(
         self, target: str, enum: str, only: tuple[str, ...] | None, name: str, codec: str
@@ -134,11 +63,11 @@ class WritePrinter(FunctionPrinter):
         expression for the enum's codec, which takes numbers and names and raises BuildError for
         others. ``name`` is the end of the name of the constant that holds this method.
         """
-        number = self.module.constant(f"_{short_name(self.layout)}_{name}", f"{codec}.number")
+        number = self.source.constant(name, f"{codec}.number")
         other = f"type({target}) is not {self.module.refer(enum, class_name(enum))}"
         if only is not None:
             other += f" or {target} not in {self.module.members(enum, only)}"
-        self.emit(f"if {other}:", f"    {target} = {number}({target})")
+        self.source.emit(f"if {other}:", f"    {target} = {number}({target})")
 
     def default_text(self, default: Value | None, enum: str | None, missing: str) -> str:
         """Return the expression for a default that depends on no field: the member of ``enum``, if
@@ -151,7 +80,7 @@ class WritePrinter(FunctionPrinter):
             for one in self.plan.model.enums[enum].values:
                 if one.value == value and (default is not None or missing == "0"):
                     return f"{self.module.refer(enum, class_name(enum))}.{one.name.upper()}"
-        return missing if default is None else self.expression(default)
+        return missing if default is None else self.expressions.text(default)
 
     def scalar(self, target: str, scalar: Scalar, endian: str, checked: bool = False) -> None:
         """Print the writing of the scalar, of any type, in the variable ``target``. A varint or VLQ
@@ -161,24 +90,24 @@ class WritePrinter(FunctionPrinter):
         """
         if scalar.is_variable:
             if not checked:
-                self.refuse_if(f"type({target}) is not int")
+                self.source.emit_raise_if(f"type({target}) is not int")
             self.varint(target, scalar)
             return
         code = struct_code(scalar)
         if scalar.kind == "float":
-            self.refuse_if(f"type({target}) is not float and type({target}) is not int")
-            self.append_run(target, code, endian)
+            self.source.emit_raise_if(f"type({target}) is not float and type({target}) is not int")
+            self.run.append(target, code, endian)
         elif scalar.kind == "bool":
-            self.refuse_if(f"type({target}) is not bool")
-            self.append_run(target, code, endian)
+            self.source.emit_raise_if(f"type({target}) is not bool")
+            self.run.append(target, code, endian)
         elif scalar.kind == "uuid":
             self.module.standard.add("UUID")
-            self.refuse_if(f"type({target}) is not UUID")
-            self.append_run(f"{target}.bytes", code, endian)
+            self.source.emit_raise_if(f"type({target}) is not UUID")
+            self.run.append(f"{target}.bytes", code, endian)
         else:
             if not checked:
-                self.integers.append(target)
-            self.append_run(self.fixed_text(target, scalar, endian), code, endian)
+                self.run.require_int(target)
+            self.run.append(self.fixed_text(target, scalar, endian), code, endian)
 
     def fixed_text(self, text: str, scalar: Scalar, endian: str) -> str:
         """Return the expression that :mod:`struct` packs for an integer of fixed size: ``text``
@@ -196,7 +125,7 @@ class WritePrinter(FunctionPrinter):
         Irregular for a number that does not fit the type.
         """
         if scalar.signed:
-            self.emit(f"raw = {text} << 1 ^ {text} >> 63")
+            self.source.emit(f"raw = {text} << 1 ^ {text} >> 63")
             text = "raw"
         self.unsigned_varint(text, scalar, positive=scalar.signed)
 
@@ -206,10 +135,10 @@ class WritePrinter(FunctionPrinter):
         raises Irregular if the number is negative or too large. ``positive``: it cannot be
         negative, so that this is not tested for one byte.
         """
-        self.flush()
-        self.emit(
+        self.run.flush()
+        self.source.emit(
             f"if {text} < 128:" if positive else f"if 0 <= {text} < 128:",
-            f"    {self.out}.append({text})",
+            f"    {self.run.out}.append({text})",
             "else:",
             f"    {self.write_call(text, scalar)}",
         )
@@ -221,9 +150,9 @@ class WritePrinter(FunctionPrinter):
         """
         mask = f"0x{(1 << scalar.bits) - 1:X}"
         if scalar.kind == "varint":
-            return f"{self.module.use('write_varint')}({self.out}, {text}, {mask})"
+            return f"{self.module.use('write_varint')}({self.run.out}, {text}, {mask})"
         step = int(scalar.kind == "bijective_vlq")
-        return f"{self.module.use('write_vlq')}({self.out}, {text}, {mask}, {step})"
+        return f"{self.module.use('write_vlq')}({self.run.out}, {text}, {mask}, {step})"
 
     def length(self, name: str, endian: str, text: str) -> None:
         """Print the writing of the expression ``text``, a number that is not negative, as a length
@@ -233,14 +162,14 @@ class WritePrinter(FunctionPrinter):
         """
         scalar = COMPACT if name == COMPACT.name else SCALARS[name]
         if not scalar.is_variable:
-            self.append_run(self.fixed_text(text, scalar, endian), struct_code(scalar), endian)
+            self.run.append(self.fixed_text(text, scalar, endian), struct_code(scalar), endian)
             return
         if name == COMPACT.name:
             text = f"{text} + 1"
         elif scalar.signed:
             text = f"{text} << 1"
         if text != "size":
-            self.emit(f"size = {text}")
+            self.source.emit(f"size = {text}")
         self.unsigned_varint("size", scalar)
 
     def null_length(self, name: str, endian: str, null: int) -> None:
@@ -251,14 +180,14 @@ class WritePrinter(FunctionPrinter):
         scalar = COMPACT if name == COMPACT.name else SCALARS[name]
         if scalar.is_variable:
             raw = null << 1 ^ null >> 63 if scalar.signed else null
-            self.flush()
+            self.run.flush()
             if 0 <= raw < 128:
-                self.emit(f"{self.out}.append({raw})")
+                self.source.emit(f"{self.run.out}.append({raw})")
             else:
-                self.emit(self.write_call(str(raw), scalar))
+                self.source.emit(self.write_call(str(raw), scalar))
             return
         text = f"({null})" if struct_code(scalar).endswith("s") else str(null)
-        self.append_run(self.fixed_text(text, scalar, endian), struct_code(scalar), endian)
+        self.run.append(self.fixed_text(text, scalar, endian), struct_code(scalar), endian)
 
     # ------------------------------------------------------------ bits
 
@@ -269,23 +198,23 @@ class WritePrinter(FunctionPrinter):
         value of another type or too large, and for set reserved bits; BuildError for an unknown
         member of an enum. Raise Unsupported or TypeError if a default cannot be printed.
         """
-        word = self.local(fp.name)
-        names = self.module.constant(
-            f"_{short_name(self.layout)}_{fp.name}_names",
-            f"frozenset({self.field_of(fp)}.codec.by_name)",
+        word = self.source.local(fp.name)
+        names = self.source.constant(
+            f"{fp.name}_names",
+            f"frozenset({self.source.field_codec(fp.name)}.codec.by_name)",
         )
         known = f"{self.module.use('getter')}({word}, {names})"
-        self.emit(f"bits = {self.module.use('no_bits')} if {word} is None else {known}")
+        self.source.emit(f"bits = {self.module.use('no_bits')} if {word} is None else {known}")
         parts = [self.bit(fp, m) for m in type_.members]
         text = " | ".join(part for part in parts if part)
         text = text or "0"
         if scalar.is_variable:
-            self.emit(f"raw = {text}")
+            self.source.emit(f"raw = {text}")
             self.unsigned_varint("raw", scalar)
             return
         if struct_code(scalar).endswith("s"):
             text = f"({text})"
-        self.append_run(
+        self.run.append(
             self.fixed_text(text, scalar, fp.field.endian), struct_code(scalar), fp.field.endian
         )
 
@@ -294,31 +223,31 @@ class WritePrinter(FunctionPrinter):
         with its checks. Return the expression for the value shifted to the member's bits, or ``""``
         for reserved bits. Raise Unsupported or TypeError if the default cannot be printed.
         """
-        target = self.temporary(f"{fp.name}_{m.name}")
+        target = self.source.temporary(f"{fp.name}_{m.name}")
         is_flag = m.width == 1 and m.enum is None and not m.reserved
         default = fp.bit_defaults.get(m.name)
         plain, name = "False" if is_flag else "0", string(m.name)
         if default is None or isinstance(default, nodes.Literal | nodes.Word):
             text = self.default_text(default, m.enum, plain)
-            self.emit(f"{target} = bits({name}, {text})")
+            self.source.emit(f"{target} = bits({name}, {text})")
         else:
-            word = self.local(fp.name)
+            word = self.source.local(fp.name)
             given = f"bits({name}) if {word} is not None and {name} in {word}"
-            self.emit(f"{target} = {given} else {self.expression(default)}")
+            self.source.emit(f"{target} = {given} else {self.expressions.text(default)}")
         mask = (1 << m.width) - 1
         if m.reserved:
-            self.refuse_if(f"type({target}) is not int or {target}")
+            self.source.emit_raise_if(f"type({target}) is not int or {target}")
             return ""
         if m.enum is not None:
-            codec = f"{self.field_of(fp)}.codec.by_name[{string(m.name)}].enum"
+            codec = f"{self.source.field_codec(fp.name)}.codec.by_name[{string(m.name)}].enum"
             self.member(target, m.enum, m.only, f"{fp.name}_{m.name}_number", codec)
             found = self.plan.model.enums[m.enum]
             if found.keep_unknown or any(not 0 <= v.value <= mask for v in found.values):
-                self.refuse_if(f"not 0 <= {target} <= {mask}")
+                self.source.emit_raise_if(f"not 0 <= {target} <= {mask}")
         elif is_flag:
-            self.refuse_if(f"type({target}) is not bool")
+            self.source.emit_raise_if(f"type({target}) is not bool")
         else:
-            self.refuse_if(f"type({target}) is not int or not 0 <= {target} <= {mask}")
+            self.source.emit_raise_if(f"type({target}) is not int or not 0 <= {target} <= {mask}")
         return f"{target} << {m.low}" if m.low else target
 
     # ------------------------------------------------------------ bytes
@@ -331,39 +260,39 @@ class WritePrinter(FunctionPrinter):
         """
         null = type_.null if type_.prefix is not None else None
         if null is not None and type_.prefix is not None:
-            self.flush()
-            self.emit(f"if {target} is None:")
-            self.indent += 1
+            self.run.flush()
+            self.source.emit(f"if {target} is None:")
+            self.source.indent += 1
             self.null_length(type_.prefix, endian, null)
-            self.flush()
-            self.indent -= 1
-            self.emit("else:")
-            self.indent += 1
-        self.refuse_if(f"type({target}) is not {'str' if type_.text else 'bytes'}")
+            self.run.flush()
+            self.source.indent -= 1
+            self.source.emit("else:")
+            self.source.indent += 1
+        self.source.emit_raise_if(f"type({target}) is not {'str' if type_.text else 'bytes'}")
         text = target
         if type_.text:
-            self.emit(f"content = {target}.encode()")
+            self.source.emit(f"content = {target}.encode()")
             text = "content"
         if isinstance(type_.length, int):
             if type_.padded:
-                self.refuse_if(f'len({text}) > {type_.length} or {text}[-1:] == b"\\0"')
-                self.flush()
-                self.emit(f'{self.out} += {text}.ljust({type_.length}, b"\\0")')
+                self.source.emit_raise_if(f'len({text}) > {type_.length} or {text}[-1:] == b"\\0"')
+                self.run.flush()
+                self.source.emit(f'{self.run.out} += {text}.ljust({type_.length}, b"\\0")')
             else:
-                self.refuse_if(f"len({text}) != {type_.length}")
-                self.flush()
-                self.emit(f"{self.out} += {text}")
+                self.source.emit_raise_if(f"len({text}) != {type_.length}")
+                self.run.flush()
+                self.source.emit(f"{self.run.out} += {text}")
         else:
             if type_.length == ZERO_TERMINATED:
-                self.refuse_if(f"0 in {text}")
+                self.source.emit_raise_if(f"0 in {text}")
             if type_.prefix is not None:
                 plus = 1 if type_.prefix == COMPACT.name else 0
                 if null is not None and null >= plus:
-                    self.refuse_if(f"len({text}) == {null - plus}")
+                    self.source.emit_raise_if(f"len({text}) == {null - plus}")
                 self.length(type_.prefix, endian, f"len({text})")
-            self.flush()
-            self.emit(f"{self.out} += {text}")
+            self.run.flush()
+            self.source.emit(f"{self.run.out} += {text}")
             if type_.length == ZERO_TERMINATED:
-                self.emit(f"{self.out}.append(0)")
+                self.source.emit(f"{self.run.out}.append(0)")
         if null is not None:
-            self.indent -= 1
+            self.source.indent -= 1
