@@ -120,7 +120,7 @@ class Index:
         """Return a Test for each case of the layout: the condition that an entry has rows of the
         case (None or TRUE: always), the condition that it needs the full check (None or FALSE:
         never), and the names of the fields that these conditions read. Raise Unsupported if kernels
-        cannot express a condition.
+        cannot express a condition, or if it reads the position or size of the entry.
         """
         first = self.entry.fields[0].field
         out = []
@@ -128,6 +128,8 @@ class Index:
             fields = Fields(self.kernels.plan, self.entry, ENTRY, variables)
             when = condition_of(fields, case.when, first)
             care = condition_of(fields, case.full_check, first)
+            for place in sorted(fields.places):
+                raise Unsupported(f"a field of rows with a condition on `{place}`", first)
             out.append(Test(case, when, care, frozenset(name for _, name in fields.used)))
         return out
 

@@ -61,7 +61,7 @@ class PayloadRowsKernel:
     def emit(self) -> str:
         """Add the function to the kernel module and return its name. The function writes the rows
         of the first case whose condition holds and returns 1, also if no case matches, or 0 if the
-        payload is invalid or an output is full. Raise Unsupported if a version has no fields, or
+        payload is invalid or an output is full. Raise Unsupported if a layout has no fields, or
         kernels cannot express a field, condition or column.
         """
         self.prepare()
@@ -69,10 +69,7 @@ class PayloadRowsKernel:
         reader = self.make_reader()
         for name, plan in self.layouts.items():
             if not plan.fields:
-                raise Unsupported(
-                    "a field of a layout that has a version without any field",
-                    plan.layout.fields[0],
-                )
+                raise Unsupported("a layout without fields", plan.layout)
             code.assign(self.p, self.starts[name])
             reader.windows, reader.values.covered, reader.values.loose = [], 0, 0
             reader.read_layout(plan, name, self.ends[name], self.asked_fields(name))
