@@ -78,7 +78,7 @@ class Index:
 
     def see_framing(self) -> None:
         """Raise Unsupported if the end of an entry is known only after its fields are read, and the
-        view is of a choice, an entry may have no bytes, rows are elements of an array, or rows have
+        view is of a choice, rows are elements of an array, or rows have
         a condition or ask for a full check. Do nothing if entries have a length or constant size.
         """
         if not self.framing.open:
@@ -86,8 +86,7 @@ class Index:
         entry = self.entry
         if self.kernels.view.view.of in self.kernels.plan.model.choices:
             raise Unsupported("an entry whose length is not at a fixed place", self.framing.blamed)
-        if size_bounds(self.kernels.plan, entry).min_size == 0:
-            raise Unsupported("an entry that may have no bytes", self.framing.blamed)
+        assert size_bounds(self.kernels.plan, entry).min_size, "entries have bytes (C032)"
         for case in self.kernels.view.cases_of(entry):
             if case.array is not None:
                 raise Unsupported(
