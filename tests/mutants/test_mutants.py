@@ -228,6 +228,56 @@ def test_a_mutant_that_no_test_looks_at_survives() -> None:
     assert "1 survived" in done.stdout
 
 
+EVERY_PARAMETER = """
+import pytest
+from pathlib import Path
+from tests.mutants import trial
+from tests.mutants.selection import Selection
+from tests.paths import FOREIGN
+from tests.tiers import tier
+
+class Collected:
+    @pytest.hookimpl(trylast=True)
+    def pytest_itemcollected(self, item):
+        quick.update([item.nodeid] if tier(item) == "quick" else [])  # `share` has marked nothing yet
+
+    def pytest_collection_finish(self, session):
+        selected.update(item.nodeid for item in session.items)
+
+FILE = "tests/mutants/test_mutants.py"
+main = pytest.main
+quick, selected = set(), set()
+main(["--collect-only", "-q", "-p", "no:cacheprovider", "-m", trial.NOT_SLOW, FILE], [Collected()])
+print("PLAIN", len(quick), len(selected), selected < quick)
+trial.pytest.main = lambda options, plugins: main(["--collect-only", *options], [*plugins, Collected()])
+quick, selected = set(), set()
+trial._tests(Path.cwd(), "FOREIGN", FOREIGN, Selection((FILE,)))
+print("TOOL", len(quick), len(selected), selected == quick)
+"""
+"""Prints how many tests of this file are quick by their own marks, and how many of them pytest selects: by itself, and in a trial."""
+
+
+@pytest.mark.slow
+def test_a_mutant_has_to_get_past_every_parameter() -> None:
+    """A trial runs the parameters that `share` leaves to slower runs, too: any of them may be the one that notices."""
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{ROOT / 'generator'}:{ROOT}"}
+    done = subprocess.run(
+        [sys.executable, "-c", EVERY_PARAMETER],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    found = {
+        line.split()[0]: line.split()[1:]
+        for line in done.stdout.splitlines()
+        if line.startswith(("PLAIN ", "TOOL "))
+    }
+    (quick, some, fewer), (same, every, all_of_them) = found["PLAIN"], found["TOOL"]
+    assert (fewer, all_of_them, quick) == ("True", "True", same), done.stdout + done.stderr
+    assert int(some) < int(every)
+
+
 @needs_fork
 @pytest.mark.slow
 def test_none_of_a_sample_survives() -> None:

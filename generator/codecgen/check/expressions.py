@@ -221,14 +221,15 @@ def _check_end_condition(f: Field, until: Expression, scope: Scope) -> Iterator[
 
 def _check_codec(by: Expression, scope: Scope) -> Iterator[Diagnostic]:
     """Yield a diagnostic unless ``by``, the expression that selects the codec of an array, is valid
-    and names a field, or bits of a field, of an enum type. ``scope`` has the fields before the
-    array.
+    and names a field of the layout, or bits of one, of an enum type. ``scope`` has the fields
+    before the array.
     """
     found = list(check_kind("enum", by, scope, "`by` of `compressed`"))
     yield from found
     value = Resolver(by, scope).resolve()
-    if not found and not isinstance(value, FieldValue | BitValue):
-        message = "`by` of `compressed` needs a field, or bits of a field"
+    held = value.word if isinstance(value, BitValue) else value
+    if not found and (not isinstance(held, FieldValue) or held.holders):
+        message = "`by` of `compressed` needs a field of the layout, or bits of one"
         yield Diagnostic("C022", message, expression_span(scope.model, by))
 
 

@@ -11,7 +11,6 @@ from codecgen.plan.constant_folding import fold, known_fields
 from codecgen.plan.layouts import FieldPlan
 from codecgen.plan.nodes import Value
 from codecgen.schema.model import Field
-from codecgen.schema.types import BytesType
 
 BYTES_LIKE = ("binary", "string")
 
@@ -50,8 +49,8 @@ def column_sources(view: ViewPlan, case: CasePlan) -> Sources:
     """Return how the top-level columns of a case are filled: from fields (bytes, uuids, structs,
     lists), from computed numbers, or not at all (``missing``). A column of the first kind that is
     always null is missing, too; a number that is always null counts as computed. Raise
-    UnsupportedSource if a column of the first kind is not a suitable field of the row, or two show
-    one field.
+    UnsupportedSource if a column of the first kind is no field of the row, or one of ``header_only``
+    rows, for which only numbers are read, or if two show one field.
     """
     fields: dict[str, Leaf] = {}
     numbers: list[tuple[Leaf, Value]] = []
@@ -65,7 +64,9 @@ def column_sources(view: ViewPlan, case: CasePlan) -> Sources:
             missing.append(leaf)
         elif leaf.column.type in DIRECT:
             field = _find_row_field(case, value)
-            _check_source_field(case, leaf, field.field)
+            if case.rows.header_only:
+                reason = "shown in `header_only` rows, but not a number"
+                raise UnsupportedSource(reason, field.field)
             if field.name in fields:
                 raise UnsupportedSource("the source of two columns", field.field)
             fields[field.name] = leaf
@@ -99,19 +100,6 @@ def resolve_column(case: CasePlan, leaf: Leaf) -> Value | None:
     if not isinstance(value, nodes.Conditional) or leaf.root.column.type not in DIRECT:
         return value
     return fold(value, known_fields)
-
-
-def _check_source_field(case: CasePlan, leaf: Leaf, f: Field) -> None:
-    """Raise UnsupportedSource if the field ``f`` is not bytes or text for such a column, is not
-    text for a string column, or if the rows are ``header_only``, for which only numbers are read.
-    Columns of lists and structs get no type check.
-    """
-    if leaf.column.type in BYTES_LIKE and not isinstance(f.type, BytesType):
-        raise UnsupportedSource("shown in a column of bytes, but not stored as bytes", f)
-    if leaf.column.type == "string" and not getattr(f.type, "text", False):
-        raise UnsupportedSource("shown in a column of strings, but not declared as text", f)
-    if case.rows.header_only:
-        raise UnsupportedSource("shown in `header_only` rows, but not a number", f)
 
 
 def _find_row_field(case: CasePlan, value: Value) -> FieldPlan:

@@ -98,8 +98,8 @@ def require_writable(f: Field) -> None:
     if isinstance(f.type, BytesType) and f.type.length == FROM_OUTSIDE:
         raise WriteError("bytes with a length from outside", f)
     if f.measures is not None and f.measures.first == f.name:
-        raise WriteError("a length that counts itself, which kernels do not write", f)
+        raise WriteError("a length that counts itself", f)
     if len(f.covers) > 1:
-        raise WriteError("a checksum of several ranges, which kernels do not write", f)
+        raise WriteError("a checksum of several ranges", f)
     if f.zero:
         raise WriteError("a checksum for which fields count as zero bytes", f)

@@ -251,8 +251,7 @@ class _Programmer:
         if fp.measures is not None:
             return Length(fp, _type_name(f), fp.measures, fp.size is None)
         if f.checksum is not None:
-            if fp.size is None:
-                raise WriteError("a checksum of no fixed size", f)
+            assert fp.size is not None, "a checksum has the size of its algorithm (C017)"
             return Checksum(fp, fp.covers[0])
         if f.counts:
             return self.make_count(part, fp)
@@ -264,14 +263,14 @@ class _Programmer:
             case BitsType(base, members):
                 return self.make_bits(part, fp, base, members, given)
             case BytesType() as type_:
-                leaf = self.find_leaf(given.get(f.name), f)
+                leaf = self.find_leaf(given.get(f.name))
                 return self.make_bytes(fp, type_, leaf)
             case ArrayType() as array if fp is self.case.array:
                 require_writable_rows(array, f)
                 codec = None if fp.codec is None else self.fold_value(fp.codec, part)
                 return Rows(fp, array, codec)
             case ArrayType() as array:
-                return self.make_elements(fp, array, layout, self.find_leaf(given.get(f.name), f))
+                return self.make_elements(fp, array, layout, self.find_leaf(given.get(f.name)))
             case ScalarType() as scalar if _is_number(scalar):
                 return self.make_number(part, fp, scalar, given.get(f.name))
             case TagsType():
@@ -285,7 +284,7 @@ class _Programmer:
         f = fp.field
         if f.const is not None:
             if not isinstance(f.const, int):
-                raise WriteError("always the same bytes or text, which kernels do not write", f)
+                raise WriteError("always the same bytes or text", f)
             return self.make_constant(fp, _type_name(f), int(f.const))
         if f.is_version and layout.version is not None:
             return self.make_constant(fp, _type_name(f), layout.version)
@@ -425,17 +424,15 @@ class _Programmer:
 
     # ------------------------------------------------------------ bytes and lists
 
-    def find_leaf(self, value: Value | None, f: Field) -> Leaf | None:
+    def find_leaf(self, value: Value | None) -> Leaf | None:
         """Return the top-level column that ``value`` copies row by row, or None if ``value`` is
-        None. Raise WriteError if the value is anything else.
+        None. The value is a column: the check has refused others (C032).
         """
         if value is None:
             return None
-        if isinstance(value, nodes.ColumnValue) and value.which == "row":
-            for leaf in self.view.leaves:
-                if leaf.inside is None and leaf.column.name == value.column.name:
-                    return leaf
-        raise WriteError("written from an expression instead of a column", f)
+        assert isinstance(value, nodes.ColumnValue) and value.which == "row"
+        name = value.column.name
+        return next(x for x in self.view.leaves if x.inside is None and x.column.name == name)
 
     def make_bytes(self, fp: FieldPlan, type_: BytesType, leaf: Leaf | None) -> Bytes:
         """Return the operation that writes a column of bytes or text, or null if ``leaf`` is None.

@@ -155,4 +155,4 @@ fields:
     files = {"codecgen.yaml": MANIFEST, "case.yaml": text}
     model, found = loader.load(files)
     assert model is not None
-    assert "needs a field, or bits of a field" in render([*found, *run(model)], files)
+    assert "needs a field of the layout, or bits of one" in render([*found, *run(model)], files)

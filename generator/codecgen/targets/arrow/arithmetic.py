@@ -109,10 +109,6 @@ class Arithmetic:
         """Return the test that a number or a truth value that is no comparison is not 0."""
         return term.value
 
-    def addend(self, term: Term) -> Expr:
-        """Return the expression of ``term`` as a summand."""
-        return term.value
-
     def member(self, value: Expr, allowed: tuple[int, ...]) -> Expr:
         """Return the test that ``value`` is in ``allowed``, which is sorted."""
         return is_member(value, allowed)
@@ -163,7 +159,7 @@ class Arithmetic:
         term = self.term(value)
         if term.null is not None and value.type.nullable:
             nulls.append(term.null)
-        return self.addend(term)
+        return term.value
 
     def conditional(self, condition: Value, then: Value, otherwise: Value) -> Term:
         """Return ``then if condition else otherwise`` as a Term. A condition that is null selects

@@ -8,7 +8,7 @@ from codecgen.diagnostics import Diagnostic, Span
 from codecgen.plan import LayoutPlan
 from codecgen.plan.generated_names import identifier
 from codecgen.schema.expression import Expression
-from codecgen.schema.model import Column, Field
+from codecgen.schema.model import Column, Field, Layout
 from codecgen.schema.scalars import SCALARS, is_integer
 from codecgen.schema.types import BitsType, ScalarType
 from codecgen.targets.arrow.primitive_imports import NAMES
@@ -39,9 +39,9 @@ class Checks:
 
 
 class Unsupported(Exception):
-    """Error for a schema that the target cannot express, with the field or column that causes it."""
+    """Error for a schema that the target cannot express, with what causes it: a field, column or layout."""
 
-    def __init__(self, reason: str, f: Field | Column) -> None:
+    def __init__(self, reason: str, f: Field | Column | Layout) -> None:
         super().__init__(
             f'"{f.name}" is {reason}, which target arrow cannot express; codecgen explain C023 says what to do'
         )
@@ -50,7 +50,7 @@ class Unsupported(Exception):
 
 
 def refusal(error: Unsupported, what: str, help: str) -> Diagnostic:
-    """Return the finding that ``what`` cannot express a field or column."""
+    """Return the finding that ``what`` cannot express a field, column or layout."""
     message = f'"{error.field.name}" is {error.reason}, which {what} cannot express'
     return Diagnostic("C023", message, error.field.span, help=help)
 

@@ -179,7 +179,7 @@ class Fields:
                 return Term(bits, inner.null)
             case nodes.EndValue():
                 return self.end(value)
-        raise Refused(f"used as a number ({type(value).__name__})")
+        raise TypeError(type(value).__name__)
 
     def end(self, value: nodes.EndValue) -> Term:
         """Return an integer field of the first or last element of the array of rows as a Term, and

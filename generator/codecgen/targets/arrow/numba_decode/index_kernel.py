@@ -78,7 +78,7 @@ class Index:
 
     def see_framing(self) -> None:
         """Raise Unsupported if the end of an entry is known only after its fields are read, and the
-        view is of a choice, an entry may have no bytes, rows are elements of an array, or rows have
+        view is of a choice, rows are elements of an array, or rows have
         a condition or ask for a full check. Do nothing if entries have a length or constant size.
         """
         if not self.framing.open:
@@ -86,8 +86,7 @@ class Index:
         entry = self.entry
         if self.kernels.view.view.of in self.kernels.plan.model.choices:
             raise Unsupported("an entry whose length is not at a fixed place", self.framing.blamed)
-        if size_bounds(self.kernels.plan, entry).min_size == 0:
-            raise Unsupported("an entry that may have no bytes", self.framing.blamed)
+        assert size_bounds(self.kernels.plan, entry).min_size, "entries have bytes (C032)"
         for case in self.kernels.view.cases_of(entry):
             if case.array is not None:
                 raise Unsupported(
@@ -120,7 +119,7 @@ class Index:
         """Return a Test for each case of the layout: the condition that an entry has rows of the
         case (None or TRUE: always), the condition that it needs the full check (None or FALSE:
         never), and the names of the fields that these conditions read. Raise Unsupported if kernels
-        cannot express a condition.
+        cannot express a condition, or if it reads the position or size of the entry.
         """
         first = self.entry.fields[0].field
         out = []
@@ -128,6 +127,8 @@ class Index:
             fields = Fields(self.kernels.plan, self.entry, ENTRY, variables)
             when = condition_of(fields, case.when, first)
             care = condition_of(fields, case.full_check, first)
+            for place in sorted(fields.places):
+                raise Unsupported(f"a field of rows with a condition on `{place}`", first)
             out.append(Test(case, when, care, frozenset(name for _, name in fields.used)))
         return out
 

@@ -12,7 +12,7 @@ from codecgen.plan.payloads import Combination, PayloadCase
 from codecgen.plan.read_program import read_program
 from codecgen.plan.tag_defaults import default_bytes, default_data
 from codecgen.schema.model import Field
-from codecgen.schema.types import ArrayType, BytesType, ScalarType
+from codecgen.schema.types import ArrayType, ScalarType
 from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import Expr, Function, Num, Pick, Var, call
@@ -61,7 +61,7 @@ class PayloadRowsKernel:
     def emit(self) -> str:
         """Add the function to the kernel module and return its name. The function writes the rows
         of the first case whose condition holds and returns 1, also if no case matches, or 0 if the
-        payload is invalid or an output is full. Raise Unsupported if a version has no fields, or
+        payload is invalid or an output is full. Raise Unsupported if a layout has no fields, or
         kernels cannot express a field, condition or column.
         """
         self.prepare()
@@ -69,10 +69,7 @@ class PayloadRowsKernel:
         reader = self.make_reader()
         for name, plan in self.layouts.items():
             if not plan.fields:
-                raise Unsupported(
-                    "a field of a layout that has a version without any field",
-                    plan.layout.fields[0],
-                )
+                raise Unsupported("a layout without fields", plan.layout)
             code.assign(self.p, self.starts[name])
             reader.windows, reader.values.covered, reader.values.loose = [], 0, 0
             reader.read_layout(plan, name, self.ends[name], self.asked_fields(name))
@@ -153,17 +150,13 @@ class PayloadRowsKernel:
     def prepare_column(self, leaf: Leaf, case: PayloadCase) -> None:
         """Note which fields and places a column needs in a case; nothing if its value is missing or
         null. Raise Unsupported if kernels cannot express the value, or if a column of bytes or
-        strings shows a field of another type, or a tagged field with a default that is not empty.
+        strings shows a tagged field with a default that is not empty.
         """
         value = self.find_value(leaf, case)
         if value is None:
             return
         if leaf.column.type in BYTES_LIKE:
             part, f = self.shown_field(value, case)
-            if not isinstance(f.type, BytesType):
-                raise Unsupported("shown in a column of bytes, but not stored as bytes", f)
-            if leaf.column.type == "string" and not f.type.text:
-                raise Unsupported("shown in a column of strings, but not declared as text", f)
             self.prepare_default(part, f, case)
             self.places.note(part, f.name)
         elif leaf.column.type in DIRECT:
@@ -438,8 +431,8 @@ class PayloadRowsKernel:
     ) -> None:
         """Emit a second read of a field, from its noted address, that writes its column (a struct,
         list or uuid). A field that was not read writes its default, null or an empty value. Raise
-        Unsupported if no operation reads the field by itself, if the field is a layout or array
-        that is given values, or if kernels cannot read it.
+        Unsupported if the field is a layout or array that is given values, or if kernels cannot
+        read it.
         """
         start, end = self.places.again[part, f.name]
         gives = self.make_outputs(self.sources_inside(leaf))
@@ -464,7 +457,7 @@ class PayloadRowsKernel:
     def write_unread(self, target: Target, part: str, f: Field, case: PayloadCase) -> None:
         """Emit the value that a column gets where its field was not read: if the layout version has
         it as a tagged field, the default, which is empty or null; otherwise null, or empty in a
-        column that is not nullable. Raise Unsupported for a scalar default that is not zero.
+        column that is not nullable.
         """
         chosen = self.cases.find_case(part)
         if chosen is None:
@@ -484,14 +477,15 @@ class PayloadRowsKernel:
     def write_left_out(self, target: Target, layout: LayoutPlan, f: Field) -> None:
         """Emit the value of a column whose field is absent in ``layout``: null, or empty if the
         column is not nullable; for a tagged field its default, null for an array that states one,
-        otherwise empty. Raise Unsupported for a scalar default that is not zero.
+        otherwise empty.
         """
         tagged = next((fp for fp in layout.tagged if fp.name == f.name), None)
         if tagged is None or (isinstance(f.type, ArrayType) and tagged.default is not None):
             self.write_missing(target)
             return
-        if isinstance(f.type, ScalarType) and any(default_bytes(tagged)):
-            raise Unsupported("a column of a tagged field with a default that is not empty", f)
+        assert not isinstance(f.type, ScalarType) or not any(default_bytes(tagged)), (
+            "uuids have none"
+        )
         gives = self.make_outputs(self.sources_inside(target.leaf))
         gives.targets = self.gives.targets
         gives.write_empty(target)
@@ -506,7 +500,7 @@ class PayloadRowsKernel:
 def find_operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> read_ops.ReadOp:
     """Return the operation in a layout's read program that reads the field, found by name, as a
     number (also bool, uuid or bits), array or nested layout, also inside conditions and tagged
-    fields. Raise Unsupported if there is none, as for bytes, texts and choices.
+    fields. The layout has one.
     """
     ops = list(read_program(kernels.plan, layout).ops)
     for op in ops:
@@ -514,7 +508,5 @@ def find_operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> rea
             ops += op.then
         if isinstance(op, read_ops.Tags):
             ops += [inner for _, known in op.known for inner in known]
-        reads = read_ops.Number | read_ops.Elements | read_ops.Struct
-        if isinstance(op, reads) and op.field.name == f.name:
-            return op
-    raise Unsupported("read together with other fields instead of by itself", f)
+    reads = read_ops.Number | read_ops.Elements | read_ops.Struct
+    return next(op for op in ops if isinstance(op, reads) and op.field.name == f.name)

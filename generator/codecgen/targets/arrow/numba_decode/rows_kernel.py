@@ -204,15 +204,14 @@ class RowsKernel:
         """Emit a first pass over the array that stores in the index row the fields of its first and
         last element to which column values refer, and resets ``p`` to the start of the array. It
         stores 0 for an empty array, and assigns a variable that says so if a column is null then.
-        Emit nothing if no column refers to an end. Raise Unsupported if elements may have no bytes,
-        or kernels cannot read them.
+        Emit nothing if no column refers to an end. Raise Unsupported if kernels cannot read the
+        elements.
         """
         code, case = self.code, self.case
         ends = self.kernels.asked[case.number].ends
         if not ends:
             return
-        if size_bounds(self.kernels.plan, case.element).min_size == 0:
-            raise Unsupported("an array of elements that may have no bytes", array.field)
+        assert size_bounds(self.kernels.plan, case.element).min_size, "elements have bytes (C031)"
         wanted = []
         for key in sorted(ends):
             end = ends[key]
@@ -303,15 +302,13 @@ class RowsKernel:
 
     def head_fields(self) -> None:
         """Emit loads of the header fields that columns use, from their fixed offsets, for a
-        header-only case. Raise Unsupported if a field is optional, has no fixed offset, or is of a
-        type that is not loaded here: only integers but 24-bit ones, bits and floats are.
+        header-only case. Raise Unsupported if a field is of a type that is not loaded here: only
+        integers but 24-bit ones, bits and floats are.
         """
         entry = self.case.entry
         for name in sorted(self.kernels.item_fields(self.case)):
             fp = entry.field(name)
-            if fp is None or fp.offset is None or fp.when is not None:
-                blamed = entry.fields[0].field if fp is None else fp.field
-                raise Unsupported("used by `header_only` rows, but at no fixed place", blamed)
+            assert fp is not None and fp.offset is not None and fp.when is None, "C032"
             place = self.p + fp.offset if fp.offset else self.p
             if is_raw(fp.field):
                 value = load_raw(getattr(fp.field.type, "name", ""), place, fp.field)

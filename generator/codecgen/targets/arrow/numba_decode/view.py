@@ -198,17 +198,13 @@ class Kernels:
 def kind_of(view: ViewPlan) -> tuple[int, int, bool, str] | None:
     """Return where the discriminator of entries lies, as the first layout has it: byte offset, size
     in bytes, whether it is signed, and byte order (``"big"`` or ``"little"``). Return None for a
-    view over one layout in one version. Raise Unsupported if it lies at no fixed place, or is no
-    integer that kernels load.
+    view over one layout in one version. Raise Unsupported if it is no integer that kernels load.
     """
     if view.by is None:
         return None
     _, entry = view.entries[0]
     fp = entry.field(view.by)
-    if fp is None or fp.offset is None:
-        raise Unsupported(
-            "a field of an entry whose discriminator lies at no fixed place", entry.fields[0].field
-        )
+    assert fp is not None and fp.offset is not None, "a discriminator has a fixed place (C021)"
     return (fp.offset, *integer_of(fp.field), fp.field.endian)
 
 

@@ -11,7 +11,6 @@ from codecgen.plan.nodes import ColumnValue
 from codecgen.plan.write_ops import Bits, Length, Number, Rows, columns_of, leaf_of
 from codecgen.plan.write_program import WriteProgram
 from codecgen.schema.lookup import integer_range
-from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import (
     Call,
@@ -346,8 +345,7 @@ class EntryPlanner:
         """Emit what follows the loop: without rows, return 0 and the failed check. Otherwise set
         the fields that change with each row back to their value before a row that failed a check,
         and store the entry's case, rows, sizes, codec and values in the table; the return after
-        that is not emitted here. Raise Unsupported if kernels cannot express the value that names
-        the codec.
+        that is not emitted here.
         """
         frame, code, table, variables = (
             self.frame,
@@ -381,16 +379,11 @@ class EntryPlanner:
 
     def codec(self) -> Expr:
         """Return the expression for the number of the compression codec of an entry's rows; 0 if
-        their array declares no codec or rows are entries themselves. Raise Unsupported if kernels
-        cannot express the value that names the codec.
+        their array declares no codec or rows are entries themselves.
         """
         for op in self.program.around:
             if isinstance(op, Rows) and op.codec is not None:
-                own = self.frame.values.own
-                try:
-                    return self.frame.values.read(own).number(op.codec)
-                except Refused as error:
-                    raise Unsupported(error.reason, op.field.field) from None
+                return self.frame.values.read(self.frame.values.own).number(op.codec)
         return Num(0)
 
 

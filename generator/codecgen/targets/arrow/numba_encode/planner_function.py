@@ -11,7 +11,7 @@ from codecgen.schema.expression import Expression
 from codecgen.schema.model import Field
 from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.checks import Check, Unsupported
-from codecgen.targets.arrow.code_tree import FALSE, TRUE, Expr, Num, Several, Var
+from codecgen.targets.arrow.code_tree import FALSE, Expr, Num, Several, Var
 from codecgen.targets.arrow.function_builder import Builder
 from codecgen.targets.arrow.numba_encode.columns import Columns, Variables
 from codecgen.targets.arrow.numba_encode.values import Values
@@ -119,11 +119,9 @@ class PlannerFunction:
         """Emit code by which a row is not taken into the entry where ``condition`` holds: the
         column with the index ``leaf`` (None: the whole row) does not fit the field ``f``. If ``f``
         is None, a reader would return another value, or the entry has no room for the row. Emit
-        nothing for the constant false. Raise Unsupported for the constant true with a field.
+        nothing for the constant false.
         """
         check = Check(column=leaf) if f is None else Check(f.name, f.span, leaf)
-        if condition == TRUE and f is not None:
-            raise Unsupported("given a value that its checks reject for all rows", f)
         if condition != FALSE:
             self.stop_for(condition, check)
 

@@ -62,7 +62,7 @@ class RangeChecks:
 
     def number(self, op: Number, part: str) -> None:
         """Emit the value of a number field into its variable, and the checks that it is not null
-        and in range. Raise Unsupported if kernels cannot express the value, or if it never fits.
+        and in range. Raise Unsupported if kernels cannot express the value.
         """
         frame, f = self.frame, op.field.field
         leaf = frame.blame(op.value, part)

@@ -50,15 +50,14 @@ class Values:
 
     def op(self, value: nodes.FieldValue, part: str) -> tuple[str, WriteOp]:
         """Return the part (``"entry"`` or ``"item"``) and the write operation of a field. Raise
-        Refused if the field is tagged, lies in a nested layout, or is not written.
+        Refused if the field is tagged.
         """
         where = self.locate_owner(value.owner, part)
         ops = self.program.around if where == "entry" else self.program.row
         found = next((op for op in ops if op.field.name == value.field.name), None)
         if value.field.tag is not None and not value.holders:
             raise Refused(TAGGED)
-        if value.holders or found is None:
-            raise Refused("a layout with a field that a column or condition uses")
+        assert not value.holders and found is not None, "held layouts are not written"
         return where, found
 
     def leaf(self, value: Value, part: str) -> Term:
@@ -77,7 +76,11 @@ class Values:
                 return Term(inner.value >> m.low & (1 << m.width) - 1, inner.null)
             case nodes.EndValue():
                 return self.end(value)
-        raise Refused(f"used as a number ({type(value).__name__})")
+            case nodes.PlaceValue(name):
+                raise Refused(
+                    f"in rows that use `{name}`, which is known only after they are written"
+                )
+        raise TypeError(type(value).__name__)
 
     def column(self, value: nodes.ColumnValue) -> Term:
         """Return a column of the current, first or last row, or its largest or smallest value, as a
@@ -120,8 +123,7 @@ class Values:
         array, inner = self.program.case.array, value.value
         if array is None or value.array.names != (array.name,):
             raise refuse_end(value, OTHER_ARRAY)
-        if value.end not in ("first", "last"):
-            raise refuse_end(value, "rows that are written, outside a rule")
+        assert value.end in ("first", "last"), "max and min are for rules (C022)"
         if not isinstance(inner, nodes.FieldValue) or inner.holders:
             raise refuse_end(value, NOT_DIRECT)
         if not isinstance(self.op(inner, "item")[1], Number):

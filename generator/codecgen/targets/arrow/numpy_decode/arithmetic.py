@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecgen.plan import nodes
 from codecgen.plan.nodes import Value
-from codecgen.targets.arrow.arithmetic import Arithmetic, Refused, Term
+from codecgen.targets.arrow.arithmetic import Arithmetic, Term
 from codecgen.targets.arrow.code_tree import FALSE, NEGATED, TRUE, Expr, Op, Prefix, call, variables
 
 
@@ -88,12 +88,6 @@ class NumpyArithmetic(Arithmetic):
         if len(allowed) == high - low + 1:
             return both([value >= low, value <= high])
         return either([value.eq(number) for number in allowed])
-
-    def addend(self, term: Term) -> Expr:
-        """Return ``term`` as a summand. Raises Refused for truth values."""
-        if term.truth:
-            raise Refused("a truth value in a sum")
-        return term.value
 
     def broken(self, value: Value) -> Expr:
         """Return the mask of elements for which the condition ``value`` is false; membership

@@ -1,4 +1,7 @@
-"""What values mean in a reader: its own variables, or the fields of rows and of the entries around them."""
+"""What values mean in a reader: its own variables, or the fields of rows and of the entries around them.
+
+Kernels come first, and refuse a view with a value that they cannot express. Nothing here refuses one again.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from codecgen.plan import LayoutPlan, Plan, nodes
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.constant_folding import fold
 from codecgen.plan.nodes import Value
-from codecgen.schema.types import BitsType, BytesType, ScalarType
-from codecgen.targets.arrow.arithmetic import NOT_DIRECT, OTHER_ARRAY, Refused, Term, refuse_end
+from codecgen.schema.types import BitsType, BytesType
+from codecgen.targets.arrow.arithmetic import Term
 from codecgen.targets.arrow.code_tree import Attribute, Expr, Num, Var
 from codecgen.targets.arrow.numba_decode.field_variables import Fields as KernelFields
 from codecgen.targets.arrow.numba_decode.field_variables import Variables, is_number, may_be_missing
@@ -55,9 +58,7 @@ class NumpyFields:
 
     def leaf(self, value: Value) -> Term:
         """Return a known version, place, field, bits, or field of an array end as a Term, and note
-        fields in ``used``. Raise Refused for other values, for places without ``row``, for fields
-        that :meth:`field` refuses, and for ends of other arrays than that of the rows or whose
-        field is nested, nullable or no integer.
+        fields in ``used``. An end is an integer of the first or last row.
         """
         match value:
             case nodes.VersionValue(version) if version is not None:
@@ -69,19 +70,12 @@ class NumpyFields:
             case nodes.BitValue(word, m):
                 inner = self.field(word)
                 return Term((inner.value >> m.low) & (1 << m.width) - 1, inner.null)
-            case nodes.EndValue(end, array, nodes.FieldValue() as inner, _):
-                own = None if self.case is None or self.case.array is None else self.case.array
-                if own is None or array.names != (own.name,):
-                    raise refuse_end(value, OTHER_ARRAY)
-                if inner.holders or not is_number(inner.field):
-                    raise refuse_end(value, NOT_DIRECT)
-                if inner.type.nullable:
-                    raise refuse_end(value, "a field of its elements that may be null")
+            case nodes.EndValue(end, _, nodes.FieldValue() as inner, _):
                 self.used |= {("item", inner.field.name), ("ends", inner.field.name)}
                 assert self.row is not None
                 empty = Attribute(self.row, "empty") if may_be_missing(value) else None
                 return Term(self.of_row(end, inner.field.name), empty)
-        raise Refused(f"used as a number ({type(value).__name__})")
+        raise TypeError(type(value).__name__)
 
     def of_row(self, part: str, name: str) -> Expr:
         """Return the attribute ``name`` of a part of the row object."""
@@ -100,29 +94,23 @@ class NumpyFields:
         return "entry", self.case.entry
 
     def field(self, value: nodes.FieldValue) -> Term:
-        """Return a number, bits, or bytes field as a Term with its null mask, and note it in
-        ``used``. Raise Refused for fields in nested layouts, fields that the layout lacks, arrays,
-        types that do not fit int64, and conditions that NumPy readers cannot express.
+        """Return a number, bits, or bytes field of the layout itself as a Term with its null mask,
+        and note it in ``used``.
         """
         f = value.field
         part, layout = self.locate_owner(value.owner)
-        if value.holders or layout.field(f.name) is None:
-            raise Refused("a layout with a field that a column or condition uses")
+        assert not value.holders and layout.field(f.name) is not None
         self.used.add((part, f.name))
         found = self.local.get(f.name) if self.case is None else self.of_row(part, f.name)
-        match f.type:
-            case ScalarType(name) if not is_number(f):
-                raise Refused(f"a value of type {name}")
-            case ScalarType() | BitsType():
-                return Term(found, self.absence(value, layout))
-            case BytesType():
-                return Term(found, Attribute(found, "null") if value.type.nullable else None)
-        raise Refused(f"{value.type} in the place of a number")
+        if isinstance(f.type, BytesType):
+            return Term(found, Attribute(found, "null") if value.type.nullable else None)
+        assert is_number(f) or isinstance(f.type, BitsType)
+        return Term(found, self.absence(value, layout))
 
     def raw(self, value: Value, column: str) -> Term | None:
         """Return the Term of a ``u64`` field whose bits a ``uint64`` column stores, and note it in
         ``used``. Return None for other values and columns, and for fields in nested layouts or that
-        the layout lacks. Raise Refused if NumPy readers cannot express when the field is absent.
+        the layout lacks.
         """
         if not isinstance(value, nodes.FieldValue) or value.holders or column != "uint64":
             return None
@@ -135,7 +123,7 @@ class NumpyFields:
 
     def absence(self, value: nodes.FieldValue, layout: LayoutPlan) -> Expr | None:
         """Return the mask of rows in which an optional field is absent; None if it has no ``when``
-        or is not nullable. Raise Refused if NumPy readers cannot express the condition.
+        or is not nullable.
         """
         fp = layout.field(value.field.name)
         if not value.type.nullable or fp is None or fp.when is None:

@@ -11,7 +11,6 @@ from codecgen.plan.read_program import read_program
 from codecgen.schema.model import Field
 from codecgen.schema.scalars import SCALARS, fixed_size, is_integer
 from codecgen.schema.types import BitsType, BytesType, ChoiceType, ScalarType
-from codecgen.targets.arrow.arithmetic import Refused
 from codecgen.targets.arrow.checks import Unsupported
 from codecgen.targets.arrow.code_tree import (
     FALSE,
@@ -28,7 +27,7 @@ from codecgen.targets.arrow.code_tree import (
     call,
 )
 from codecgen.targets.arrow.function_builder import Builder
-from codecgen.targets.arrow.numba_decode.field_variables import check_number, is_number, null_of
+from codecgen.targets.arrow.numba_decode.field_variables import is_number, null_of
 from codecgen.targets.arrow.numpy_decode.arithmetic import both
 from codecgen.targets.arrow.numpy_decode.field_variables import RAW_INTEGER, Locals, NumpyFields
 
@@ -79,25 +78,16 @@ class NumpyLayoutReader:
         if condition != FALSE:
             self.code.do_call(self.method("refuse", condition))
 
-    def condition(self, value: Value, f: Field) -> Expr:
-        """Return ``value`` as a mask, one bool for each structure. Raise Unsupported, which names
-        ``f``, if NumPy readers cannot express it.
-        """
-        try:
-            return self.fields.arithmetic().condition(value)
-        except Refused as error:
-            raise Unsupported(error.reason, f) from None
+    def condition(self, value: Value) -> Expr:
+        """Return ``value`` as a mask, one bool for each structure."""
+        return self.fields.arithmetic().condition(value)
 
-    def broken(self, value: Value, f: Field) -> Expr:
+    def broken(self, value: Value) -> Expr:
         """Return the mask of structures in which the condition ``value`` is false; emit nothing. A
         number that is null, and an order comparison with null, are false; a membership test ignores
-        null and uses the number that stands in its place. Raise Unsupported, which names ``f``, if
-        NumPy readers cannot express it.
+        null and uses the number that stands in its place.
         """
-        try:
-            return self.fields.arithmetic().broken(value)
-        except Refused as error:
-            raise Unsupported(error.reason, f) from None
+        return self.fields.arithmetic().broken(value)
 
     @property
     def p(self) -> Expr:
@@ -122,17 +112,14 @@ class NumpyLayoutReader:
             self.op(op, needed)
 
     def op(self, op: ReadOp, needed: set[str]) -> None:
-        """Emit one operation of the read program. Raise Unsupported for optional lengths and
-        checksums, lengths that count themselves, unconditional compressed arrays, tagged fields,
-        nested layouts, choices, and values that NumPy readers cannot express.
+        """Emit one operation of the read program. Raise Unsupported for optional lengths, tagged
+        fields and nested layouts. What kernels refuse does not come here: optional checksums,
+        lengths that count themselves, unconditional compressed arrays, and choices.
         """
         match op:
             case read_ops.Open(length, when=when):
                 if when is not None:
                     raise Unsupported("a length that may be left out", length.field)
-                check_number(length.field)
-                if length.own_bytes:
-                    raise Unsupported("a length that counts itself", length.field)
                 self.code.do_call(self.method("open", self.local.get(length.name)))
             case read_ops.Close():
                 self.code.do_call(self.method("close"))
@@ -141,13 +128,11 @@ class NumpyLayoutReader:
             case read_ops.Verify(checksum, ahead):
                 self.verify(checksum, ahead)
             case read_ops.Require(field, condition):
-                self.refuse(self.broken(condition, field.field))
+                self.refuse(self.broken(condition))
             case read_ops.When(field, condition, then):
-                self.sometimes(field, self.condition(condition, field.field), then, needed)
+                self.sometimes(field, self.condition(condition), then, needed)
             case read_ops.Absent(field):
                 self.absent(field.field, needed)
-            case read_ops.Elements(field, type_) if type_.compression is not None:
-                raise Unsupported("a compressed array inside rows", field.field)
             case _:
                 self.keep(op, self.read(op, self.walk, needed), needed)
 
@@ -159,10 +144,9 @@ class NumpyLayoutReader:
     def verify(self, checksum: FieldPlan, ahead: bool) -> None:
         """Emit the comparison of a checksum, which refuses structures where it differs: over the
         rest of the window with ``ahead``, otherwise from the noted start to the current position; a
-        noted end replaces the end of either range. Raise Unsupported if the checksum is optional.
+        noted end replaces the end of either range. The checksum is not optional.
         """
-        if checksum.when is not None:
-            raise Unsupported("a checksum that may be left out", checksum.field)
+        assert checksum.when is None
         start, end = (self.p, self.end) if ahead else (self.mark(checksum, False), self.p)
         if f"end_of_{checksum.name}" in self.places:
             end = self.mark(checksum, True)
@@ -207,7 +191,7 @@ class NumpyLayoutReader:
         self.keep(first, self.method("when", condition, Lambda(self.walk, value)), needed)
         for op in then[1:]:
             assert isinstance(op, Require)
-            self.refuse(both([condition, self.broken(op.condition, f)]))
+            self.refuse(both([condition, self.broken(op.condition)]))
 
     def keep(self, op: ReadOp, value: Expr, needed: set[str]) -> None:
         """Emit the call ``value``, which reads a field, and assign its result to the field's
@@ -235,8 +219,8 @@ class NumpyLayoutReader:
     def read(self, op: ReadOp, walk: Var, needed: set[str]) -> Expr:
         """Return the call on ``walk`` that reads a number, bytes or array. It only skips a number
         of fixed size that is not in ``needed``, and any float or uuid; bools and varints are always
-        read. Raise Unsupported for tagged fields, nested layouts, choices, and types that NumPy
-        readers lack; TypeError for other operations.
+        read. Raise Unsupported for tagged fields, nested layouts, and types that NumPy readers lack;
+        TypeError for other operations.
         """
         match op:
             case read_ops.Number(field, name):
@@ -255,8 +239,6 @@ class NumpyLayoutReader:
                 raise Unsupported("a section of tagged fields", field.field)
             case read_ops.Struct(field):
                 raise Unsupported("a layout in the place of a field", field.field)
-            case read_ops.Choose(field):
-                raise Unsupported("one of several layouts", field.field)
         raise TypeError(type(op).__name__)
 
     def number(self, name: str, walk: Var, f: Field) -> Expr:
@@ -271,14 +253,12 @@ class NumpyLayoutReader:
 
     def bytes(self, f: Field, type_: BytesType, after: int | None, walk: Var) -> Expr:
         """Return the call that reads bytes or text of a fixed size, after a length, or up to the
-        end. Raise Unsupported if ``after`` is None for bytes up to the end (fields of varying size
-        follow), if null is a possible length, or for a length of a type that :meth:`number`
-        refuses.
+        end, less the ``after`` bytes of the fields that follow. Raise Unsupported for a length of a
+        type that :meth:`number` refuses.
         """
         named: dict[str, Expr] = {}
         if type_.length == "rest":
-            if after is None:
-                raise Unsupported("bytes to the end with fields after them that vary", f)
+            assert after is not None
             size = self.method("rest", Num(after), on=walk)
         elif isinstance(type_.length, int):
             return self._bytes(walk, Num(type_.length), type_, named)
@@ -296,29 +276,21 @@ class NumpyLayoutReader:
         return self.method("bytes", size, on=walk, **named)
 
     def array(self, op: read_ops.Elements, walk: Var) -> Expr:
-        """Return the call that reads an array inside a row. Raise Unsupported for an array with a
-        length in bytes, of any version, of bytes, text or choices, of numbers of varying size or
-        without a count, of layouts that NumPy readers cannot read, or with a null that is a
-        possible count.
+        """Return the call that reads an array inside a row. Raise Unsupported for an array of bytes
+        or text, of numbers of varying size or without a count, or of layouts that NumPy readers
+        cannot read.
         """
         f, type_ = op.field.field, op.type
-        if type_.length is not None:
-            raise Unsupported("an array with a length inside rows", f)
-        if op.any_version:
-            raise Unsupported("an array of layouts whose bytes say which version they are", f)
         if isinstance(op.element, BytesType):
             raise Unsupported("an array of bytes or text", f)
-        if isinstance(op.element, ChoiceType):
-            raise Unsupported("an array of a choice", f)
+        assert type_.length is None and not op.any_version
+        assert not isinstance(op.element, ChoiceType)
         count: Expr = NONE
         if type_.fixed is not None:  # each has its own number all the same
             count = self.method("zero", on=walk) + type_.fixed
         elif type_.count is not None:
             count = self.number(type_.count, walk, f)
         elif type_.counted_by is not None:
-            counted = self.layout.field(type_.counted_by)
-            assert counted is not None
-            check_number(counted.field)
             count = self.local.get(type_.counted_by)
         named = {"at_least": Num(type_.at_least)} if type_.at_least else {}
         null = null_of(type_, f)

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from codecgen.plan import RulePlan, nodes
 from codecgen.plan.columns import CasePlan
 from codecgen.plan.nodes import Value
-from codecgen.targets.arrow.arithmetic import NOT_DIRECT, Refused, Term, refuse_end
-from codecgen.targets.arrow.checks import Unsupported
+from codecgen.targets.arrow.arithmetic import Term
 from codecgen.targets.arrow.code_tree import Expr
-from codecgen.targets.arrow.numba_decode.field_variables import is_number
 from codecgen.targets.arrow.numba_decode.layout_rules import (
-    field_of_rule,
     refuse_rules,
     rules_of_fields,
     rules_of_rows,
@@ -29,15 +26,12 @@ class RuleFields(NumpyFields):
 
     def leaf(self, value: Value) -> Term:
         """Return a value as a Term, as NumpyFields does; the first, last, largest or smallest
-        element gives a field of the rows. Raise Refused for other values, and for end fields that
-        are nested or no integers. Nullable end fields are not refused here: kernels, which come
-        first, refuse the view.
+        element gives a field of the rows, an integer.
         """
         if not isinstance(value, nodes.EndValue):
             return NumpyFields.leaf(self, value)
         inner = value.value
-        if not isinstance(inner, nodes.FieldValue) or inner.holders or not is_number(inner.field):
-            raise refuse_end(value, NOT_DIRECT)
+        assert isinstance(inner, nodes.FieldValue)
         self.used.add(("item", inner.field.name))
         return Term(self.of_row(value.end, inner.field.name))
 
@@ -63,22 +57,17 @@ class CaseRules:
         for rule in rules:
             if rule.ascending is None:
                 continue
-            f = rule.ascending.field
-            if not is_number(f):
-                raise Unsupported("a rule about numbers that NumPy does not compare", f)
-            fields.used.add(("item", f.name))
-            self.ascending.append(f.name)
+            name = rule.ascending.field.name
+            fields.used.add(("item", name))
+            self.ascending.append(name)
 
     def conditions(self, rules: list[RulePlan]) -> list[tuple[RulePlan, Expr]]:
         """Return each rule with the mask of structures in which it holds, in the order of
-        ``rules``. Raise Unsupported if NumPy readers cannot express a rule.
+        ``rules``.
         """
         arithmetic = NumpyArithmetic(self.fields.leaf, 64)
         found = []
         for rule in rules:
             assert rule.condition is not None
-            try:
-                found.append((rule, arithmetic.condition(self.fields.folded(rule.condition))))
-            except Refused as error:
-                raise Unsupported(error.reason, field_of_rule(self.case.entry, rule)) from None
+            found.append((rule, arithmetic.condition(self.fields.folded(rule.condition))))
         return found

@@ -8,7 +8,6 @@ from codecgen.plan import FieldPlan, LayoutPlan, Plan, RulePlan
 from codecgen.plan.column_sources import (
     UnsupportedSource,
     column_sources,
-    field_to_blame,
     require_simple_columns,
 )
 from codecgen.plan.columns import CasePlan, ViewPlan
@@ -17,7 +16,6 @@ from codecgen.plan.nodes import Value
 from codecgen.plan.read_program import array_refusals
 from codecgen.schema.model import Field
 from codecgen.schema.types import ArrayType, ScalarType
-from codecgen.targets.arrow.arithmetic import Refused, Term
 from codecgen.targets.arrow.checks import Unsupported, function_name, integer_of
 from codecgen.targets.arrow.code_tree import (
     FALSE,
@@ -104,19 +102,18 @@ class Readers(ElementReader):
 
     def refused_of(self, case: CasePlan) -> Expr | None:
         """Return the mask of entries whose rows are rejected by the schema's requirements on their
-        array. Return None if there are none, or if entries are rows themselves. Raise Unsupported
-        if NumPy readers cannot express one.
+        array. Return None if there are none, or if entries are rows themselves.
         """
         if case.array is None:
             return None
-        fields, f = self.fields[case.number], case.array.field
-        found = [self.condition(fields, value, f) for value in array_refusals(case.array)]
+        fields = self.fields[case.number]
+        found = [self.condition(fields, value) for value in array_refusals(case.array)]
         found = [condition for condition in found if condition != FALSE]
         return either(found) if found else None
 
     def rules_of(self, case: CasePlan) -> CaseRules:
         """Return the CaseRules of a case, and add the fields that the rules read to the fields that
-        readers must return. Raise Unsupported if NumPy readers cannot express a rule.
+        readers must return.
         """
         fields = RuleFields(self.plan, case.entry, Locals(), case, self.row)
         rules = CaseRules(case, fields)
@@ -128,8 +125,7 @@ class Readers(ElementReader):
     def columns_of(self, case: CasePlan) -> list[tuple[str, Expr]]:
         """Return the name and the expression of each column of ``case`` that shows a field or has a
         number. A number that may be null is a call of ``Nullable`` if its column is nullable.
-        Columns without a value, and columns inside others, are left out. Raise Unsupported if NumPy
-        readers cannot express a value.
+        Columns without a value, and columns inside others, are left out.
         """
         fields, found = self.fields[case.number], self.sources[case.number]
         out: list[tuple[str, Expr]] = []
@@ -143,21 +139,12 @@ class Readers(ElementReader):
             elif leaf.index in numbers:
                 number = numbers[leaf.index]
                 raw = fields.raw(number, leaf.column.type)
-                term = self.term(fields, case, number) if raw is None else raw
+                term = fields.arithmetic().term(fields.folded(number)) if raw is None else raw
                 value = term.value
                 if term.null is not None and leaf.column.nullable:
                     value = call("Nullable", value, term.null)
                 out.append((leaf.column.name, value))
         return out
-
-    def term(self, fields: NumpyFields, case: CasePlan, value: Value) -> Term:
-        """Return the value of a numeric column as a Term of NumPy vectors, with constants folded.
-        Raise Unsupported if NumPy readers cannot express it.
-        """
-        try:
-            return fields.arithmetic().term(fields.folded(value))
-        except Refused as error:
-            raise Unsupported(error.reason, field_to_blame(case, value)) from None
 
     def used_fields(self, layout: LayoutPlan, part: str) -> set[str]:
         """Return the names of the fields of a layout that columns and rules use, in all cases of
@@ -288,8 +275,8 @@ class Readers(ElementReader):
     def layout(self, entry: LayoutPlan, keys: list[int], cases: tuple[CasePlan, ...]) -> str:
         """Add the description of a layout of entries to the module as a constant, and return its
         name: discriminators, size or length, and the function that chooses cases. Raise Unsupported
-        for entries without length and size, for a length that :func:`framing_of` or :meth:`prefix`
-        refuses, or if NumPy readers cannot express a condition.
+        for entries without length and size, and for conditions on fields that lie at no fixed
+        place.
         """
         framing = framing_of(entry)
         if framing.open:
@@ -303,7 +290,7 @@ class Readers(ElementReader):
         ]
         if measure is not None and measure.refuse is not None:
             fields = NumpyFields(self.plan, entry, Locals())
-            refused = self.condition(fields, measure.refuse, measure.field)
+            refused = self.condition(fields, measure.refuse)
             named.append(("refuse", Lambda(fields.local.get(measure.name), refused)))
         wanted = function_name("layout", entry).upper()
         return self.describe(wanted, Call(Global("Layout"), (), tuple(named)))
@@ -314,14 +301,9 @@ class Readers(ElementReader):
             return "size", Num(framing.size or 0)
         return "prefix", self.prefix(entry, framing.length) or NONE
 
-    def condition(self, fields: NumpyFields, value: Value, f: Field) -> Expr:
-        """Return ``value``, with constants folded, as a mask of NumPy vectors. Raise Unsupported,
-        which names ``f``, if NumPy readers cannot express it.
-        """
-        try:
-            return fields.arithmetic().condition(fields.folded(value))
-        except Refused as error:
-            raise Unsupported(error.reason, f) from None
+    def condition(self, fields: NumpyFields, value: Value) -> Expr:
+        """Return ``value``, with constants folded, as a mask of NumPy vectors."""
+        return fields.arithmetic().condition(fields.folded(value))
 
     def measure(self, layout: LayoutPlan) -> FieldPlan | None:
         """Return the first unconditional length field at a fixed offset whose range goes to the end
@@ -336,12 +318,10 @@ class Readers(ElementReader):
     def prefix(self, layout: LayoutPlan, measure: FieldPlan) -> Expr | None:
         """Return the ``LengthPrefix`` call for a length field. Return None if the start of its
         range has no fixed offset, for a varint that does not directly precede its range at the
-        start of the layout, and for a compact length. Raise Unsupported if the length counts itself
-        or has another type.
+        start of the layout, and for a compact length.
         """
         assert measure.measures is not None and isinstance(measure.field.type, ScalarType)
-        if measure.own_bytes:
-            raise Unsupported("a length that counts itself", measure.field)
+        assert not measure.own_bytes
         first = layout.field(measure.measures.first)
         kind = measure.field.type.name
         if measure.size is None:
@@ -361,18 +341,16 @@ class Readers(ElementReader):
         """Emit the function that returns, for each entry, the number in the view of the first of
         ``cases`` whose condition on header fields holds. It returns -1 if none holds, or if its
         argument ``full_check`` is true and that case needs a full check. Return the function's
-        name. Raise Unsupported if NumPy readers cannot express a condition, or if it reads a field
-        without a fixed offset.
+        name. Raise Unsupported if a condition reads a field that is optional or has no fixed offset.
         """
         walk_, full_check = Var("walk"), Var("full_check")
         fields = NumpyFields(self.plan, entry, Locals())
-        first = entry.fields[0].field
         choices: list[Expr] = []
         for case in cases:
-            test = TRUE if case.when is None else self.condition(fields, case.when, first)
+            test = TRUE if case.when is None else self.condition(fields, case.when)
             care: Expr = FALSE
             if case.full_check is not None:
-                care = full_check & self.condition(fields, case.full_check, first)
+                care = full_check & self.condition(fields, case.full_check)
             choices.append(Several((test, care, Num(case.number))))
         code = Builder()
         for _, name in sorted(fields.used):
@@ -490,8 +468,8 @@ class Readers(ElementReader):
         """Emit a function that reads an entry up to the array of rows and returns a ``Section``
         (place, codec, count, fields); return its name. The function refuses entries in which the
         array is absent or its count or length is invalid. Raise Unsupported if NumPy readers cannot
-        read a field before the array, its count or length, or express the codec, and at a second
-        call for the layout version: it has two arrays of rows.
+        read a field before the array, its count or length, and at a second call for the layout
+        version: it has two arrays of rows.
         """
         entry, f = case.entry, array.field
         key = ("open", entry.name, entry.version)
@@ -505,7 +483,7 @@ class Readers(ElementReader):
             wanted.add(type_.counted_by)
         reader.emit(wanted, stop=f.name)
         if array.when is not None:
-            reader.refuse(opposite(reader.condition(fold(array.when), f)))
+            reader.refuse(opposite(reader.condition(fold(array.when))))
         count: Expr = reader.method("none")
         said = type_.count is not None or type_.counted_by is not None
         if type_.count is not None:
@@ -525,10 +503,7 @@ class Readers(ElementReader):
         if array.codec is not None:
             codec = Var("codec")
             value = reader.fields.folded(array.codec)
-            try:
-                found = reader.fields.arithmetic().term(value).value
-            except Refused as error:
-                raise Unsupported(error.reason, f) from None
+            found = reader.fields.arithmetic().term(value).value
             known = isinstance(found, Num)  # each entry has its own number all the same
             code.assign(codec, reader.method("zero") + found if known else found)
         if type_.length is not None:
