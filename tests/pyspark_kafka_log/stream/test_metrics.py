@@ -1,4 +1,4 @@
-"""What is shown of a streaming query does not end it."""
+"""What is shown of a streaming query does not end it, and stopping it is no error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 WORKERS = """
-import os, pathlib, sys
+import os, pathlib, sys, time
 TOLD = pathlib.Path({told!r})
 def tell(name):
     with TOLD.open("a") as told:
@@ -38,6 +38,20 @@ REPORTS_FAIL = """
             {fails}
         return fail
     LogStream.report, LogStream.lag_metrics = failing("report"), failing("lag_metrics")
+"""
+
+SECOND_HANGS = """
+    from pyspark_kafka_log.connector import worker
+    from pyspark_kafka_log.stream.polling import LogStream
+    def die(*_, **__):
+        tell("latest")
+        os._exit(9)
+    def hang(*_):
+        if "latest" in TOLD.read_text():
+            tell("hello")
+            time.sleep(60)
+    LogStream.latest = die
+    worker.ANSWERS["hello"] = hang
 """
 
 
@@ -77,10 +91,29 @@ def test_a_query_whose_reports_fail_goes_on(
         assert query.isActive, query.exception()
     finally:
         query.stop()
+    assert query.exception() is None, str(query.exception())
     assert {*told.read_text().split()} == {"report", "lag_metrics"}
     sources = [json.loads(one.json)["sources"][0] for one in query.recentProgress]
     assert sources and all(not one.get("metrics") for one in sources)
     assert offsets(session, tmp_path) == list(range(5))
+
+
+def test_a_query_that_is_stopped_while_a_worker_starts_has_no_error(
+    session: SparkSession, directory: Path, tmp_path: Path
+) -> None:
+    write(directory, "t", 0, 0, numbered(2, 2))
+    frame = session.readStream.format("kafka-log").load(str(directory))  # planned by other workers
+    told = changed_workers(session, tmp_path, SECOND_HANGS)
+    query = (
+        frame.writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    try:
+        until(lambda: "hello" in told.read_text(), 120)
+    finally:
+        query.stop()
+    assert query.exception() is None, str(query.exception())
 
 
 def has_committed(scratch: Path, number: int) -> bool:
