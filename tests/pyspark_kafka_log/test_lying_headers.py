@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import tempfile
+from collections.abc import Iterator, Mapping
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from kafka_log import read_table
+from kafka_log import discover, read_table
+from kafka_log.logs.replicas import read_end_offset
+from kafka_log.segment.ranges import MAX_OFFSET
 from pyspark_kafka_log.options import parse
 from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.filters import Filter, parse_filters
@@ -20,11 +27,13 @@ from pyspark_kafka_log.task_reader import read_splits
 from tests.shares import examples
 from tests.support.header_files import VECTORS, batch_of, file_of
 from tests.support.lying_headers import (
+    LIES,
     START,
     Row,
     assert_halves,
     cuts,
     lying_segments,
+    lying_vector,
     rows_and_lies,
 )
 from tests.support.misplaced_segments import cuts_of, misplaced_log
@@ -114,6 +123,105 @@ def test_two_halves_in_spark(spark: SparkSession, directory: Path) -> None:
             [o for o in every if o % 3 < second],
             [o for o in every if o % 3 >= second],
         ]
+
+
+def lying_topics(directory: Path, *, every: bool) -> dict[str, tuple[Path, list[Row]]]:
+    """Write each reference segment, changed, as a topic: with each lie, or with the lies in turn. Return files and rows of topics.
+
+    Those whose times do not fit Spark's microseconds are left out, and those with the largest offset, whose log has no end.
+    """
+    turn = cycle(LIES)
+    found = {}
+    for vector in VECTORS:
+        for lie in LIES if every else [next(turn)]:
+            name = f"{lie}.{vector.parent.name}.{vector.stem}"
+            path = file_of(str(directory), lying_vector(vector, lie), name)
+            rows, _ = rows_and_lies(path)
+            if all(-(1 << 53) < time < 1 << 53 and at < MAX_OFFSET for at, time in rows):
+                found[name] = path, rows
+            else:
+                shutil.rmtree(path.parent)
+    return found
+
+
+def by_topic(frame: DataFrame) -> dict[str, list[Row]]:
+    """Return the rows of each topic, timestamps in milliseconds. As many are counted."""
+    table = frame.selectExpr("topic", "offset", "unix_millis(timestamp) time").toArrow()
+    assert frame.count() == table.num_rows
+    found: dict[str, list[Row]] = {}
+    for topic, *row in zip(*(values.to_pylist() for values in table.columns), strict=True):
+        found.setdefault(topic, []).append((row[0], row[1]))
+    return found
+
+
+def halves_by_options(
+    spark: SparkSession, directory: Path, at: Mapping[str, int]
+) -> Iterator[dict[str, list[Row]]]:
+    """Yield the rows below an offset of each topic, and those from it on, by the options of offsets."""
+    offsets = json.dumps({topic: {"0": value} for topic, value in at.items()})
+    for name in ("endingOffsets", "startingOffsets"):
+        yield by_topic(load(spark, directory, **{name: offsets}))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.python_lane
+@pytest.mark.parametrize(
+    "every", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["lies in turn", "all lies"]
+)
+def test_two_halves_of_all_vectors(spark: SparkSession, directory: Path, every: bool) -> None:
+    """Each half of each topic has the rows that scan reads, and both together are all rows, each once."""
+    topics = lying_topics(directory, every=every)
+    assert len(topics) > len(VECTORS) // 2
+    frame = load(spark, directory)
+    assert by_topic(frame) == {topic: rows for topic, (_, rows) in topics.items() if rows}
+
+    def assert_topics(halves: list[dict[str, list[Row]]], by: int, at: Mapping[str, int]) -> None:
+        """Assert both for each topic. At least a twentieth of them have rows in both halves."""
+        name = ("offsets", "timestamps")[by]
+        split = 0
+        for topic, (path, _) in topics.items():
+            cut = at[topic]
+            found = [half.get(topic, []) for half in halves]
+            for rows, ranges in zip(found, ((None, cut), (cut, None)), strict=True):
+                only: dict[str, Any] = {name: ranges}
+                scanned = read_table(path, ("offset", "timestamp"), **only)
+                assert rows == rows_of(scanned), (topic, name, ranges)
+            assert_halves(found, path, by, cut)
+            split += all(found)
+        assert split > len(topics) // 20, (name, split)
+
+    rows = [row for _, found in topics.values() for row in found]
+    for part in (1 / 4, 1 / 2, 3 / 4) if every else (1 / 2,):
+        middles = {
+            topic: cut_of_options(path, [offset for offset, _ in found], part)
+            for topic, (path, found) in topics.items()
+        }
+        assert_topics(list(halves_by_options(spark, directory, middles)), 0, middles)
+        for by, name in enumerate(("offset", "timestamp")):
+            cut = quantile([row[by] for row in rows], part)
+            value = cut if by == 0 else f"timestamp_millis({cut})"
+            halves = [by_topic(frame.where(f"{name} {op} {value}")) for op in ("<", ">=")]
+            assert_topics(halves, by, dict.fromkeys(topics, cut))
+
+
+def cut_of_options(path: Path, offsets: list[int], part: float) -> int:
+    """Return an offset of a partition that options may name: not above the end of its log.
+
+    It is not 0 either: the name of the segment and its first and last batch exclude offsets below 0, which one vector has between them.
+    """
+    (partition,) = discover(path.parent)
+    return min(max(quantile(offsets or [0], part), 1), read_end_offset(partition.segments))
+
+
+def quantile(values: list[int], part: float) -> int:
+    """Return the value above so large a part of the others."""
+    return sorted(values)[int(len(values) * part)]
+
+
+def rows_of(table: pa.Table) -> list[Row]:
+    """Return the rows of a table of scan."""
+    return [(row["offset"], row["timestamp"]) for b in table.to_batches() for row in unpacked(b)]
 
 
 @pytest.mark.slow

@@ -38,33 +38,42 @@ def made(spark: SparkSession, count: int = 300, tasks: int = 3) -> DataFrame:
     return spark.createDataFrame(records(count)).repartition(tasks)
 
 
-@pytest.mark.share(4, ci=2)
-@pytest.mark.parametrize(("magic", "codec"), [(2, "zstd"), (1, "gzip"), (0, "snappy"), (2, "none")])
+CODE_PATHS = [(2, "zstd"), (1, "gzip"), (0, "snappy"), (2, "none")]
+"""Of each version and codec that is written in a way of its own one."""
+
+
+@pytest.mark.parametrize(
+    "kinds", [CODE_PATHS, pytest.param(CODECS, marks=pytest.mark.soak)], ids=["code paths", "all"]
+)
 def test_spark_to_segments_to_spark(
-    spark: SparkSession, magic: int, codec: str, tmp_path: Path
+    spark: SparkSession, kinds: list[tuple[int, str]], tmp_path: Path
 ) -> None:
+    """Versions and codecs are a topic each of one directory."""
     given = made(spark)
-    if magic < 2:
-        given = given.drop("headers")
-    if magic == 0:
-        given = given.drop("timestamp")
-    options: dict[str, Any] = {
-        "topic": "t",
-        "numPartitions": 3,
-        "compression": codec,
-        "formatVersion": magic,
-    }
-    save(given, tmp_path / "a", batchBytes=1000, segmentBytes=5000, **options)
-    first = load(spark, tmp_path / "a", includeHeaders="true")
-    assert contents(first, given.columns) == contents(given.collect(), given.columns)
+    before, again = tmp_path / "a", tmp_path / "b"
+    topics = {f"v{magic}-{codec}": (magic, codec) for magic, codec in kinds}
+    for topic, (magic, codec) in topics.items():
+        options: dict[str, Any] = {"topic": topic, "numPartitions": 3, "segmentBytes": 5000}
+        kept = given.drop(*NOT_IN[magic])
+        save(kept, before, compression=codec, formatVersion=magic, batchBytes=1000, **options)
+    first = load(spark, before, includeHeaders="true", includeMetadata="true")
+    rows = given.collect()
+    for topic, kind in topics.items():
+        names = [name for name in given.columns if name not in NOT_IN[kind[0]]]
+        found = [row for row in first if row.topic == topic]
+        assert contents(found, names) == contents(rows, names), topic
+        assert {(row.magic, row.compression) for row in found} == {kind}
     # Read by Spark, written by Spark: the same log again, also where it comes in other tasks.
-    read = (
-        spark.read.format(format_of(spark))
-        .option("includeHeaders", "true")
-        .load(str(tmp_path / "a"))
-    )
-    save(read, tmp_path / "b", compression=codec, formatVersion=magic)
-    assert load(spark, tmp_path / "b", includeHeaders="true") == first
+    reader = spark.read.format(format_of(spark)).option("includeHeaders", "true")
+    for topic, (magic, codec) in topics.items():
+        read = reader.option("subscribe", topic).load(str(before))
+        save(read, again, compression=codec, formatVersion=magic)
+    ours, theirs = (load(spark, path, includeHeaders="true") for path in (again, before))
+    assert ours == theirs
+
+
+NOT_IN: dict[int, tuple[str, ...]] = {0: ("timestamp", "headers"), 1: ("headers",), 2: ()}
+"""Columns that a version does not have."""
 
 
 @pytest.mark.slow
@@ -184,11 +193,3 @@ def test_many_rows(session: SparkSession, tmp_path: Path) -> None:
     found = kafka_log.read_table(tmp_path, ["key", "value"])
     assert sorted(int(key) for key in found["key"].to_pylist()) == list(range(100000))
     assert kafka_log.LogDirectory(tmp_path).check().num_rows == 0
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize(("magic", "codec"), CODECS)
-def test_every_codec_of_every_version(
-    spark: SparkSession, magic: int, codec: str, tmp_path: Path
-) -> None:
-    test_spark_to_segments_to_spark(spark, magic, codec, tmp_path)

@@ -14,8 +14,8 @@ from tests.support.lying_headers import (
 VECTORS = good_vectors()
 
 
-def file_of(folder: str, data: bytes) -> Path:
-    path = Path(folder) / "t-0" / f"{0:020}.log"
+def file_of(folder: str, data: bytes, topic: str = "t") -> Path:
+    path = Path(folder) / f"{topic}-0" / f"{0:020}.log"
     path.parent.mkdir()
     path.write_bytes(data)
     return path

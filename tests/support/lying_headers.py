@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from crc32c import crc32c
@@ -25,7 +25,8 @@ Row = tuple[int, int]
 def with_header(batch: bytes, **fields: int) -> bytes:
     """Return a batch of version 2 with other values in its header, and its checksum made right again. ``base_offset`` is one of them."""
     data = bytearray(batch)
-    data[:8] = fields.pop("base_offset", int.from_bytes(data[:8], "big")).to_bytes(8, "big")
+    if (base := fields.pop("base_offset", None)) is not None:
+        data[:8] = base.to_bytes(8, "big", signed=True)
     for name, value in fields.items():
         at, size = FIELDS[name]
         data[at : at + size] = value.to_bytes(size, "big", signed=True)
@@ -64,6 +65,32 @@ def lying_segments(draw: st.DrawFn, paths: list[Path]) -> bytes:
             data += with_header(one, base_offset=offset, **fields)
             offset += max(batch.last_offset - (batch.base_offset or 0), 0)
             offset += draw(st.sampled_from([1, 1, 1, 1, -1])) if offset else 1
+    return data
+
+
+LIES: dict[str, Callable[[Batch, Batch, Batch], dict[str, int]]] = {
+    "none": lambda batch, before, opposite: {},
+    "no-max-timestamp": lambda batch, before, opposite: {"max_timestamp": -1},
+    "max-below-base": lambda batch, before, opposite: {
+        "max_timestamp": max((batch.base_timestamp or 0) - 1, -MAX_OFFSET)
+    },
+    "last-delta-0": lambda batch, before, opposite: {"last_offset_delta": 0},
+    "last-delta-negative": lambda batch, before, opposite: {"last_offset_delta": -1},
+    "overlaps": lambda batch, before, opposite: {"base_offset": before.base_offset or 0},
+    "descends": lambda batch, before, opposite: {"base_offset": opposite.base_offset or 0},
+}
+"""Fields that a batch gets, by the name of a lie. Arguments: the batch, the one before it, and the one as far from the other end."""
+
+
+def lying_vector(path: Path, lie: str) -> bytes:
+    """Return a reference segment in which the headers of all batches of version 2 tell a lie of ``LIES``."""
+    whole = path.read_bytes()
+    batches = list(SegmentReader(path))
+    data = b""
+    for i, batch in enumerate(batches):
+        one = whole[batch.position : batch.position + batch.size]
+        fields = LIES[lie](batch, batches[max(i - 1, 0)], batches[-1 - i])
+        data += with_header(one, **fields) if batch.magic == 2 else one
     return data
 
 

@@ -20,7 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.growing_logs import Growing
-from tests.support.spark_processes import below, command, environment, until
+from tests.support.spark_processes import below, command, environment, parents, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -29,6 +29,9 @@ KILLS = 10
 
 EXECUTOR = "CoarseGrainedExecutorBackend"
 EXECUTORS_KILLED = 5
+JVM = "org.apache.spark.deploy.SparkSubmit"
+PATIENCE_S = 15
+"""In which processes end whose JVM is gone."""
 
 QUERY = """
 import sys, time
@@ -44,7 +47,18 @@ spark = (
 spark.dataSource.register(PythonSource)
 pyspark_kafka_log.enable(spark)
 out = Path(scratch) / "out"
+def hold(batches):
+    # Rows of the first micro-batch wait in a task, which says who it is.
+    import os, pathlib, time
+    here, go = pathlib.Path(scratch, f"task-{os.getpid()}"), pathlib.Path(scratch, "go")
+    for rows in batches:
+        here.touch()
+        while not go.exists():
+            time.sleep(0.02)
+        yield rows
 def write(df, batch):
+    if how == "tasks held":
+        df = df.mapInArrow(hold, df.schema)
     # A batch that runs again takes the place of the one that was killed.
     df.coalesce(1).write.mode("overwrite").parquet(str(out / f"batch={batch}"))
     if how == "held":
@@ -130,6 +144,85 @@ def test_every_row_once(session: SparkSession, tmp_path: Path, lane: str, kills:
     finish(place, scratch, lane)
     assert rows(scratch / "out") == wanted(logs)
     assert wanted(logs).total() > 20 * kills
+
+
+def moved(place: Path, r: random.Random) -> list[Growing]:
+    """Two logs whose first segments retention has deleted, and whose rows a consumer gets."""
+    logs = [Growing(place / f"t-{i}", r) for i in range(2)]
+    while left := [log for log in logs if not (log.start and log.committed())]:
+        log = r.choice(left)
+        r.choices([log.append, log.roll, log.delete], [8, 2, 0 if log.start else 1])[0]()
+    return logs
+
+
+def is_in_first_batch(scratch: Path) -> bool:
+    """Return whether a query has logged the end of its first micro-batch, and has not committed it."""
+    checkpoint = scratch / "checkpoint"
+    ends = [one.name for one in (checkpoint / "offsets").glob("[0-9]*")]
+    return ends == ["0"] and not list((checkpoint / "commits").glob("[0-9]*"))
+
+
+@pytest.mark.parametrize(
+    "lane", ["kafka-log", pytest.param("kafka-log-python", marks=pytest.mark.soak)]
+)
+def test_a_jvm_that_is_killed_in_the_first_batch(
+    session: SparkSession, tmp_path: Path, lane: str
+) -> None:
+    """Its Python processes are not killed, and end. Rows of the batch are in the sink, and come there once more.
+
+    Retention has moved the start of the logs, and a partition is added before the restart.
+    """
+    r = random.Random(lane)
+    place, scratch = tmp_path / "logs", tmp_path / "scratch"
+    logs = moved(place, r)
+    scratch.mkdir()
+    with running(place, scratch, lane, "held") as query:
+        until(lambda: (scratch / "out" / "batch=0" / "_SUCCESS").exists(), 120)
+        (jvm,) = (pid for pid in below(query.pid) if JVM in command(pid))
+        others = below(jvm)
+        assert others, "a daemon, and a worker"
+        assert query.poll() is None and is_in_first_batch(scratch)
+        os.kill(jvm, signal.SIGKILL)
+        until(lambda: not others & parents().keys(), PATIENCE_S)
+    assert is_in_first_batch(scratch) and rows(scratch / "out")
+    logs.append(Growing(place / "t-2", r))
+    for log in logs:
+        while len(log.committed()) < 5:
+            log.append()
+    finish(place, scratch, lane)
+    assert rows(scratch / "out") == wanted(logs)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("lane", ["kafka-log", "kafka-log-python"])
+def test_an_executor_that_is_killed_in_the_first_batch(
+    session: SparkSession, tmp_path: Path, lane: str
+) -> None:
+    """The one whose task holds rows. The task runs again on another one; a partition is added meanwhile."""
+    r = random.Random(lane)
+    place, scratch = tmp_path / "logs", tmp_path / "scratch"
+    logs = moved(place, r)
+    scratch.mkdir()
+
+    def holding() -> set[int]:
+        return {int(path.name.removeprefix("task-")) for path in scratch.glob("task-*")}
+
+    with running(place, scratch, lane, "tasks held", "local-cluster[2,1,1024]") as query:
+        until(lambda: bool(holding()), 120)
+        (task,) = holding()
+        (executor,) = (pid for pid in executors(query.pid) if task in below(pid))
+        assert query.poll() is None and is_in_first_batch(scratch)
+        os.kill(executor, signal.SIGKILL)
+        logs.append(Growing(place / "t-2", r))
+        until(lambda: len(holding()) == 2, 120)
+        assert query.poll() is None and is_in_first_batch(scratch)
+        (scratch / "go").touch()
+        until(partial(has_written, scratch, 1), 120)
+        grow(logs, r, query, 10, lambda: all(log.committed() for log in logs))
+        assert query.poll() is None, (scratch / "errors").read_text()
+    finish(place, scratch, lane)
+    assert rows(scratch / "out") == wanted(logs)
+    assert all(log.committed() for log in logs)
 
 
 @pytest.mark.soak

@@ -62,7 +62,7 @@ class LogStream implements MicroBatchStream, SupportsTriggerAvailableNow, Report
     public Offset reportLatestOffset() {
         try {
             return offset(ask("report", null, null, false));
-        } catch (RuntimeException e) {
+        } catch (Exception e) { // errors of planning are no RuntimeException
             return null; // what is shown of a query does not end it
         }
     }
@@ -86,7 +86,7 @@ class LogStream implements MicroBatchStream, SupportsTriggerAvailableNow, Report
     public Map metrics(Optional consumed) {
         try {
             return (Map) parsed(ask("behind", null, consumed.isPresent() ? (Offset) consumed.get() : null, false));
-        } catch (RuntimeException e) {
+        } catch (Exception e) {
             return new HashMap(); // what is shown of a query does not end it
         }
     }

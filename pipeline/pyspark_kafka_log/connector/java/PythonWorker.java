@@ -13,6 +13,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
 import java.util.HashMap;
@@ -131,7 +132,9 @@ class PythonWorker {
                     worker.broken();
                     worker.release();
                 }
-                boolean died = (worker != null || e.getCause() instanceof IOException) && !Thread.currentThread().isInterrupted();
+                // Spark knows by this exception that a query was stopped, or a task.
+                if (Thread.currentThread().isInterrupted()) throw new UncheckedIOException(new ClosedByInterruptException());
+                boolean died = worker != null || e.getCause() instanceof IOException;
                 if (left == 0 || !died) throw new PythonError(WorkerTrial.whyNot(python, path, memory, MODULE, e));
             }
         }

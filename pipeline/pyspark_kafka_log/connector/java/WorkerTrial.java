@@ -21,7 +21,7 @@ class WorkerTrial {
     }
 
     static String whyNot(String python, String path, String memory, String module, Exception failure) {
-        String said = Thread.currentThread().isInterrupted() ? "" : said(python, path, memory, module);
+        String said = said(python, path, memory, module);
         int refusal = said.indexOf(NO_MEMORY);
         if (refusal >= 0) return said.substring(refusal + NO_MEMORY.length());
         return "kafka-log: no Python worker on " + host() + ", " + python + " in " + new File("").getAbsolutePath() + ": "
