@@ -22,6 +22,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from codecgen.runtime.arrow.decoder import load_numpy_reader
 from codecgen.runtime.checksums import Crc
@@ -54,6 +56,7 @@ from tests.support.browse_sites import Visitor, links
 from tests.support.make_schema_registry_sample import SAMPLE as REGISTRY
 from tests.support.record_batches import record_batches
 from tests.support.scanned_rows import unpacked
+from tests.support.writer_faults import refuses
 
 TIME = 1_700_000_000_000
 ROWS = 150
@@ -522,6 +525,36 @@ def is_browsed(path: Path) -> None:
 PAGES = 10
 """Pages that are opened for a batch: its own, and those that it leads to."""
 
+
+def refuses_faults(directory: Path) -> None:
+    """A writer that changes any one field of a batch or record is found, also one that no view has a column for."""
+    sources = {}
+    for magic in (2, MAGIC):
+        path = directory / f"faults-{magic}" / f"{0:020}.log"
+        path.parent.mkdir()
+        table = rows(0, magic).slice(0, 4)
+        table = table.append_column("sequence", pa.array(range(4), pa.int32()))
+        producer = {"producer_id": 7, "producer_epoch": 0, "is_transactional": False}
+        pieces = encode(table, magic=magic, codec="lz4", **producer)
+        path.write_bytes(b"".join(pieces))
+        sources[magic] = path.parent
+    jobs = {
+        MAGIC: {"convert --codec zstd": "recompress", "salvage --flatten": "edit"},
+        2: {f"convert --magic {MAGIC}": "upgrade"},
+    }
+
+    @settings(max_examples=FAULTS, deadline=None, derandomize=True, database=None)
+    @given(data=st.data())
+    def law(data: st.DataObject) -> None:
+        for magic, faults in jobs.items():
+            refuses(sources[magic], faults, lambda paths: data.draw(st.sampled_from(paths)))
+
+    law()
+
+
+FAULTS = 30
+"""Faults of each writer that are tried."""
+
 NO_LOG = {"explain": "prints what a finding means, and reads no log"}
 """Commands that cannot read a log of the version, and why."""
 
@@ -622,6 +655,7 @@ def main() -> None:
         lists_schemas(directory)
         follows(mixed, directory)
         is_browsed(mixed)
+        refuses_faults(directory)
         assert COMMANDS.keys() - NO_LOG.keys() == ASKED
     print("all of it")
 
