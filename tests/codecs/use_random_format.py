@@ -16,10 +16,14 @@ from contextlib import redirect_stderr, redirect_stdout
 from hashlib import sha256
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from threading import Thread
+from time import sleep
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from codecgen.runtime.arrow.decoder import load_numpy_reader
 from codecgen.runtime.checksums import Crc
@@ -36,6 +40,7 @@ from kafka_log import (
     write_log,
     write_segment,
 )
+from kafka_log.cli import COMMANDS
 from kafka_log.cli import main as kafka_log
 from kafka_log.inspect.dump.json_objects import segment_objects
 from kafka_log.logs.partitions import Segment
@@ -47,8 +52,11 @@ from kafka_log.segment.scanner import Scanner, header_scanner
 from kafka_log.write.rewrite.repaired_copy import find_segment_repairs
 from tests.codecs.random_format import MAGIC
 from tests.paths import SAMPLES, VECTORS
+from tests.support.browse_sites import Visitor, links
+from tests.support.make_schema_registry_sample import SAMPLE as REGISTRY
 from tests.support.record_batches import record_batches
 from tests.support.scanned_rows import unpacked
+from tests.support.writer_faults import refuses
 
 TIME = 1_700_000_000_000
 ROWS = 150
@@ -286,8 +294,13 @@ def knows_transactions(path: Path) -> None:
     assert found.last_stable_offset is None
 
 
+ASKED: set[str] = set()
+"""The commands that read a log of the version in this process."""
+
+
 def said(*command: str, code: int = 0) -> str:
     """What a command prints."""
+    ASKED.add(command[0])
     out, err = (TextIOWrapper(BytesIO(), "utf-8") for _ in range(2))
     with redirect_stdout(out), redirect_stderr(err):
         try:
@@ -461,6 +474,91 @@ def is_written_again(mixed: Path, directory: Path) -> None:
     assert {b.magic for p in (again / "t-0").glob("*.log") for b in SegmentReader(p)} == {MAGIC}
 
 
+def lists_schemas(directory: Path) -> None:
+    """The schemas of a registry, and the topics that use them, are found in the new version too."""
+    converted = directory / "registry"
+    said("convert", str(REGISTRY), "--magic", str(MAGIC), "--out", str(converted))
+    wanted = rows_of("schemas", str(REGISTRY))
+    assert any(row["used_by"] for row in wanted)
+    assert rows_of("schemas", str(converted)) == wanted
+
+
+def follows(path: Path, directory: Path) -> None:
+    """``dump --follow`` prints each record once while the log grows by pieces of batches."""
+    wanted = rows_of("dump", str(path.parent))
+    growing = directory / "growing" / path.parent.name / path.name
+    growing.parent.mkdir(parents=True)
+    data = path.read_bytes()
+    cuts = range(len(data) // 3, len(data), len(data) // 7)
+    growing.write_bytes(data[: cuts[0]])
+
+    def append() -> None:
+        for start, stop in zip(cuts, [*cuts[1:], len(data)], strict=True):
+            sleep(0.1)
+            with growing.open("ab") as file:
+                file.write(data[start:stop])
+
+    writer = Thread(target=append)
+    writer.start()
+    found = rows_of("dump", "--follow", "-n", str(len(wanted)), str(growing.parent))
+    writer.join()
+    assert found == wanted
+
+
+def is_browsed(path: Path) -> None:
+    """The pages of a batch of each version can be opened, and show its bytes and records."""
+    ASKED.add("browse")
+    visitor = Visitor(path.parent)
+    (windows, *_) = links(visitor.see(visitor.partition("mixed")), r"batches\?segment=")
+    batches = {b.magic: b for b in SegmentReader(path) if b.codec == 0}
+    for magic, batch in batches.items():
+        begin = f"{windows.replace('batches?', 'batch?')}&byte={batch.position}"
+        pages = list(visitor.crawl(PAGES, begin))
+        assert {status for _, status, _ in pages} == {200} and len(pages) == PAGES
+        data = path.read_bytes()[batch.position : batch.position + batch.size]
+        names = [name for name, value in LOG_ENTRY.parse(data).items() if value is not None]
+        assert any(all(name in page.text for name in names) for _, _, page in pages), magic
+        assert any(f"k{batch.last_offset}" in page.text for _, _, page in pages), magic
+    assert batches.keys() == {0, 1, 2, MAGIC}
+
+
+PAGES = 10
+"""Pages that are opened for a batch: its own, and those that it leads to."""
+
+
+def refuses_faults(directory: Path) -> None:
+    """A writer that changes any one field of a batch or record is found, also one that no view has a column for."""
+    sources = {}
+    for magic in (2, MAGIC):
+        path = directory / f"faults-{magic}" / f"{0:020}.log"
+        path.parent.mkdir()
+        table = rows(0, magic).slice(0, 4)
+        table = table.append_column("sequence", pa.array(range(4), pa.int32()))
+        producer = {"producer_id": 7, "producer_epoch": 0, "is_transactional": False}
+        pieces = encode(table, magic=magic, codec="lz4", **producer)
+        path.write_bytes(b"".join(pieces))
+        sources[magic] = path.parent
+    jobs = {
+        MAGIC: {"convert --codec zstd": "recompress", "salvage --flatten": "edit"},
+        2: {f"convert --magic {MAGIC}": "upgrade"},
+    }
+
+    @settings(max_examples=FAULTS, deadline=None, derandomize=True, database=None)
+    @given(data=st.data())
+    def law(data: st.DataObject) -> None:
+        for magic, faults in jobs.items():
+            refuses(sources[magic], faults, lambda paths: data.draw(st.sampled_from(paths)))
+
+    law()
+
+
+FAULTS = 30
+"""Faults of each writer that are tried."""
+
+NO_LOG = {"explain": "prints what a finding means, and reads no log"}
+"""Commands that cannot read a log of the version, and why."""
+
+
 def _rows(path: Path) -> pa.Table:
     names = [n for n in ALL if n not in ("position", "magic", "codec", "timestamp_delta")]
     return scan(path, names, control_records=True, deleted_records=True).read_all()
@@ -554,6 +652,11 @@ def main() -> None:
         verifies_records(mixed, directory)
         knows_transactions(orders)
         is_written_again(is_converted(directory), directory)
+        lists_schemas(directory)
+        follows(mixed, directory)
+        is_browsed(mixed)
+        refuses_faults(directory)
+        assert COMMANDS.keys() - NO_LOG.keys() == ASKED
     print("all of it")
 
 

@@ -60,15 +60,6 @@ def have_field(magics: Any, column: str) -> Any:
     return _table(column)[magics]
 
 
-def checks_magic(version: int) -> bool:
-    """Return whether a checksum of an entry covers its magic byte: True for versions 0 and 1, False
-    for 2. Raise KeyError for an unknown version.
-    """
-    layout = LOG_ENTRY.cases[version]
-    at = layout.fields.index(layout.by_name[LOG_ENTRY.by])
-    return any(at in layout.related.covered(field) for field in layout.related.checksums)
-
-
 def field_of(version: int, column: str) -> str:
     """Return the path of the only field that a column of the view ``batches`` is computed from.
     Raise ValueError if the column depends on several fields or none, or entries of the version are

@@ -13,13 +13,13 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from codecgen.runtime.construct import Layout
 from codecgen.runtime.editing import edit
 from codecgen.runtime.errors import CodecError
-from codecgen.runtime.located_bytes import Source
+from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.nouns import count_noun
 from kafka_codecs import LOG_ENTRY
 from kafka_codecs.columns.records import RECORDS
-from kafka_codecs.rows.batches import BATCHES
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns, frame_of
@@ -33,11 +33,11 @@ from kafka_log.segment.versions import (
     WRITTEN_BATCH_VERSIONS,
     WRITTEN_VERSIONS,
     absent_value,
-    columns_from,
     field_of,
     version_of,
 )
 from kafka_log.write.encoding import encode
+from kafka_log.write.field_comparison import Rewritten, compare_fields
 from kafka_log.write.output_files import OutputFile, open_output
 from kafka_log.write.segment_contents import SegmentContents
 from kafka_log.write.verification import (
@@ -67,34 +67,35 @@ class SegmentRoller:
         base = self.log.base_offset or 0
         return self.log.size + size <= self.max_bytes and last - base <= MAX_RELATIVE
 
-    def write(self, data: bytes | memoryview, first: int, last: int, batches: int = 1) -> None:
-        """Append whole batches with the offsets ``first`` to ``last`` (both included), and count
-        them. If they do not fit into the current segment, begin a new one with base offset
-        ``first`` before that; an empty segment takes them at any size. The bytes are not verified.
-        Raise ValueError if no segment was begun; OSError if writing fails.
+    def write(self, data: bytes | memoryview, first: int, last: int, batches: int = 1) -> Written:
+        """Append whole batches with the offsets ``first`` to ``last`` (both included), count them,
+        and return their place. If they do not fit into the current segment, begin a new one with
+        base offset ``first`` before that; an empty segment takes them at any size. The bytes are not
+        verified. Raise ValueError if no segment was begun; OSError if writing fails.
         """
         if self.log.size and not self.has_room(len(data), last):
             self.log.begin(first)
-        self.log.write(data)
         self.batches += batches
         self.bytes += len(data)
+        return self.log.write(data)
 
-    def copy(self, file: FileIO, headers: Headers) -> None:
-        """Copy adjacent batches of a file, given by their headers (at least one). They are copied
-        in one piece if they fit into the current segment, else batch by batch with new segments as
-        needed. No checksum is verified. Raise UnreadableError if the file cannot be read or ends
+    def copy(self, file: FileIO, headers: Headers) -> list[Written]:
+        """Copy adjacent batches of a file, given by their headers (at least one), and return where
+        they are now. They are copied in one piece if they fit into the current segment, else batch
+        by batch with new segments as needed. No checksum is verified. Raise UnreadableError if the file cannot be read or ends
         before; ValueError if no segment was begun; OSError if writing fails.
         """
         sizes, lasts = headers.size.tolist(), headers.last.tolist()
         start = int(headers.position[0])
         if self.has_room(sum(sizes), lasts[-1]):
-            self.log.copy(file, start, start + sum(sizes))
             self.batches += len(sizes)
             self.bytes += sum(sizes)
-            return
+            return [self.log.copy(file, start, start + sum(sizes))]
+        copies = []
         for size, first, last in zip(sizes, headers.first.tolist(), lasts, strict=True):
-            self.write(read_exactly(file, start, size), first, last)
+            copies.append(self.write(read_exactly(file, start, size), first, last))
             start += size
+        return copies
 
     def write_pieces(self, pieces: Iterator[memoryview], columns: HeaderColumns) -> None:
         """Write pieces of whole batches, batch by batch where a piece does not fit into the current
@@ -145,7 +146,6 @@ _IN_HEADER = {"sequence": "base_sequence"}
 
 _TOLD = ("position", "crc_ok")
 _COLUMNS = [*(column.name for column in RECORDS.columns), "crc_ok"]
-_OF_HEADER = [name for name in BATCHES.columns if name not in ("crc", "position", "size")]
 
 
 class LogWriter:
@@ -190,25 +190,27 @@ class LogWriter:
         self.segments.append((path, base_offset))
         self.size = 0
 
-    def write(self, data: bytes | memoryview) -> None:
+    def write(self, data: bytes | memoryview) -> Written:
         """Append whole batches to the current segment, whose file is opened again if it was
-        released. Neither the bytes nor the size of the segment are checked. Raise ValueError if no
-        segment was begun; OSError if writing fails.
+        released, and return their place. Neither the bytes nor the size of the segment are checked.
+        Raise ValueError if no segment was begun; OSError if writing fails.
         """
         if self._file is None:
             if not self.segments:
                 raise ValueError("no segment was begun: call begin before write")
             self._file = open_output(self.segments[-1][0], "a")
-        self.size += len(data)
+        start, self.size = self.size, self.size + len(data)
         self._file.write(data)
+        return Written(self.segments[-1][0], start, self.size)
 
-    def copy(self, file: FileIO, start: int, end: int) -> None:
+    def copy(self, file: FileIO, start: int, end: int) -> Written:
         """Append the bytes of another file from ``start`` to ``end`` (excluded) to the current
-        segment. Raise UnreadableError if they cannot be read or the file ends before ``end``;
+        segment, and return their place. Raise UnreadableError if they cannot be read or the file ends before ``end``;
         OSError if they cannot be written; ValueError if no segment was begun.
         """
         for position in range(start, end, CHUNK):
             self.write(read_exactly(file, position, min(CHUNK, end - position)))
+        return Written(self.segments[-1][0], self.size - (end - start), self.size)
 
     def flush(self) -> None:
         """Write buffered bytes to the file, so that they can be read. Raise OSError if that fails."""
@@ -358,13 +360,16 @@ def write_batches(
     copied: list[tuple[_Run, Written]] = []
     encoded: list[tuple[_Run, Written]] = []
     headers = found.headers
+    values = {_IN_HEADER.get(column, column): value for column, value in constants.items()}
     changes = {
-        magic: _HeaderChanges(version_of(magic), constants, str(found.segment.path))
+        magic: {field_of(version_of(magic), column): value for column, value in values.items()}
         for magic in np.unique(headers.magic[rewritten]).tolist()
     }
+    changed: list[Rewritten] = []
     rows = BatchRecords(found.segment) if taken[list(found.troubles)].any() else None
     current = None if begins else (log.base_offset, log.size)
-    with open_segment(found.segment.path) as file:
+    source = found.segment.path
+    with open_segment(source) as file:
         for run in _plan_runs(found, taken, rewritten, emptied, name, current):
             if run.base is not None:
                 log.begin(run.base)
@@ -373,14 +378,17 @@ def write_batches(
                 log.write(_build_emptied(headers, run.batches))
                 continue
             if run.kind == _COPY:
-                log.copy(file, run.start, run.end)
-                copied.append((run, Written(log.segments[-1][0], start, log.size)))
+                copied.append((run, log.copy(file, run.start, run.end)))
                 continue
             if run.kind == _REWRITE:
                 for i in run.batches:
                     position, size = int(headers.position[i]), int(headers.size[i])
+                    magic, place = int(headers.magic[i]), Written(source, position, position + size)
+                    layout, new = framing.layout_of(magic), changes[magic]
                     data = read_exactly(file, position, size)
-                    log.write(changes[int(headers.magic[i])].apply(data, position))
+                    made = log.write(_change_header(data, place, layout, new))
+                    first = int(headers.first[i])
+                    changed.append(Rewritten(place, made, layout, layout, new, first))
             else:
                 assert rows is not None
                 (index,) = run.batches
@@ -400,6 +408,7 @@ def write_batches(
     log.flush()
     for run, written in copied:
         compare_bytes(found.segment.path, headers, [written], start=run.start, stop=run.end)
+    compare_fields(changed)
     if encoded:
         _compare_encoded(found, encoded, keep_damaged=keep_damaged, constants=constants)
     return anew
@@ -513,37 +522,13 @@ def _written_version(magic: int) -> int:
     return version if version in WRITTEN_VERSIONS else WRITTEN_BATCH_VERSIONS[-1]
 
 
-class _HeaderChanges:
-    """Replaces values in the headers of batches of one version. Records, their compression and batch boundaries stay."""
-
-    def __init__(self, version: int, constants: dict[str, Any], file: str) -> None:
-        self._values = {
-            _IN_HEADER.get(column, column): value for column, value in constants.items()
-        }
-        self._changes = {field_of(version, column): v for column, v in self._values.items()}
-        paths = {whole for path in self._changes for whole in (path, path.partition(".")[0])}
-        computed = {n for path in paths for n in columns_from(version, path)}
-        self._names = [n for n in _OF_HEADER if n in self._values or n not in computed]
-        self._columns = HeaderColumns(self._names, file)
-        self._file = file
-
-    def apply(self, data: bytes, position: int) -> bytes:
-        """Return the bytes of a batch with the new header values and checksum; ``data`` is the
-        batch, which lies at byte ``position`` of the file. Raise WrittenError if the result has
-        another length, or its header does not read as changed; other CodecErrors if the old checksum
-        is wrong, the header does not parse, or a value does not fit.
-        """
-        entry = Entry(position, frame_of(data, position, self._file), data)
-        source = Source(data, self._columns.session, origin=position)
-        out = edit(entry.frame.layout, source, self._changes)
-        before, after = self._columns.read(entry), self._columns.read(entry._replace(data=out))
-        wanted = tuple(map(self._values.get, self._names, before))
-        if len(out) != len(data) or after != wanted:
-            reason = (
-                f"the header of the batch has other values after its producer was removed; {DEFECT}"
-            )
-            raise WrittenError(reason, source.where(0))
-        return out
+def _change_header(data: bytes, place: Written, layout: Layout, changes: dict[str, Any]) -> bytes:
+    """Return the bytes of a batch with new values of header fields, by their paths, and its new
+    checksum. Raise CodecError if the old checksum is wrong, the header does not parse, or a value
+    does not fit.
+    """
+    session = Session(strict=False, file=str(place.path))
+    return edit(layout, Source(data, session, origin=place.start), changes)
 
 
 def _build_emptied(headers: Headers, batches: range | list[int]) -> bytes:

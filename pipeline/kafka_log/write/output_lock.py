@@ -10,6 +10,7 @@ import shlex
 import shutil
 import socket
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -31,6 +32,7 @@ OUTPUT_LOCK = ".kafka-log.lock"
 MAX_NAME = 255
 """Bytes of a name that file systems have room for."""
 
+_POLL_S = 0.05
 _MAX_HOLDER_BYTES = 1 << 16
 _STAGED = re.compile(r"\..*\.[0-9a-f]{32}\.partial", re.DOTALL)
 _WINDOWS_LOCKED_BYTE = 1 << 30
@@ -42,16 +44,16 @@ class OutputLockedError(DirectoryError):
 
 
 @contextmanager
-def locked_output(out: Path) -> Iterator[None]:
+def locked_output(out: Path, patience_s: float = 0.0) -> Iterator[None]:
     """Create an output directory if needed, and hold its lock during the ``with`` block. Remove
     staged files that dead processes left there, and at the end the lock file. If the block raises, remove the directory if it is
-    new and empty. Raise OutputLockedError at once, without waiting, if another process or job holds the lock, or the file
-    system has no locks; OSError if the directory cannot be created or listed, or the lock file cannot be opened or written.
+    new and empty. Raise OutputLockedError if another process or job still holds the lock after ``patience_s`` seconds, or at
+    once if the file system has no locks; OSError if the directory cannot be created or listed, or the lock file cannot be opened or written.
 
     The operating system releases the lock when its process ends, however it ends.
     """
     with created_directory(out):
-        file = _open_locked(out)
+        file = _open_locked(out, patience_s)
         try:
             _write_holder(file)
             _remove_staged(out)
@@ -77,19 +79,23 @@ def is_staged(name: str) -> bool:
     return _STAGED.fullmatch(name) is not None
 
 
-def _open_locked(out: Path) -> BinaryIO:
+def _open_locked(out: Path, patience_s: float) -> BinaryIO:
     """Return the lock file of an output directory, created if needed, open and locked. Raise
-    OutputLockedError, which names the holder, if another job has the lock, or if the file system
-    has no locks; OSError if the directory is missing and cannot be created, or the file cannot be
+    OutputLockedError, which names the holder, if another job has the lock after ``patience_s``
+    seconds, or at once if the file system has no locks; OSError if the directory is missing and cannot be created, or the file cannot be
     opened or locked.
     """
     path = out / OUTPUT_LOCK
+    until = time.monotonic() + patience_s
     while True:
         if not out.exists():  # the holder before has removed it, as it was empty
             out.mkdir(parents=True, exist_ok=True)
         file = path.open("a+b", buffering=0)
         try:
-            if not _try_lock(file):
+            while not _try_lock(file):
+                if time.monotonic() < until:
+                    time.sleep(_POLL_S)
+                    continue
                 raise OutputLockedError(out, f"{_describe_holder(file)} writes into it: {_ADVICE}")
             # The holder before may have removed the file between the two calls: then it locks nothing.
             with suppress(FileNotFoundError):

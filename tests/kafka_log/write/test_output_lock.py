@@ -27,6 +27,7 @@ from kafka_log.write.output_lock import (
     locked_output,
     staged_path,
 )
+from kafka_log.write.sink.commit_journal import LOCK, lock_target
 from kafka_log.write.staged_output import manifest_name
 from tests.support.batches import batch
 from tests.support.output_commands import COMMANDS
@@ -87,6 +88,24 @@ def test_the_second_process_says_who_writes_there(
                 re.DOTALL,
             )
             assert names(out) == before
+
+
+def test_jobs_that_append_to_a_log_wait_for_the_same_lock(tmp_path: Path, source: Path) -> None:
+    out = tmp_path / "out"
+    with held(out) as process:
+        before = names(out)
+        message = rf"process {process.pid} on \S+ .* writes into it: wait until it is done"
+        with (
+            pytest.raises(OutputLockedError, match=re.compile(message, re.DOTALL)),
+            lock_target(out, 0.2),
+        ):
+            pass
+        assert names(out) == before
+    with lock_target(out):
+        with pytest.raises(OutputLockedError, match=rf"process {os.getpid()} on "):
+            LogDirectory(source).salvage(out)
+        assert sorted(names(out)) == [OUTPUT_LOCK, LOCK]
+    assert names(out) == [LOCK]
 
 
 def test_a_process_that_was_killed_leaves_neither_lock_nor_files(

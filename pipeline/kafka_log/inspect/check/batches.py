@@ -7,7 +7,6 @@ from typing import Any
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.nouns import count_noun
-from kafka_codecs import LOG_ENTRY
 from kafka_log.inspect.check.base import Check
 from kafka_log.inspect.check.catalog import copy_or_skip, keep_or_skip
 from kafka_log.inspect.check.finding import Finding
@@ -17,7 +16,7 @@ from kafka_log.segment import framing
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import Lost
 from kafka_log.segment.regular_files import open_regular
-from kafka_log.segment.versions import VERSIONS, are_known, checks_magic, have_field, version_of
+from kafka_log.segment.versions import VERSIONS, are_known, have_field, version_of
 
 MAX_BATCHES = 100
 """Maximum of findings for the batches of one lost range or one segment."""
@@ -74,18 +73,23 @@ class BatchCheck(Check):
         self, scanned: ScannedSegment, run: Lost, position: int, after: int | None, repair: str
     ) -> Finding:
         """Return a finding about the bytes of a lost range from ``position`` to its end:
-        ``zeroed_bytes`` if all are 0, else ``unreadable_bytes``. Its offsets are those between
+        ``zeroed_bytes`` if all are 0, ``batch_magic`` if they begin like a batch of a newer version
+        and there is no ``repair``, else ``unreadable_bytes``. Its offsets are those between
         ``after`` and the batch behind the range: only the first one if that batch is unknown, none
         if ``after`` is None or nothing lies between. The sentence ``repair`` is appended to the
         meaning. Raise OSError if the segment cannot be opened or read.
         """
         size = run.end - position
         zeros = _range_is_zero(scanned, position, run.end)
+        newer = None if repair else _find_newer_version(scanned, position, run.end)
+        kind = "zeroed_bytes" if zeros else "unreadable_bytes" if newer is None else "batch_magic"
         what = (
             f"{count_noun(size, 'byte')} {'is' if size == 1 else 'are'} {'zero' if size == 1 else 'zeros'}, from byte {position} to byte {run.end - 1}. Batches should be there."
             if zeros
             else f"{count_noun(size, 'byte')} from this byte on cannot be read as batches. Consumers stop there."
         )
+        if newer is not None:
+            what = f"{_describe_unknown_version(newer)} Where its checksum lies is unknown too: {count_noun(size, 'byte')} from this byte on cannot be verified."
         first = None if after is None else after + 1
         if run.before_offset is not None and run.before_offset == first:
             missing = "No offset" if position == run.start else "No other offset"
@@ -95,7 +99,7 @@ class BatchCheck(Check):
         last = None if run.before_offset is None else run.before_offset - 1
         known = first is not None and last is not None and first <= last
         return self.context.finding(
-            "zeroed_bytes" if zeros else "unreadable_bytes",
+            kind,
             scanned.segment.path,
             f"{what}{repair}",
             byte=position,
@@ -175,30 +179,31 @@ class BatchCheck(Check):
             )
 
     def _check_magic(self, scanned: ScannedSegment) -> Iterator[Finding]:
-        """Yield a ``batch_magic`` error for each batch whose magic byte is none of 0, 1 and 2, at
-        most MAX_BATCHES. If the checksum does not cover the byte, the remedy names its position and
-        the version to set it to. Raise OSError if there is such a batch and the segment cannot be
-        opened.
+        """Yield a ``batch_magic`` error for each batch with a valid checksum whose version the
+        schemas do not have, at most MAX_BATCHES. Its meaning names a repair if there is one. Raise
+        OSError if there is such a batch and the segment cannot be opened.
         """
         headers = scanned.headers
         unknown = (~are_known(headers.magic)).nonzero()[0].tolist()[:MAX_BATCHES]
         repairs = describe_header_repairs(scanned) if unknown else {}
         for i in unknown:
-            version = version_of(int(headers.magic[i]))
-            remedy = "Stop the broker. Copy the partition from another replica"
-            position = int(headers.position[i])
-            if not checks_magic(version):
-                remedy += f", or set byte {position + LOG_ENTRY.offset} of the file, the magic byte, to {version}: no checksum covers it"
+            magic, position = int(headers.magic[i]), int(headers.position[i])
             yield self.context.finding(
                 "batch_magic",
                 scanned.segment.path,
-                f"The batch has the format version {headers.magic[i]} in its magic byte, which Kafka does not have. Its checksum is valid.{repairs.get(position, '')}",
-                remedy=f"{remedy}.",
+                f"{_describe_unknown_version(magic)} Its checksum is valid if it is read as version {version_of(magic)}, as Kafka's reader reads it.{repairs.get(position, '')}",
                 byte=position,
                 first_offset=int(headers.first[i]),
                 last_offset=int(headers.last[i]),
                 records=max(int(headers.count[i]), 0),
             )
+
+
+def _describe_unknown_version(magic: int) -> str:
+    """Return the sentences about a batch whose version the schemas do not have."""
+    known = ", ".join(map(str, VERSIONS))
+    what = "a newer Kafka may have written it, or bits" if magic > VERSIONS[-1] else "bits"
+    return f"The batch has the format version {magic} in its magic byte, which is unknown here (known: {known}): {what} of the byte were flipped."
 
 
 def find_framed_batches(scanned: ScannedSegment, run: Lost) -> Iterator[tuple[Entry, Any, Any]]:
@@ -226,10 +231,28 @@ def find_framed_batches(scanned: ScannedSegment, run: Lost) -> Iterator[tuple[En
             position = end
 
 
-def _entry_at(file: Any, position: int, end: int, name: str) -> Entry | None:
+def _find_newer_version(scanned: ScannedSegment, position: int, end: int) -> int | None:
+    """Return the version of the batch at byte ``position``, if it is above those of the schemas, and
+    the length field leads to ``end`` or to another batch. Return None otherwise. Raise OSError if
+    the file cannot be opened or read.
+    """
+    name = str(scanned.segment.path)
+    with open_regular(scanned.segment.path, -1) as file:
+        entry = _entry_at(file, position, end, name, is_newer=True)
+        if entry is None or entry.frame.magic in VERSIONS:
+            return None
+        stop = position + entry.frame.size
+        follows = stop == end or _entry_at(file, stop, end, name, is_newer=True) is not None
+        return entry.frame.magic if follows else None
+
+
+def _entry_at(
+    file: Any, position: int, end: int, name: str, *, is_newer: bool = False
+) -> Entry | None:
     """Return the batch at byte ``position``, with its header but without verifying its checksum.
-    Return None if the header is incomplete before ``end`` or invalid, its format version is
-    unknown, or the batch reaches beyond ``end``. Raise OSError if ``file`` cannot be read.
+    Return None if the header is incomplete before ``end`` or invalid, its format version is unknown
+    (with ``is_newer`` not one above the known ones either), or the batch reaches beyond ``end``.
+    Raise OSError if ``file`` cannot be read.
     """
     file.seek(position)
     data = file.read(min(HEADER_BYTES, end - position))
@@ -239,7 +262,8 @@ def _entry_at(file: Any, position: int, end: int, name: str) -> Entry | None:
         frame = framing.frame_of(data, position, name)
     except CodecError:
         return None
-    if frame.magic not in VERSIONS or position + frame.size > end:
+    is_possible = frame.magic in VERSIONS or (is_newer and frame.magic > VERSIONS[-1])
+    if not is_possible or position + frame.size > end:
         return None
     return Entry(position, frame, data)
 

@@ -249,10 +249,12 @@ _KINDS = (
         "batch_magic",
         (E,),
         "Batch with an unknown format version",
-        "The checksum of a batch is valid, but its magic byte names a format version that Kafka does not"
-        " have. In record batches the checksum does not cover this byte, so that all else in the batch may be"
-        " whole.",
-        "Stop the broker. Copy the partition from another replica, or repair the magic byte as the finding says.",
+        "The magic byte of a batch names a format version that the schemas of this release do not have. A newer"
+        " Kafka may have written the batch, or bits of the byte were flipped. The finding names a repair if one"
+        " byte makes it a batch of a known version that decodes whole, with a valid checksum.",
+        "If a newer Kafka wrote the log, leave it as it is: read it with a newer release of kafka-codecs, or add the"
+        " version to the schemas. Otherwise stop the broker and copy the partition from another replica, or, if the"
+        " finding names a repair, write the log with kafka-log salvage --repair.",
     ),
     # ---------------------------------------------------------------- ends of segments
     FindingKind(

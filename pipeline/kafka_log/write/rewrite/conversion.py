@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from codecgen.runtime.compression import compress
-from codecgen.runtime.construct import Array, Bits, Field, Layout
+from codecgen.runtime.construct import Array, Bits, Layout
 from codecgen.runtime.editing import edit
 from codecgen.runtime.errors import (
     BuildError,
@@ -42,7 +42,7 @@ from kafka_log.segment.header_arrays import (
     headers_from_rows,
 )
 from kafka_log.segment.model import Lost, Policy
-from kafka_log.segment.positioned_reads import open_segment, read_exactly
+from kafka_log.segment.positioned_reads import open_segment
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_masks import numbers
@@ -57,6 +57,12 @@ from kafka_log.segment.versions import (
     refuse_unwritten,
 )
 from kafka_log.write.encoding import CODECS, encode
+from kafka_log.write.field_comparison import (
+    Rewritten,
+    compare_fields,
+    is_computed,
+    read_ranges,
+)
 from kafka_log.write.log_writer import BOUNDS, MAX_SEGMENT, LogWriter, SegmentRoller
 from kafka_log.write.rewrite.partition_writer import Advance, finish, note_epochs
 from kafka_log.write.segment_contents import get_named_base_offset
@@ -186,7 +192,7 @@ def _carry_value(value: Any, older: Any, newer: Any) -> Any:
     lost = {}
     for field in before.fields:
         target = after.by_name.get(field.name)
-        if _is_computed(field) or (target is not None and _is_computed(target)):
+        if is_computed(field) or (target is not None and is_computed(target)):
             continue
         if target is not None:
             out[field.name] = _carry_value(value[field.name], field.codec, target.codec)
@@ -194,12 +200,6 @@ def _carry_value(value: Any, older: Any, newer: Any) -> Any:
             lost[field.name] = value[field.name]
     _refuse_lost(lost)
     return out
-
-
-def _is_computed(field: Field) -> bool:
-    """Return whether builders compute the value of a field."""
-    related = field.measures, field.checksum, field.const
-    return bool(field.counts) or any(one is not None for one in related)
 
 
 def _refuse_lost(lost: dict[str, Any]) -> None:
@@ -365,10 +365,9 @@ def write_converted(
                 log.begin(base)
                 kinds = _choose_conversions(headers, counts, target)
                 mark = log.mark()
-                made = _write(
-                    SegmentRoller(log, MAX_SEGMENT), segment, headers, counts, kinds, target, base
-                )
-                _verify(segment, headers, kinds, log.since(mark))
+                roller = SegmentRoller(log, MAX_SEGMENT)
+                made, places = _write(roller, segment, headers, counts, kinds, target, base)
+                _verify(segment, headers, kinds, log.since(mark), places)
                 if rest is not None:
                     made.reason = f"{utf8(segment.path.name)}: bytes {rest.start} to {rest.end} are left out: {rest.reason}"
                 rows.append(made)
@@ -442,6 +441,18 @@ def _advise_salvage(error: CodecError) -> CodecError:
     return error
 
 
+class _Places(NamedTuple):
+    """Where the batches of a segment are in what was written.
+
+    Attributes:
+        copied: Start and stop of adjacent batches in the segment, and the ranges of their copies.
+        rewritten: Batches that were recompressed or upgraded.
+    """
+
+    copied: list[tuple[int, int, list[Written]]]
+    rewritten: list[Rewritten]
+
+
 def _write(
     out: SegmentRoller,
     segment: Segment,
@@ -450,42 +461,34 @@ def _write(
     kinds: Any,
     target: Target,
     base: int,
-) -> Converted:
+) -> tuple[Converted, _Places]:
     """Copy, recompress, upgrade or convert the batches of a segment, as the code of each batch in
-    ``kinds`` says, and return the report row of the segment. Raise CodecError for a batch that
-    cannot be converted or read; OSError if writing fails or the segment is gone.
+    ``kinds`` says. Return the report row of the segment, and where the batches are now. Raise CodecError for a batch that cannot be converted or read; OSError if writing
+    fails or the segment is gone.
     """
     name = os.fspath(segment.path)
     columns = HeaderColumns(BOUNDS, name)
     recoded = _find_recompressed(headers, counts, target)
-    as_is = Target(magic=target.magic)
     label = None if target.codec is None else target.codec.label
+    places = _Places([], [])
     with open_segment(segment.path) as file:
         for low, high in _split_runs(kinds, headers):
             run = headers.take(slice(low, high))
             start, stop = int(run.position[0]), int(run.position[-1] + run.size[-1])
             if kinds[low] == _COPY:
-                out.copy(file, run)
+                places.copied.append((start, stop, out.copy(file, run)))
             elif kinds[low] == _OLD:
                 pieces = convert_messages(
                     segment.path, start, stop, target.of_messages, label, target.level
                 )
                 out.write_pieces(pieces, columns)
             else:
-                for row, (position, size, first, last) in enumerate(
-                    zip(
-                        *(getattr(run, n).tolist() for n in ("position", "size", "first", "last")),
-                        strict=True,
-                    ),
-                    low,
-                ):
-                    data = read_exactly(file, position, size)
-                    magic, recode = int(headers.magic[row]), bool(recoded[row])
-                    make = upgrade if kinds[low] == _UPGRADE else recompress
-                    where = {"file": name, "position": position}
-                    out.write(make(data, magic, target if recode else as_is, **where), first, last)
+                is_upgrade = kinds[low] == _UPGRADE
+                places.rewritten.extend(
+                    _rewrite(out, segment, run, recoded[low:high], target, is_upgrade)
+                )
     size = int(headers.size.sum())
-    return Converted(
+    made = Converted(
         base,
         "kept" if (kinds == _COPY).all() else "converted",
         int(counts.sum()),
@@ -495,6 +498,39 @@ def _write(
         out.bytes,
         round(out.bytes / size, 3) if size else None,
     )
+    return made, places
+
+
+def _rewrite(
+    out: SegmentRoller,
+    segment: Segment,
+    headers: Headers,
+    recoded: Any,
+    target: Target,
+    is_upgrade: bool,
+) -> Iterator[Rewritten]:
+    """Upgrade or recompress the batches of a segment that ``headers`` has, and yield the place of
+    each and of what was written for it. Those in the mask ``recoded`` get the codec of ``target``.
+    Raise CodecError for a batch that cannot be converted or read; OSError if writing fails.
+    """
+    name = os.fspath(segment.path)
+    make = upgrade if is_upgrade else recompress
+    as_is = Target(magic=target.magic)
+    layouts, changes = {}, {}
+    for magic in np.unique(headers.magic).tolist():
+        newer = target.of_messages if is_upgrade else magic
+        layouts[magic] = LOG_ENTRY.cases[magic], LOG_ENTRY.cases[newer]
+        changes[magic] = {field_of(magic, "codec"): target.codec}
+    starts, stops = headers.position.tolist(), (headers.position + headers.size).tolist()
+    places = [Written(segment.path, *at) for at in zip(starts, stops, strict=True)]
+    columns = (getattr(headers, n).tolist() for n in ("magic", "first", "last"))
+    for at, data, magic, first, last, recode in zip(
+        places, read_ranges(places), *columns, recoded.tolist(), strict=True
+    ):
+        to, changed = (target, changes[magic]) if recode else (as_is, {})
+        made = make(bytes(data), magic, to, file=name, position=at.start)
+        written = out.write(made, first, last)
+        yield Rewritten(at, written, *layouts[magic], changed, first)
 
 
 def _choose_conversions(headers: Headers, counts: Any, target: Target) -> Any:
@@ -540,16 +576,23 @@ def _refuse_versions(segment: Segment, headers: Headers, target: Target) -> None
         refuse(newer, f"newer than {target.magic}: batches are not converted to an older version")
 
 
-def _verify(segment: Segment, headers: Headers, kinds: Any, written: Sequence[Written]) -> None:
-    """Raise WrittenError if the batches written for a segment differ from their source. They are
-    compared byte by byte if all were copied (by their codes in ``kinds``), else by records, and by
-    headers except those of legacy messages. Columns that the version changes are not compared.
-    Raise other CodecErrors if they cannot be read.
+def _verify(
+    segment: Segment, headers: Headers, kinds: Any, written: Sequence[Written], places: _Places
+) -> None:
+    """Raise WrittenError if the batches written for a segment differ from their source. Copied
+    batches are compared byte by byte, recompressed and upgraded ones in all fields. If not all are
+    copied (by their codes in ``kinds``), the columns of all records are compared too, and with an
+    upgrade those of all headers except those of legacy messages; columns that the version changes
+    are not. Raise other CodecErrors if they cannot be read.
+
+    The views tell whether the fields of another version mean the same, and their readers share no code with writers.
     """
-    stop = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
-    if (kinds == _COPY).all() and stop == int(headers.size.sum()):
-        compare_bytes(segment.path, headers, written, start=0, stop=stop)
+    for start, stop, copies in places.copied:
+        compare_bytes(segment.path, headers, copies, start=start, stop=stop)
+    if (kinds == _COPY).all():
         return
+    compare_fields(places.rewritten)
+    stop = int(headers.position[-1] + headers.size[-1])
     is_old = kinds == _OLD
     magics = set(headers.magic[(kinds == _UPGRADE) | is_old].tolist())
     columns = columns_of(RECORDS, magics)
@@ -557,6 +600,8 @@ def _verify(segment: Segment, headers: Headers, kinds: Any, written: Sequence[Wr
     if is_old.any():
         expected = map(_with_timestamp_type, expected)
     compare_rows(expected, segment.path, records_written(written, columns), columns)
+    if not (kinds == _UPGRADE).any():
+        return
     columns = [*columns_of(BATCHES, magics - set(headers.magic[is_old].tolist())), "base_offset"]
 
     def batches(rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kafka_log.logs.partitions import DirectoryError
-from kafka_log.write.output_files import created_directory, sync
+from kafka_log.write.output_files import sync
+from kafka_log.write.output_lock import locked_output
 from kafka_log.write.sink.staging import PREFIX, SUFFIX
 from kafka_log.write.staged_output import open_staged_file
 
@@ -59,15 +60,16 @@ class Move(NamedTuple):
 
 @contextmanager
 def lock_target(target: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
-    """Create a log directory if needed, and hold the lock that its broker would take during the
-    ``with`` block; on Windows nothing is locked. Wait while another job commits. The lock file
-    stays. If the block raises, remove it if it is new, and the directory if it is new and empty.
-    Raise DirectoryError if a broker runs in the directory (at once on 64-bit Linux), or if the lock
-    is not free after ``patience_s`` seconds; OSError if the directory or the lock file cannot be
-    created or locked.
+    """Create a log directory if needed, and hold its lock as an output directory and the lock that
+    its broker would take during the ``with`` block; on Windows only the first. Wait while another
+    job commits. The broker's lock file stays. If the block raises, remove it if it is new, and the
+    directory if it is new and empty. Raise OutputLockedError, which names the process, if another
+    one still writes there after ``patience_s`` seconds; DirectoryError if a broker runs in the
+    directory (at once on 64-bit Linux); OSError if the directory or a lock file cannot be created
+    or locked.
     """
     path = target / LOCK
-    with created_directory(target):
+    with locked_output(target, patience_s):
         is_new = not path.exists()
         file = _open_locked(target, patience_s)
         with file:
@@ -96,7 +98,7 @@ def _open_locked(target: Path, patience_s: float) -> BinaryIO:
                         target, f"a broker is running in it (process {process}): stop it first"
                     )
                 if time.monotonic() >= until:
-                    reason = f"for {patience_s:g} s another job has been committing there, or a broker is running in it: try again when that is over"
+                    reason = f"for {patience_s:g} s a broker has been running in it, or an older release has been committing there: try again when that is over"
                     raise DirectoryError(target, reason)
                 time.sleep(_POLL_S)
             # A job that failed may have removed the file before it was locked: then it locks nothing.
