@@ -214,8 +214,8 @@ class LogDirectory:
         (:data:`kafka_log.inspect.statistics.columns.STAT`). With ``top`` return only the rows with
         the most bytes, largest first. Damage and unreadable files do not raise. ``strict`` stops a
         file at its first problem; ``kafka`` counts batches with a wrong checksum and stops at bytes
-        that are no batch; ``salvage`` also counts what follows. Warn if records that consumers do
-        not get are counted, or records are counted twice. Raise ValueError if an argument is not
+        that are no batch; ``salvage`` also counts what follows. Warn if batches below the log start
+        offset are left out, or records are counted twice. Raise ValueError if an argument is not
         one of the documented values; DirectoryError if rows are not by partition, several
         directories hold one, and ``replicas`` is None.
 
@@ -226,8 +226,9 @@ class LogDirectory:
             top: Maximum number of rows, those with the most bytes first. None: all rows.
             now: Time after which a timestamp counts as ``future``. None: the present.
             **options: ``deep`` decodes every record: counts and timestamps are then those of existing records, and ``ratio`` says
-                how much compression saves. Otherwise only batch headers and checksums are read. ``offsets``, ``timestamps`` and ``producers``
-                select batches as in :class:`~kafka_log.read.selection.Selection`. ``policy`` (default ``kafka``) says what damage
+                how much compression saves. Otherwise only batch headers and checksums are read. ``offsets``, ``timestamps``, ``producers``
+                and ``deleted_records`` select batches as in :class:`~kafka_log.read.selection.Selection`: a batch counts as a whole if
+                it may have a selected record. ``policy`` (default ``kafka``) says what damage
                 is. ``engine`` and ``limits`` are as in :class:`~kafka_log.segment.block_reader.BlockReader`. ``on_problem`` is called
                 with a line per problem, ``advance`` with the number of bytes read since the last call.
 

@@ -31,6 +31,8 @@ EXAMPLES = """\
   kafka-log stat samples/kafka-4.x --largest 3 --by topic --deep
 """
 
+_FILTERS = (*BATCHES, "deleted_records")
+_DELETED_RECORDS = "count batches below the log start offset too (deleted with kafka-delete-records; default: only batches with an offset from it on)"
 _MAX_ROWS = 10**18 - 1
 
 
@@ -38,7 +40,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add paths, options that select batches and say how to read, ``--format``, ``--by``,
     ``--top``, ``--largest``, ``--deep`` and ``--now`` to the parser of ``kafka-log stat``.
     """
-    add_table_arguments(command, BATCHES)
+    add_table_arguments(command, _FILTERS, {"deleted_records": _DELETED_RECORDS})
     command.add_argument(
         "--by",
         action="append",

@@ -28,7 +28,7 @@ OnProblem = Callable[[str], None]
 """Called with a line of text, with the file, for each problem."""
 
 
-_CHOOSING = ("offsets", "timestamps", "producers", "policy")
+_CHOOSING = ("offsets", "timestamps", "producers", "deleted_records", "policy")
 
 _OFFSETS = ("first", "offset_bound")
 _TIMESTAMPS = ("least_timestamp", "timestamp_bound")
@@ -45,6 +45,7 @@ class StatOptions(TypedDict, total=False):
     offsets: Range | None
     timestamps: Times | None
     producers: int | Iterable[int] | None
+    deleted_records: bool
     engine: Engine
     limits: Limits | None
     on_problem: OnProblem
@@ -58,7 +59,7 @@ class Asked:
     Attributes:
         deep: Decode every record, not only headers and checksums.
         now: Time in milliseconds since 1970; later timestamps are in the future.
-        selection: Selects batches by offsets, timestamps and producers; has the policy for damage.
+        selection: Selects batches by offsets, timestamps, producers and the log start offset; has the policy for damage.
         engine: The decoder to use.
         limits: Limits for decompression and element counts.
         on_problem: Called with a line for each problem.
