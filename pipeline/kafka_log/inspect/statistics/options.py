@@ -19,7 +19,7 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_columns import HOUR, UNBOUNDED, Arrays, BatchColumns
 from kafka_log.segment.kernels import ENGINES, Engine
-from kafka_log.segment.model import Batch, End, Policy, is_own_checksum
+from kafka_log.segment.model import Batch, End, Policy, describe_lost, is_own_checksum
 from kafka_log.segment.ranges import Range
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.times import Times
@@ -149,7 +149,7 @@ def describe_end(end: End, file: str) -> Iterator[str]:
     has no line.
     """
     for lost in end.lost:
-        yield f"{file}: bytes {lost.start} to {lost.end} are lost: {lost.reason}"
+        yield describe_lost(file, lost)
     if end.error is not None:
         yield str(end.error)
     elif end.trailing_bytes and end.note is None:
