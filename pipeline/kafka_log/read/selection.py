@@ -151,8 +151,7 @@ class Selection:
         replaced by absolute ones; the selection itself if it has none. The end is the one after the
         last record of any segment, by index and headers, or ``stable`` (None: unknown) if that is
         lower. Damaged and unreadable files are ignored, except that CodecError is raised for them
-        under ``strict``, and (unless under ``salvage``) if the last offset is the largest possible
-        one.
+        under ``strict``.
         """
         if not counts_from_end(self.offsets):
             return self

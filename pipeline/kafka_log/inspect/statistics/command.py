@@ -85,14 +85,13 @@ def run_command(options: argparse.Namespace) -> int:
         reason = "--top does not go with --largest: --largest N lists N rows, and --largest N --by KEY lists N for each key"
         print_message(reason)
         return COULD_NOT_RUN
-    problems = 0
+    problems: list[str] = []
     total: pa.Table | None = None
     has_total = True  # a total would count a partition in two directories twice
 
     def report(line: str) -> None:
-        """Print a problem and count it."""
-        nonlocal problems
-        problems += 1
+        """Print a problem and note it."""
+        problems.append(line)
         print_message(line)
 
     def answer(log: LogDirectory) -> pa.Table:
@@ -119,7 +118,7 @@ def run_command(options: argparse.Namespace) -> int:
             )
             stat = Stat(found, by, asked=asked)
         total = stat.total()
-        if not sum(total.column("batches").to_pylist()):
+        if not problems and not sum(total.column("batches").to_pylist()):
             say_unmatched(options)
         has_total = log.replicas is not None or find_duplicate(found) is None
         return stat.table(options.top)
@@ -131,7 +130,9 @@ def run_command(options: argparse.Namespace) -> int:
         return stat_text(table, total, width, has_total=has_total)
 
     filtered = () if options.largest is not None else None
-    code = show(options, answer, "no batches", text, has_bar=True, filtered=filtered)
+    code = show(
+        options, answer, "no batches", text, has_bar=True, filtered=filtered, damage=problems
+    )
     return PROBLEMS if problems else code
 
 
