@@ -518,6 +518,7 @@ class LogDirectory:
         # read_coordinators() reports unreadable partitions of its topic itself.
         partitions = self._merged_partitions
         _report_unreadable((p for p in partitions if p.topic != TRANSACTION_STATE), on_damage)
+        _report_gaps(partitions, on_damage, Selection())
         return transaction_table(
             partitions,
             read_coordinators(coordinator_logs, report),
@@ -573,6 +574,7 @@ class LogDirectory:
         partitions = self._merged_partitions
         _report_unreadable(partitions, on_damage)
         selection = Selection(producers=producers, offsets=offsets, timestamps=timestamps)
+        _report_gaps(partitions, on_damage, selection)
         return producer_table(partitions, report, selection, advance)
 
     def groups(
@@ -1407,6 +1409,28 @@ def _report_unreadable(partitions: Iterable[Partition], on_damage: OnDamage | No
         if on_damage is None:
             raise partition.error
         on_damage(str(partition.error))
+
+
+def _report_gaps(
+    partitions: Iterable[Partition], on_damage: OnDamage | None, selection: Selection
+) -> None:
+    """Call ``on_damage`` with a line for each range of selected offsets that no segment has
+    although tiered storage should. If ``on_damage`` is None, issue a Python warning in its place,
+    because compaction may have removed the offsets before their segments were copied.
+    """
+    from kafka_log.logs.log_start import LogStarts
+    from kafka_log.read.scanning import find_gaps
+    from kafka_log.segment.model import describe_lost
+
+    starts = LogStarts()
+    for partition in partitions:
+        offsets = selection.resolve_offsets(partition.segments).offsets
+        for path, lost in find_gaps(partition, offsets, starts):
+            line = describe_lost(path, lost)
+            if on_damage is None:
+                warnings.warn(f"kafka-log: {line}", stacklevel=3)
+            else:
+                on_damage(line)
 
 
 def _add_internal_topics(topics: Iterable[str] | None) -> list[str] | None:

@@ -218,7 +218,7 @@ def scan(
         """Yield the splits in reading order. Errors of directories, and of the search for transactions, come when their partition does."""
         for partition, selected in segments:
             report_partition(partition)
-            for path, lost in _find_gaps(partition, rows.filter_for(partition).offsets, starts):
+            for path, lost in find_gaps(partition, rows.filter_for(partition).offsets, starts):
                 _report_gap(path, lost, on_lost, watch)
             for segment in selected:
                 start = 0
@@ -359,7 +359,7 @@ def scan_batches(
         """Yield the splits in reading order. Raises the error of a directory that cannot be read, if damage is an error."""
         for partition, selection in resolved:
             _check_partition(partition, wanted, on_lost)
-            for path, lost in _find_gaps(partition, selection.offsets, LogStarts()):
+            for path, lost in find_gaps(partition, selection.offsets, LogStarts()):
                 _report_gap(path, lost, on_lost, None)
             for segment in within_offsets(partition.segments, selection.offsets):
                 yield Split(segment, rows=limit_to_segment(selection.batches(), segment))
@@ -430,7 +430,7 @@ def _check_partition(partition: Partition, selection: Selection, on_lost: OnLost
         on_lost(partition.directory, Lost(0, 0, str(partition.error)))
 
 
-def _find_gaps(
+def find_gaps(
     partition: Partition, offsets: Range, starts: LogStarts
 ) -> Iterator[tuple[Path, Lost]]:
     """Yield an empty lost range for each range of ``offsets`` that neither a copy in tiered storage

@@ -303,6 +303,20 @@ def test_sql_names_the_gaps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         assert shown.err.count("no copy in tiered storage") == 2
 
 
+@pytest.mark.parametrize("command", ["keys", "keys --key x", "txn", "producers"])
+def test_other_verbs_name_the_gaps(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_gaps(tmp_path, 35)
+    verb, *words = command.split()
+    code = main([verb, str(tmp_path), *words, "--topic", "t", "--include", "remote"])
+    assert code == (verb != "keys")  # keys are counted of compacted topics, which may have gaps
+    err = capsys.readouterr().err
+    assert "offsets 35 to 39 are lost" in err and "offsets 60 to 69 are lost" in err
+    with pytest.warns(UserWarning, match="offsets 35 to 39 are lost: no copy"):
+        LogDirectory(tmp_path, topics="t", include="remote").producers()
+
+
 def test_the_metadata_says_that_compaction_left_a_gap(tmp_path: Path) -> None:
     """A copy ends where the next segment began, whatever its last batch is."""
     log = make_gaps(tmp_path / "logs")
