@@ -215,8 +215,8 @@ class LogDirectory:
         (:data:`kafka_log.inspect.statistics.columns.STAT`). With ``top`` return only the rows with
         the most bytes, largest first. Damage and unreadable files do not raise. ``strict`` stops a
         file at its first problem; ``kafka`` counts batches with a wrong checksum and stops at bytes
-        that are no batch; ``salvage`` also counts what follows. Warn if records that consumers do
-        not get are counted, or records are counted twice. Raise ValueError if an argument is not
+        that are no batch; ``salvage`` also counts what follows. Warn if batches below the log start
+        offset are left out, or records are counted twice. Raise ValueError if an argument is not
         one of the documented values; DirectoryError if rows are not by partition, several
         directories hold one, and ``replicas`` is None.
 
@@ -227,8 +227,9 @@ class LogDirectory:
             top: Maximum number of rows, those with the most bytes first. None: all rows.
             now: Time after which a timestamp counts as ``future``. None: the present.
             **options: ``deep`` decodes every record: counts and timestamps are then those of existing records, and ``ratio`` says
-                how much compression saves. Otherwise only batch headers and checksums are read. ``offsets``, ``timestamps`` and ``producers``
-                select batches as in :class:`~kafka_log.read.selection.Selection`. ``policy`` (default ``kafka``) says what damage
+                how much compression saves. Otherwise only batch headers and checksums are read. ``offsets``, ``timestamps``, ``producers``
+                and ``deleted_records`` select batches as in :class:`~kafka_log.read.selection.Selection`: a batch counts as a whole if
+                it may have a selected record. ``policy`` (default ``kafka``) says what damage
                 is. ``engine`` and ``limits`` are as in :class:`~kafka_log.segment.block_reader.BlockReader`. ``on_problem`` is called
                 with a line per problem, ``advance`` with the number of bytes read since the last call.
 
@@ -518,6 +519,7 @@ class LogDirectory:
         # read_coordinators() reports unreadable partitions of its topic itself.
         partitions = self._merged_partitions
         _report_unreadable((p for p in partitions if p.topic != TRANSACTION_STATE), on_damage)
+        _report_gaps(partitions, on_damage, Selection())
         return transaction_table(
             partitions,
             read_coordinators(coordinator_logs, report),
@@ -573,6 +575,7 @@ class LogDirectory:
         partitions = self._merged_partitions
         _report_unreadable(partitions, on_damage)
         selection = Selection(producers=producers, offsets=offsets, timestamps=timestamps)
+        _report_gaps(partitions, on_damage, selection)
         return producer_table(partitions, report, selection, advance)
 
     def groups(
@@ -1407,6 +1410,28 @@ def _report_unreadable(partitions: Iterable[Partition], on_damage: OnDamage | No
         if on_damage is None:
             raise partition.error
         on_damage(str(partition.error))
+
+
+def _report_gaps(
+    partitions: Iterable[Partition], on_damage: OnDamage | None, selection: Selection
+) -> None:
+    """Call ``on_damage`` with a line for each range of selected offsets that no segment has
+    although tiered storage should. If ``on_damage`` is None, issue a Python warning in its place,
+    because compaction may have removed the offsets before their segments were copied.
+    """
+    from kafka_log.logs.log_start import LogStarts
+    from kafka_log.read.scanning import find_gaps
+    from kafka_log.segment.model import describe_lost
+
+    starts = LogStarts()
+    for partition in partitions:
+        offsets = selection.resolve_offsets(partition.segments).offsets
+        for path, lost in find_gaps(partition, offsets, starts):
+            line = describe_lost(path, lost)
+            if on_damage is None:
+                warnings.warn(f"kafka-log: {line}", stacklevel=3)
+            else:
+                on_damage(line)
 
 
 def _add_internal_topics(topics: Iterable[str] | None) -> list[str] | None:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import shutil
+import warnings
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_log import LogDirectory, discover, read_table
+from kafka_log import LogDirectory, discover, read_table, scan_batches
+from kafka_log.cli import main
+from kafka_log.logs.broker_files import read_checkpoint
 from kafka_log.logs.discovery import survey
+from kafka_log.logs.names import LOG_START
 from tests.brokers.answers import ISOLATIONS, complaints, consumed, plain, summed
 from tests.brokers.brokers import KraftBroker
+from tests.brokers.process import wait_until
 from tests.brokers.tiered import TOPIC, segments, tiered_broker
 
 pytestmark = pytest.mark.broker
@@ -85,3 +94,77 @@ def test_other_commands_read_the_tier(running: Running) -> None:
     assert log.stat().column("problems").to_pylist() == [0]
     found = log.txn().column("state").to_pylist()
     assert found.count("aborted") >= 4
+
+
+# ---------------------------------------------------------------- DeleteRecords, which changes the log: last
+
+LIMIT_S = 60.0
+
+
+def dumped(paths: list[Path]) -> list[int]:
+    """Offsets that ``dump`` prints."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with redirect_stdout(out):
+        words = ["--topic", TOPIC, "--include", "remote", "--format", "csv", "--columns", "offset"]
+        assert main(["dump", *map(str, paths), *words]) == 0
+    out.seek(0)
+    return [int(row["offset"]) for row in csv.DictReader(out)]
+
+
+def counted(paths: list[Path]) -> int:
+    """Number of records that ``stat`` counts, without those that a live segment and a copy both have."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        log = LogDirectory(paths, topics=TOPIC, include="remote")
+        live = min(s.base_offset for p in log.partitions if p.state == "live" for s in p.segments)
+        found = LogDirectory(paths, topics=TOPIC).stat().to_pylist()
+        of_copies = log.stat(offsets=(None, live)).to_pylist()
+    found += [row for row in of_copies if row["state"] == "remote"]
+    return sum(row["records"] for row in found)
+
+
+def test_deleted_records_do_not_come_back_from_the_tier(running: Running, tmp_path: Path) -> None:
+    """Neither while the tier still has their segments nor when the broker has deleted them."""
+    broker, tier = running
+    copies = sorted(
+        segment.base_offset for p in discover(tier, ["remote"]) for segment in p.segments
+    )
+    start = copies[2] + 4
+    before = tmp_path / "tier"
+    shutil.copytree(tier, before)
+    with broker.client() as client:
+        client.ask("delete_records", topic=TOPIC, partition=0, before=start)
+    checkpoint = broker.log_dir / LOG_START
+    wait_until(
+        lambda: checkpoint.exists() and read_checkpoint(checkpoint).get(PLACE) == start,
+        LIMIT_S,
+        lambda: f"{checkpoint} does not state {start}; see {broker.log_file}",
+    )
+    theirs = consumed(broker, [PLACE])[PLACE]
+    assert theirs["read_uncommitted"]["start_offset"] == start
+
+    def assert_all_agree(paths: list[Path]) -> None:
+        for isolation in ISOLATIONS:
+            found = rows(paths, isolation)
+            ours = summed(found)
+            assert ours == {name: theirs[isolation][name] for name in ours}, isolation
+        offsets = [row["offset"] for row in rows(paths, "read_uncommitted")]
+        assert dumped(paths) == offsets
+        whole: dict[str, Any] = {"topics": TOPIC, "include": ["remote"]}
+        columns = ["base_offset", "last_offset"]
+        batches = scan_batches(paths, columns, **whole).read_all().to_pylist()
+        [first] = [
+            b["base_offset"] for b in batches if b["base_offset"] <= start <= b["last_offset"]
+        ]
+        split = read_table(paths, ["offset"], offsets=(first, start), deleted_records=True, **whole)
+        assert counted(paths) == len(offsets) + split.num_rows
+
+    assert_all_agree([broker.log_dir, before])
+    wait_until(
+        lambda: (
+            min(s.base_offset for p in discover(tier, ["remote"]) for s in p.segments) == copies[2]
+        ),
+        LIMIT_S,
+        lambda: f"the tier has segments before {copies[2]}; see {broker.log_file}",
+    )
+    assert_all_agree([broker.log_dir, tier])

@@ -38,6 +38,7 @@ def config(tier: Path) -> dict[str, object]:
         "rlmm.config.remote.log.metadata.topic.num.partitions": 1,
         "log.initial.task.delay.ms": 500,
         "log.retention.check.interval.ms": 500,
+        "log.flush.start.offset.checkpoint.interval.ms": 500,
     }
 
 

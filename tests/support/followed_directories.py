@@ -10,7 +10,7 @@ from kafka_log.logs.discovery import survey
 from kafka_log.logs.partitions import Segment
 from kafka_log.read.following import PartitionFollower
 from kafka_log.read.selection import Selection
-from kafka_log.segment.model import Batch, End
+from kafka_log.segment.model import Batch, End, Lost
 
 
 @dataclass
@@ -34,6 +34,9 @@ class FollowedDirectory:
 
     def unreadable(self, error: Exception) -> None:
         self.errors.append(error)
+
+    def missing(self, path: Path, lost: Lost) -> None:
+        raise AssertionError(f"live segments have no copies: {path}: {lost.reason}")
 
     def batch(self, batch: Batch) -> None:
         self.damaged.append(batch.position)

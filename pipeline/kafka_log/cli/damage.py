@@ -12,7 +12,7 @@ from codecgen.runtime.nouns import count_noun
 from kafka_log.cli.common import GOOD, PROBLEMS
 from kafka_log.cli.messages import print_message
 from kafka_log.logs.partitions import Segment
-from kafka_log.segment.model import Batch, End
+from kafka_log.segment.model import Batch, End, Lost, describe_lost
 from kafka_log.segment.printable import escape_unprintable
 from kafka_log.segment.reader import damage
 
@@ -106,6 +106,11 @@ class DamageReporter:
         """Write a line about a file or directory that cannot be read, and set ``found`` to 1."""
         self.found = PROBLEMS
         self.say(error_line(error))
+
+    def missing(self, path: Path, lost: Lost) -> None:
+        """Write a line about offsets that no segment has, and set ``found`` to 1."""
+        self.found = PROBLEMS
+        self.say(f"!! {describe_lost(path, lost)}")
 
     def batch(self, batch: Batch) -> None:
         """Write a line for each tolerated and each fatal problem of a batch. Set ``found`` to 1 if

@@ -289,7 +289,7 @@ def _export_files(options: argparse.Namespace) -> int:
         part, _, reason = text.partition(": ")
         count = count_noun(number, part if reason else "key or value", spec=",")
         print_message(f"topic {name}: {count} not decoded, bytes kept: {reason or text}")
-    if not rows:
+    if not rows and not bad:
         say_unmatched(options)
     print(
         f"{count_noun(done, 'file')}, {count_noun(rows, 'row', spec=',')}: {made} written, {done - made} already complete",

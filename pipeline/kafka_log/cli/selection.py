@@ -229,11 +229,13 @@ def parse_bytes(text: str) -> bytes:
 
 def parse_header(text: str) -> Header:
     """Return the text itself for ``NAME``, which selects any value; for ``NAME=VALUE``, split at
-    the first ``=``, the pair of name and value. The value is None for ``null:``, the bytes written
-    after ``hex:``, ``base64:`` or ``text:``, else the text's own bytes. Raise ValueError if text
-    after ``hex:`` or ``base64:`` is invalid.
+    the first ``=``, the pair of name and value. Bytes of the name that are not UTF-8 become U+FFFD,
+    as in names that are read. The value is None for ``null:``, the bytes written after ``hex:``,
+    ``base64:`` or ``text:``, else the text's own bytes. Raise ValueError if text after ``hex:`` or
+    ``base64:`` is invalid.
     """
     name, equals, value = text.partition("=")
+    name = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return (name, parse_key(value)) if equals else name
 
 

@@ -25,8 +25,8 @@ def write_result(rows: pa.RecordBatchReader, output: str, out: BinaryIO, width: 
     """Write the result of a query to ``out`` in the format ``output``: ``text``, ``jsonl`` or one
     of ROW_WRITERS (csv, arrow, parquet), batch by batch. Text of at most 1,000 rows has aligned
     columns that fit ``width`` (None: unlimited). Raise ResultTypeError, before anything is written,
-    for a column that is or has a union, or has an interval inside of another type; and what reading
-    ``rows`` raises.
+    for a column that is or has a union, has an interval inside of another type, or is or has a type
+    that Parquet does not know if that is the format; and what reading ``rows`` raises.
 
     Args:
         rows: The result.
@@ -38,6 +38,11 @@ def write_result(rows: pa.RecordBatchReader, output: str, out: BinaryIO, width: 
         if not _is_printable(field.type):
             raise ResultTypeError(
                 f"column {field.name!r} is a UNION, or has a UNION or INTERVAL inside: cast it, such as to VARCHAR"
+            )
+        if output == "parquet" and (found := _find_unknown_to_parquet(field)) is not None:
+            path, what = found
+            raise ResultTypeError(
+                f"{path} is {what}, which Parquet cannot hold: cast it to VARCHAR, leave it out, or add --format arrow, jsonl or csv"
             )
     if output == "text":
         _write_text(rows, out, width)
@@ -60,6 +65,22 @@ def _is_printable(kind: pa.DataType, *, is_inner: bool = False) -> bool:
     if pa.types.is_union(kind) or (is_inner and kind == pa.month_day_nano_interval()):
         return False
     return all(_is_printable(kind.field(i).type, is_inner=True) for i in range(kind.num_fields))
+
+
+def _find_unknown_to_parquet(field: pa.Field) -> tuple[str, str] | None:
+    """Return the path of the first field that Parquet cannot hold, such as ``a.b``, and what its
+    type is: a struct without fields, or a map with keys of the type NULL. Return None if there is
+    none.
+    """
+    kind = field.type
+    if pa.types.is_struct(kind) and not kind.num_fields:
+        return field.name, "a STRUCT without fields"
+    if pa.types.is_map(kind) and pa.types.is_null(kind.key_type):
+        return field.name, "a MAP whose keys have no type"
+    for i in range(kind.num_fields):
+        if (found := _find_unknown_to_parquet(kind.field(i))) is not None:
+            return f"{field.name}.{found[0]}", found[1]
+    return None
 
 
 def _write_text(rows: pa.RecordBatchReader, out: BinaryIO, width: int | None) -> None:

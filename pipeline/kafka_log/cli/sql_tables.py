@@ -24,7 +24,7 @@ from kafka_log.read.scanning import scan, scan_batches
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.read.selection import Selection
 from kafka_log.read.sql.lazy_tables import LazyTable
-from kafka_log.segment.model import Batch, End, Lost, Policy
+from kafka_log.segment.model import Batch, End, Lost, Policy, describe_lost
 from kafka_log.segment.reader import damage
 
 ABOUT = {
@@ -152,7 +152,7 @@ class LogTables:
 
     def _note_lost(self, path: Path, lost: Lost) -> None:
         """Note a lost range as a line."""
-        self.damage.append(f"{path}: bytes {lost.start} to {lost.end} are lost: {lost.reason}")
+        self.damage.append(describe_lost(path, lost))
 
     def _keep_error(self, error: BaseException) -> None:
         """Keep the exception that ended the reading of a table."""
@@ -172,6 +172,10 @@ class _BatchNotes:
     def unreadable(self, error: CodecError) -> None:
         """Note a partition directory that cannot be read."""
         self._lines.append(str(error))
+
+    def missing(self, path: Path, lost: Lost) -> None:
+        """Note offsets that no segment has."""
+        self._lines.append(describe_lost(path, lost))
 
     def batch(self, batch: Batch) -> None:
         """Note the problems of a batch that a consumer would reject."""

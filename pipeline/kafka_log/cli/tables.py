@@ -93,11 +93,12 @@ def show(
     *,
     has_bar: bool = False,
     filtered: Sequence[str] | None = (),
+    damage: Sequence[str] = (),
 ) -> int:
     """Print the table that ``answer`` computes, and return exit code 0. As text, ``text`` renders
     it, or ``empty`` replaces it if it has no rows. A progress bar is shown unless ``has_bar``: then
     ``answer`` shows its own. Skipped segments and paths are named on stderr; without rows also the
-    given filters and the flags ``filtered`` (None: neither). Raise what ``answer`` raises;
+    given filters and the flags ``filtered`` (None: neither), unless there is ``damage``. Raise what ``answer`` raises;
     DirectoryError without logs; NotFoundError for a missing topic or partition.
 
     Args:
@@ -107,6 +108,7 @@ def show(
         text: Returns the text of a table for a width. None: print columns.
         has_bar: Whether ``answer`` shows a progress bar itself.
         filtered: Further flags to name if no row matches; None: print no message about filters.
+        damage: Lines about damage, to which ``answer`` adds: rows that match may be in what was not read.
     """
     from kafka_log.log_directory import LogDirectory
     from kafka_log.text.output import write_table
@@ -124,7 +126,7 @@ def show(
         say_passed_over(directory.skipped_paths)
     with progress_of("reading", None, shown=not has_bar):
         table = answer(directory)
-    if not table.num_rows and filtered is not None:
+    if not table.num_rows and filtered is not None and not damage:
         say_unmatched(options, *filtered)
     if options.format == "text" and not table.num_rows:
         print(empty if isinstance(empty, str) else empty(directory))

@@ -94,7 +94,9 @@ def run_writing(
             table = job(log, advance)
         if getattr(options, "offsets", None) or getattr(options, "time", None):
             cut_out = [n for n, what in zip(*(table.column(c).to_pylist() for c in ("records", "what")), strict=True) if what in ("kept", "rewritten")]  # fmt: skip
-            if table.num_rows and not any(cut_out):  # without rows `show` says it
+            if (
+                table.num_rows and not any(cut_out) and exit_code_of(table) == GOOD
+            ):  # without rows `show` says it
                 say_unmatched(options)
         code_of_report = exit_code_of(table)
         return table

@@ -119,8 +119,7 @@ def read_end_offset(segments: Sequence[Segment], policy: Policy = Policy.KAFKA) 
     are read. Damage and unreadable files are ignored, except that ``strict`` raises CodecError for
     those at the end of the last segment with batches, or after it. No wrong checksum is damage
     here. Under ``salvage`` records of torn batches count too, but not offsets that contradict the
-    name of their segment; under other policies raise CodecError if the last offset is the largest
-    possible one.
+    name of their segment. The result is above MAX_OFFSET if that is the last offset.
     """
     chains: dict[State, list[Segment]] = {}
     for segment in segments:
@@ -133,8 +132,7 @@ def _read_chain_end(segments: Sequence[Segment], policy: Policy) -> int:
     """Return the offset after the last readable record of consecutive segments, at least the
     highest base offset in their names; 0 if neither exists. Ignore damage and unreadable files, and
     under ``salvage`` offsets that contradict the name of their segment. Raise CodecError under
-    ``strict`` for damage at the end of the last segment with batches or after it, and if the last
-    offset is the largest possible one unless the policy is ``salvage``.
+    ``strict`` for damage at the end of the last segment with batches or after it.
 
     The last segment that has records is read under the policy; of the others the last headers suffice.
     """
@@ -152,7 +150,7 @@ def _read_chain_end(segments: Sequence[Segment], policy: Policy) -> int:
         if policy is Policy.SALVAGE:
             end = _read_salvaged_end(segment)
         else:
-            found = read_segment_end(segment, policy, on_damage="keep")
+            found = _read_last_header(segment, policy, on_damage="keep")
             end = None if found is None else found.offset
         if end is not None:
             return max(end, highest)
@@ -183,13 +181,29 @@ def _read_salvaged_end(segment: Segment) -> int | None:
     return None
 
 
-def read_segment_end(
-    segment: Segment, policy: Policy = Policy.KAFKA, on_damage: OnDamage = "raise"
-) -> LogEnd | None:
+def read_segment_end(segment: Segment) -> LogEnd | None:
     """Return the end of a segment by the headers from its last index entry on; None if it has no
     batch. Verify no checksum, and ignore an incomplete batch at the end. Raise CodecError if the
-    last offset is the largest possible one. Raise it too if a header there is damaged by ``policy``
-    or the file cannot be read, unless ``on_damage`` is ``keep`` and the policy is not ``strict``.
+    last offset is the largest possible one, a header there is damaged, or the file cannot be read.
+    """
+    found = _read_last_header(segment)
+    if found is not None and found.offset > MAX_OFFSET:
+        where = Where(path="last_offset", file=os.fspath(segment.path))
+        raise ValueRefused(
+            f"the last offset is {MAX_OFFSET}, the largest that Kafka has, so that the log has no end offset:"
+            " kafka-log check tells whether the batch is damaged",
+            where,
+        )
+    return found
+
+
+def _read_last_header(
+    segment: Segment, policy: Policy = Policy.KAFKA, on_damage: OnDamage = "raise"
+) -> LogEnd | None:
+    """Return leader epoch and last offset plus 1 of the last batch of a segment, by the headers
+    from its last index entry on; None if it has no batch. Verify no checksum, and ignore an
+    incomplete batch at the end. Raise CodecError if a header there is damaged by ``policy`` or the
+    file cannot be read, unless ``on_damage`` is ``keep`` and the policy is not ``strict``.
     """
     if not segment.size:
         return None
@@ -214,13 +228,6 @@ def read_segment_end(
             offset, epoch, bound, position = (batch.column(name)[-1].as_py() for name in columns)
             if bound is None:
                 offset = last_offset_at(segment.path, position, offset)
-            if offset >= MAX_OFFSET:
-                where = Where(path="last_offset", file=os.fspath(segment.path))
-                raise ValueRefused(
-                    f"the last offset is {offset}, the largest that Kafka has, so that the log has no end offset:"
-                    " kafka-log check tells whether the batch is damaged",
-                    where,
-                )
             found = LogEnd(epoch, offset + 1)
     return found
 

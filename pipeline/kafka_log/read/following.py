@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from codecgen.runtime.errors import CodecError, ValueRefused
+from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.logs.broker_files import read_topic_id
@@ -512,10 +512,7 @@ def _read_end(segments: Sequence[Segment]) -> int:
     """Return the end offset of a log as :func:`read_end_offset` does; MAX_OFFSET if the last offset
     is the largest possible one, so that there is none.
     """
-    try:
-        return read_end_offset(segments)
-    except ValueRefused:
-        return MAX_OFFSET
+    return min(read_end_offset(segments), MAX_OFFSET)
 
 
 def _end_of_offsets(found: pa.Array, segment: Segment, following: int | None) -> int:

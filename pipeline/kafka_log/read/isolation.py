@@ -13,7 +13,7 @@ from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import Segment
 from kafka_log.read.selection import Selection
 from kafka_log.segment.model import Policy
-from kafka_log.segment.ranges import MAX_OFFSET, Range, counts_from_end
+from kafka_log.segment.ranges import MAX_OFFSET, counts_from_end, offsets_from
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.segment.urls import is_url
 
@@ -82,7 +82,7 @@ class PartitionFilters:
             for start in (self.start(partition), self._firsts.get(partition)):
                 if start is not None:
                     self._in_log = replace(
-                        self._in_log, offsets=_without_offsets_before(start, self._in_log.offsets)
+                        self._in_log, offsets=offsets_from(self._in_log.offsets, start)
                     )
         return self._in_log if state in LOG_STATES else self._rows
 
@@ -96,7 +96,7 @@ class PartitionFilters:
         offsets = self._selection.offsets
         start = self.start(partition)
         if start is not None and all(s.state in LOG_STATES for s in partition.segments):
-            offsets = _without_offsets_before(start, offsets)
+            offsets = offsets_from(offsets, start)
         return within_offsets(partition.segments, offsets)
 
     def start(self, partition: Log) -> int | None:
@@ -201,10 +201,3 @@ def _with_cached_paths(segments: Sequence[Segment]) -> Sequence[Segment]:
         replace(s, path=cast(Path, HeldPath(cast(Any, s.path), blocks))) if is_url(s.path) else s
         for s in segments
     ]
-
-
-def _without_offsets_before(start: int, offsets: Range) -> Range:
-    """Return a range of offsets without those before ``start``."""
-    low, high = offsets
-    low = start if low is None else max(low, start)
-    return (low if high is None else min(low, high)), high

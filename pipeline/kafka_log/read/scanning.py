@@ -15,6 +15,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.batches import BATCHES
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.logs.discovery import survey, warn_if_all_excluded
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import (
     Partition,
@@ -26,7 +27,7 @@ from kafka_log.logs.partitions import (
     select_partitions,
 )
 from kafka_log.logs.replicas import select_replicas
-from kafka_log.logs.tiers import merge_tiered_segments
+from kafka_log.logs.tiers import find_tier_gaps, merge_tiered_segments
 from kafka_log.read.arguments import flag, optional_number
 from kafka_log.read.isolation import PartitionFilters
 from kafka_log.read.output import Output
@@ -40,7 +41,8 @@ from kafka_log.read.selection import (
     limit_to_segment,
 )
 from kafka_log.segment.kernels import Engine
-from kafka_log.segment.model import Batch, End, Lost, Policy
+from kafka_log.segment.model import Batch, End, Lost, Policy, describe_lost
+from kafka_log.segment.ranges import Range
 from kafka_log.segment.scanner import Flagged
 
 if TYPE_CHECKING:
@@ -57,6 +59,9 @@ class Watch(Protocol):
 
     def unreadable(self, error: CodecError) -> None:
         """Report that the directory of a partition cannot be read."""
+
+    def missing(self, path: Path, lost: Lost) -> None:
+        """Report selected offsets that no segment has, with the segment after them."""
 
     def batch(self, batch: Batch) -> None:
         """Report a batch with damage or findings. Its rows follow."""
@@ -106,8 +111,8 @@ def scan(
     directory cannot be listed. Raise ValueError for unknown columns, views and values of options,
     TypeError for an unknown option. Reading it raises CodecError for damage, also a wrong checksum,
     unless ``on_damage`` accepts it, under ``strict`` always; so does the call for damage that it
-    meets while it resolves offsets that count from the end. Warn of skipped paths. Without paths
-    the stream of records is empty.
+    meets while it resolves offsets that count from the end. Warn of skipped paths, and of offsets that no segment has although tiered storage should if
+    there is no ``on_lost``. Without paths the stream of records is empty.
 
     Under the policy ``kafka`` reading begins at the first batch that may hold selected rows, by the index and the headers, and ends
     after the last one, so damage outside the ranges may go unnoticed. Batches without selected records are not
@@ -128,7 +133,8 @@ def scan(
             :mod:`kafka_log.read.topic_views`), without records of aborted and open transactions unless ``isolation`` says otherwise.
         show_secrets: Show passwords and other secrets in rows of a view. Default: they are ``(redacted)``.
         on_lost: Called with a path and a :class:`~kafka_log.Lost` for each lost range, and for each directory that cannot be read, if
-            damage is no error.
+            damage is no error; always for offsets that no copy in tiered storage and no live segment has, with the path of the
+            segment after them and no bytes.
         watch: Receives damage and ends of files between the rows. Errors of a file or a directory are not raised then, and
             the next one is read. It needs ``on_damage="keep"``.
         decode: Decode keys and values of one topic into typed columns with the schemas of a schema registry: ``avro``,
@@ -164,7 +170,10 @@ def scan(
     found = _find(path, wanted)
     begin = wanted.timestamps[0]
     seeks = indexes and wanted.policy is Policy.KAFKA
-    rows = PartitionFilters(wanted, engine, of_view=view is not None, lists_again=True)
+    starts = LogStarts()
+    rows = PartitionFilters(
+        wanted, engine, of_view=view is not None, starts=starts, lists_again=True
+    )
     following: dict[Segment, int | None] = {}
     if wanted.policy is Policy.SALVAGE:
         following = dict(
@@ -209,6 +218,8 @@ def scan(
         """Yield the splits in reading order. Errors of directories, and of the search for transactions, come when their partition does."""
         for partition, selected in segments:
             report_partition(partition)
+            for path, lost in find_gaps(partition, rows.filter_for(partition).offsets, starts):
+                _report_gap(path, lost, on_lost, watch)
             for segment in selected:
                 start = 0
                 of_segment = limit_to_segment(rows.filter_for(partition, segment.state), segment)
@@ -348,6 +359,8 @@ def scan_batches(
         """Yield the splits in reading order. Raises the error of a directory that cannot be read, if damage is an error."""
         for partition, selection in resolved:
             _check_partition(partition, wanted, on_lost)
+            for path, lost in find_gaps(partition, selection.offsets, LogStarts()):
+                _report_gap(path, lost, on_lost, None)
             for segment in within_offsets(partition.segments, selection.offsets):
                 yield Split(segment, rows=limit_to_segment(selection.batches(), segment))
 
@@ -415,6 +428,34 @@ def _check_partition(partition: Partition, selection: Selection, on_lost: OnLost
         raise partition.error
     if on_lost is not None:
         on_lost(partition.directory, Lost(0, 0, str(partition.error)))
+
+
+def find_gaps(
+    partition: Partition, offsets: Range, starts: LogStarts
+) -> Iterator[tuple[Path, Lost]]:
+    """Yield an empty lost range for each range of ``offsets`` that neither a copy in tiered storage
+    nor a live segment has, between the first copy and the first live segment, from the log start
+    offset on; with the path of the segment after it.
+    """
+    low, high = offsets
+    for gap, end, segment in find_tier_gaps(partition):
+        first = max(gap, starts.get(partition) or 0, low or 0)
+        stop = end if high is None else min(end, high)
+        if first < stop:
+            reason = f"offsets {first} to {stop - 1} are lost: no copy in tiered storage and no live segment has them"
+            yield segment.path, Lost(0, 0, reason, first - 1, stop)
+
+
+def _report_gap(path: Path, lost: Lost, on_lost: OnLost | None, watch: Watch | None) -> None:
+    """Report offsets that no segment has to ``watch``, else to ``on_lost``, else by a warning. They
+    raise no error: compaction before the segments were copied may have removed them.
+    """
+    if watch is not None:
+        watch.missing(path, lost)
+    elif on_lost is not None:
+        on_lost(path, lost)
+    else:
+        warnings.warn(f"kafka-log: {describe_lost(path, lost)}", stacklevel=2)
 
 
 def _stream(

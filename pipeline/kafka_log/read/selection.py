@@ -18,6 +18,7 @@ from kafka_log.logs.partition_filters import (
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.replicas import Replicas
 from kafka_log.read.arguments import flag, number, one_of, text_of, tuple_of
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.globs import PatternError
 from kafka_log.segment.model import OnDamage, Policy
 from kafka_log.segment.ranges import (
@@ -150,8 +151,7 @@ class Selection:
         replaced by absolute ones; the selection itself if it has none. The end is the one after the
         last record of any segment, by index and headers, or ``stable`` (None: unknown) if that is
         lower. Damaged and unreadable files are ignored, except that CodecError is raised for them
-        under ``strict``, and (unless under ``salvage``) if the last offset is the largest possible
-        one.
+        under ``strict``.
         """
         if not counts_from_end(self.offsets):
             return self
@@ -280,14 +280,15 @@ def _key(name: str, value: Any) -> bytes | None:
 def _header(name: str, value: Any) -> Header:
     """Return a filter of record headers: a str, the name of a header, unchanged, or a pair of name
     and value (bytes or None) as a tuple. Raise ValueError, which names the argument ``name``, for
-    anything else.
+    anything else, and for a name with a lone surrogate, which no header has.
     """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[0], str):
-        header, content = value
-        if content is None or isinstance(content, bytes):
-            return header, content
+    header, content = value if isinstance(value, tuple | list) and len(value) == 2 else (value, None)  # fmt: skip
+    if isinstance(header, str) and (content is None or isinstance(content, bytes)):
+        if utf8(header) != header:
+            raise ValueError(
+                f"{name} is {value!r}: the name of a header is UTF-8, without lone surrogates; other bytes are read as U+FFFD"
+            )
+        return header if isinstance(value, str) else (header, content)
     raise ValueError(
         f"{name} is {value!r}: the name of a header is expected, or (name, value) with bytes or None for a value"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -293,6 +294,14 @@ class Lost:
         if before is not None and before <= next_base:
             return self
         return replace(self, before_offset=next_base)
+
+
+def describe_lost(path: str | os.PathLike[str], lost: Lost) -> str:
+    """Return one line about a lost range of a file or directory: its path, the bytes unless the
+    range is empty, and the reason.
+    """
+    place = f" bytes {lost.start} to {lost.end} are lost:" if lost.end > lost.start else ""
+    return f"{os.fspath(path)}:{place} {lost.reason}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,13 @@ def counts_from_end(offsets: Range) -> bool:
     return is_negative(offsets[0]) or is_negative(offsets[1])
 
 
+def offsets_from(offsets: Range, start: int) -> Range:
+    """Return a range of absolute offsets without the offsets below ``start``."""
+    low, high = offsets
+    low = start if low is None else max(low, start)
+    return (low if high is None else min(low, high)), high
+
+
 def offsets_before(offsets: Range, end: int) -> Range:
     """Return an offset range with each negative bound replaced by ``end`` plus that bound, at least
     0. ``end`` is the offset after the last record. The first bound is lowered to the second if it

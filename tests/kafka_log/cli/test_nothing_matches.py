@@ -13,6 +13,7 @@ import pytest
 from kafka_log import LogDirectory, read_table, scan_batches
 from kafka_log.cli import main
 from tests.paths import SAMPLES
+from tests.support.batches import batch
 from tests.support.made_topics import entry, log
 
 BROKER = str(SAMPLES / "kafka-4.x")
@@ -281,3 +282,58 @@ def test_filters_that_mean_nothing_to_a_kind(
     code, out, err = run(capsys, "metadata", "--what", what, option, "0")
     assert (code, out, len(err)) == (2, "", 1)
     assert f"{option} does not apply to --what {what}" in err[0]
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """A partition whose second batch, which would match, has a wrong checksum or no batch's length."""
+    directory = tmp_path / "disk" / "t-0"
+    directory.mkdir(parents=True)
+    first, second = (batch(base) for base in (0, 3))
+    broken = bytearray(second)
+    broken[-1] ^= 1
+    broken[8:12] = (5).to_bytes(4, "big")
+    (directory / f"{0:020d}.log").write_bytes(first + broken)
+    (directory / f"{100:020d}.log").write_bytes(batch(100))
+    return tmp_path / "disk"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["dump", "dump --policy strict", "dump --batches", "dump --batches --policy strict", "stat", "stat --largest 3", "keys", "keys --key x", "producers", "txn", "check", "export", "cut"],
+)  # fmt: skip
+def test_damage_keeps_it_unknown_what_matches(
+    command: str, damaged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb, *words = command.split()
+    out = ["--out", str(damaged.parent / "out")] if verb in ("export", "cut") else []
+    code = main([verb, str(damaged), *words, *out, "--offsets", "3:6"])
+    shown = capsys.readouterr()
+    assert code == 1
+    assert "nothing matches" not in shown.err
+
+
+def test_what_was_read_as_a_whole_is_known(
+    damaged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("dump", "stat", "keys", "producers"):
+        segment = str(damaged / "t-0" / f"{100:020d}.log")
+        assert main([command, segment, "--offsets", "3:6"]) == 0
+        assert "nothing matches --offsets" in capsys.readouterr().err
+
+
+def test_the_last_records_before_the_largest_offset(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    largest = (1 << 63) - 1
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    every = [5, 6, *range(largest - 3, largest + 1)]
+    data = b"".join(entry(offset, None, b"v") for offset in every)
+    (directory / f"{5:020d}.log").write_bytes(data)
+    for count in (1, 2, 3, 5, 6, 9):
+        command = ["dump", str(tmp_path), "--format", "csv", "--columns", "offset"]
+        assert main([*command, "--last", str(count)]) == 0
+        assert capsys.readouterr().out.split()[1:] == [str(o) for o in every[-count:]]
+    assert main(["dump", str(tmp_path), "--last", "0", "--follow"]) == 2
+    assert "so that no offset follows it" in capsys.readouterr().err

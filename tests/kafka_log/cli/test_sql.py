@@ -560,3 +560,33 @@ def test_dates_and_decimals_inside_of_other_values(
     query = f"select {shape.format(value)} as t"
     assert main(["sql", str(SAMPLES / "kafka-4.x"), query, "--format", output]) == 0
     assert re.search("2020-01-02|10:00:00|1.50", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "shown"),
+    [
+        ("row()", "x is a STRUCT without fields", {}),
+        ("{'a': 1, 'b': row()}", "x.b is a STRUCT without fields", {"a": 1, "b": {}}),
+        ("[row(), row()]", "x.l is a STRUCT without fields", [{}, {}]),
+        ("map()", "x is a MAP whose keys have no type", {}),
+    ],
+)
+def test_types_without_fields(
+    value: str, path: str, shown: Any, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Parquet has no such type; DuckDB and Spark refuse to write a STRUCT without fields too."""
+    command = ["sql", str(SAMPLES / "kafka-4.x" / "codecs-0"), f"select 7 y, {value} x", "--format"]
+    assert main([*command, "parquet"]) == 2
+    out, err = capfdbinary.readouterr()
+    assert not out
+    assert path.encode() in err and b"cast it to VARCHAR" in err and len(err.splitlines()) == 1
+    assert main([*command, "jsonl"]) == 0
+    assert json.loads(capfdbinary.readouterr().out) == {"y": 7, "x": shown}
+    assert main([*command, "arrow"]) == 0
+    table = pa.ipc.open_stream(capfdbinary.readouterr().out).read_all()
+    assert table.num_rows == 1 and table.column_names == ["y", "x"]
+    for output in ("csv", "text"):
+        assert main([*command, output]) == 0
+        assert json.dumps(shown)[:1] in capfdbinary.readouterr().out.decode()
+    sql = command[2].replace(value, f"{value}::varchar")
+    assert main([*command[:2], sql, "--format", "parquet"]) == 0

@@ -284,7 +284,7 @@ def test_verbs_say_which_records_lie_before_the_log_start(
         assert main(["stat", str(trimmed), *more]) == 0
         shown = capsys.readouterr()
         assert (
-            "below the log start offset, which consumers do not get, are counted too; --offsets A: leaves them out: t-0 before 40"
+            "batches below the log start offset were skipped: t-0 before 40; the batch with"
             in shown.err
         ) == said
     assert "counted more than once" not in shown.err

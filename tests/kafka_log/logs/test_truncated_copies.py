@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from uuid import UUID
 import pytest
 
 from kafka_codecs import REMOTE_LOG_METADATA_RECORD
-from kafka_log import LogDirectory, Lost, read_table, scan_batches
+from kafka_log import LogDirectory, Lost, read_table, scan, scan_batches
 from kafka_log.cli import main
 from kafka_log.logs.names import LOG_START
 from kafka_log.segment.positioned_reads import UnreadableError
@@ -240,6 +241,81 @@ def test_the_verb_names_the_gaps(tmp_path: Path, capsys: pytest.CaptureFixture[s
     words = [str(tmp_path / "logs"), "--include", "remote", "--out", str(tmp_path / "out")]
     assert main(["export", *words]) == 1
     assert "offsets 60 to 69 are lost: no copy in tiered storage" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("policy", ["strict", "kafka", "salvage"])
+def test_a_scan_names_the_gaps(tmp_path: Path, policy: Any) -> None:
+    make_gaps(tmp_path, 35)
+    wanted: dict[str, Any] = {"policy": policy, "topics": "t", "include": "remote"}
+    for read in (scan, scan_batches):
+        lost: list[tuple[str, Lost]] = []
+
+        def on_lost(path: Path, one: Lost, lost: list[tuple[str, Lost]] = lost) -> None:
+            lost.append((path.name[:20], one))
+
+        read(tmp_path, on_lost=on_lost, **wanted).read_all()
+        found = [(int(n), one.end, one.after_offset, one.before_offset) for n, one in lost]
+        assert found == [(40, 0, 34, 40), (70, 0, 59, 70)]
+        with pytest.warns(
+            UserWarning, match="offsets 60 to 69 are lost: no copy in tiered storage"
+        ):
+            read(tmp_path, offsets=(45, None), **wanted).read_all()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read(tmp_path, offsets=(45, 60), **wanted).read_all()
+
+
+@pytest.mark.parametrize("output", ["text", "jsonl", "csv"])
+def test_dump_names_the_gaps(
+    tmp_path: Path, output: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    make_gaps(tmp_path, 35)
+    command = ["dump", str(tmp_path), "--topic", "t", "--include", "remote", "--format", output]
+    for more, gaps in (
+        ((), [(35, 39), (60, 69)]),
+        (("--last", "20"), []),
+        (("--offsets", "70:"), []),
+    ):
+        assert main([*command, *more]) == bool(gaps)
+        shown = capfdbinary.readouterr()
+        lines = (shown.out if output == "text" else shown.err).decode().splitlines()
+        said = [line for line in lines if "no copy in tiered storage" in line]
+        assert [
+            f"offsets {first} to {last} are lost" in line
+            for (first, last), line in zip(gaps, said, strict=True)
+        ] == [True] * len(gaps)
+
+
+def test_sql_names_the_gaps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("duckdb")
+    make_gaps(tmp_path)
+    command = [
+        "sql",
+        str(tmp_path),
+        "select count(*) from records",
+        "--topic",
+        "t",
+        "--include",
+        "remote",
+    ]
+    for more in ((), ("--policy", "salvage")):
+        assert main([*command, *more]) == 1
+        shown = capsys.readouterr()
+        assert shown.err.count("no copy in tiered storage") == 2
+
+
+@pytest.mark.parametrize("command", ["keys", "keys --key x", "txn", "producers"])
+def test_other_verbs_name_the_gaps(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_gaps(tmp_path, 35)
+    verb, *words = command.split()
+    code = main([verb, str(tmp_path), *words, "--topic", "t", "--include", "remote"])
+    assert code == (verb != "keys")  # keys are counted of compacted topics, which may have gaps
+    err = capsys.readouterr().err
+    assert "offsets 35 to 39 are lost" in err and "offsets 60 to 69 are lost" in err
+    with pytest.warns(UserWarning, match="offsets 35 to 39 are lost: no copy"):
+        LogDirectory(tmp_path, topics="t", include="remote").producers()
 
 
 def test_the_metadata_says_that_compaction_left_a_gap(tmp_path: Path) -> None:

@@ -405,3 +405,20 @@ def test_offsets_that_do_not_rise(engine: Literal["arrow", "construct"], tmp_pat
             found = [row["offset"] for batch in scanner for row in unpacked(batch)]
             assert found == [offset for offset in offsets if low <= offset < high]
             assert (scanner.end is None) == (policy == "kafka" and offsets[-1] >= high)
+
+
+@pytest.mark.parametrize("policy", ["strict", "kafka", "salvage"])
+@pytest.mark.parametrize("count", [1, 2, 5, 7])
+def test_offsets_count_from_the_largest_one(tmp_path: Path, count: int, policy: Any) -> None:
+    """The end of such a log is no offset, but the places before it are."""
+    largest = (1 << 63) - 1
+    path = tmp_path / "t-0" / f"{largest - 9:020d}.log"
+    path.parent.mkdir()
+    bases = (largest - 9, largest - 3)
+    data = [RECORD_BATCH.build({"base_offset": base, "last_offset_delta": 3, "records": [{"offset_delta": i} for i in range(4)]}) for base in bases]  # fmt: skip
+    path.write_bytes(b"".join(data))
+    every = [base + i for base in bases for i in range(4)]
+    for low, high in ((-count, None), (None, -count), (-count, -1)):
+        found = read_table(tmp_path, ["offset"], policy, offsets=(low, high))["offset"].to_pylist()
+        first, end = (largest + 1 + n if n is not None else None for n in (low, high))
+        assert found == [o for o in every if inside(o, (first, end))]

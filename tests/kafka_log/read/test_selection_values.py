@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from kafka_log import read_table, scan_batches
 from kafka_log.cli import main
+from kafka_log.cli.selection import parse_header
 from kafka_log.read.selection import Selection
 from tests.paths import SAMPLES
 from tests.shares import examples
@@ -174,3 +175,19 @@ def test_the_command_line_says_the_same(seed: int) -> None:
                 )
             said.seek(0)
             assert [json.loads(line)["offset"] for line in said] == found, argv
+
+
+@pytest.mark.parametrize("header", ["a\udcff", ("\ud800", None), [("\udcff", b"x")]])
+def test_a_header_name_with_a_lone_surrogate_is_refused(header: Any) -> None:
+    with pytest.raises(ValueError, match=r"headers is .* without lone surrogates"):
+        Selection(headers=header)
+
+
+def test_bytes_of_a_header_name_are_read_as_the_logs_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["dump", str(SAMPLES / "kafka-4.x" / "codecs-0"), "--header"]
+    for name in ("trace\udcff", "\udcff=a"):
+        assert main([*command, name]) == 0
+        assert capsys.readouterr().err == "kafka-log: nothing matches --header\n"
+    assert parse_header("a\udcff=\udcfe") == ("a\ufffd", b"\xfe")

@@ -75,13 +75,15 @@ def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
     """Return the first page: problems, log directories, and topics with their sizes, MAX_ROWS a
     page (``page``), in whose name ``name`` occurs in any case. Up to MAX_SEGMENTS partitions are
     checked as by :func:`find_problems`; if there are more, only both ends of the largest are read.
-    Raise ParameterError for an impossible number; OSError if a transaction marker cannot be read,
+    If directories hold copies of a partition, a column counts them, and sizes are those of all. Raise ParameterError for an impossible number; OSError if a transaction marker cannot be read,
     or a log directory may not be searched.
     """
     partitions = list(listing.partitions.values())
     problems = glance_at(partitions)
     if len(partitions) <= MAX_SEGMENTS:
         problems = find_problems(partitions, listing.found, now=now, with_directories=True)
+    numbers = {partition.key for partition in partitions}
+    has_replicas = len(numbers) != len(partitions)
     wanted = query.text("name")
     table = [
         row
@@ -96,6 +98,7 @@ def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
             make_link(shorten(row["topic"], 200), make_url("topics", ids[row["topic"]])),
             format_counts(*counts.get(row["topic"], (0, 0))),
             f"{row['partitions']:,}",
+            *([f"{row['replicas']:,}"] if has_replicas else []),
             f"{row['segments']:,}",
             filesize.decimal(row["bytes"]),
             f"{row['bytes']:,}",
@@ -103,7 +106,7 @@ def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
         )
         for row in shown
     ]
-    headings = ["topic", "problems", "partitions", "segments", "size", "bytes", "state"]
+    headings = ["topic", "problems", "partitions", *(["replicas"] if has_replicas else []), "segments", "size", "bytes", "state"]  # fmt: skip
     skipped = listing.found.skipped_paths
     body: list[Child] = [
         _make_verdict(problems, listing, len(partitions), is_short=True),
@@ -112,7 +115,7 @@ def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
         ),
         element("h2", f"Topics ({len(listing.topics):,})", class_="lead"),
         make_form("/", "name", "Name contains", "Filter", wanted),
-        make_table(headings, rows, kinds="wnnnnnk", caption="Topics")
+        make_table(headings, rows, kinds=f"w{'n' * (len(headings) - 2)}k", caption="Topics")
         if rows
         else element("p", "No topic has such a name."),
         pager,
@@ -121,7 +124,8 @@ def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
         element("p", shorten(describe_skipped(skipped)), class_="more") if skipped else None,
     ]
     total = sum(partition.size for partition in partitions)
-    title = f"{count_noun(len(listing.topics), 'topic', spec=',')}, {count_noun(len(partitions), 'partition', spec=',')}, {filesize.decimal(total)}"
+    replicas = f" ({len(partitions):,} replicas)" if has_replicas else ""
+    title = f"{count_noun(len(listing.topics), 'topic', spec=',')}, {count_noun(len(numbers), 'partition', spec=',')}{replicas}, {filesize.decimal(total)}"
     return Page(title, body)
 
 

@@ -64,9 +64,9 @@ def run_command(options: argparse.Namespace) -> int:
         if skipped and not any(partition.segments for partition in log.all_partitions):
             raise NotFoundError(NO_LIVE_SEGMENT)
         table = _with_progress(log, options, count)
-        if not judged:
-            say_unmatched(options)
         bad = sum(severity != "note" for severity in table.column("severity").to_pylist())
+        if not judged and not bad:
+            say_unmatched(options)
         return table
 
     def said_of_nothing(log: LogDirectory) -> str:

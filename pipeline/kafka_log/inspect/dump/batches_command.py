@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.nouns import count_noun
-from kafka_log.cli.common import make_opener, progress_of, screen_width
+from kafka_log.cli.common import GOOD, make_opener, progress_of, screen_width
 from kafka_log.cli.damage import DamageReporter, print_damage, write_damage
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
@@ -105,7 +105,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
                             break
                 reporter.end(segment, None if ended else reader.end)
         writer.close()
-    if not writer.rows:
+    if not writer.rows and reporter.found == GOOD:
         say_unmatched(options)
     return reporter.found
 

@@ -18,6 +18,7 @@ from codecgen.runtime.located_bytes import Limits
 from codecgen.runtime.nouns import count_noun
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.cli.common import (
+    GOOD,
     list_partitions,
     may_get_partitions,
     progress_of,
@@ -44,7 +45,7 @@ from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.read.schemas.sources import read_registry
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
-from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.segment.ranges import EVERYTHING, MAX_OFFSET
 from kafka_log.segment.urls import is_url
 from kafka_log.text.columns import format_bytes
 from kafka_log.text.json_values import convert_bytes, format_json
@@ -89,7 +90,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
         reporter = DamageReporter(printer.say, lambda size: None)
         with StopOnSignal() as stop:
             _follow(options, partitions, selection, printer, reporter, stop, limits)
-        printer.close()
+        printer.close(has_damage=reporter.found != GOOD)
         return reporter.found
 
     def describe_progress() -> str:
@@ -131,7 +132,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                     break
             if printer.is_full:
                 break
-    printer.close()
+    printer.close(has_damage=reporter.found != GOOD)
     return reporter.found
 
 
@@ -300,14 +301,14 @@ class _RecordPrinter:
             self._output.write(part if self._text is None else null_missing_timestamps(part))
         self.count += left.num_rows
 
-    def close(self) -> None:
+    def close(self, *, has_damage: bool) -> None:
         """End the output, and print how many keys and values could not be decoded to stderr. If no
         row was printed, text gets the line ``no records``, and stderr says that the filters match
-        nothing.
+        nothing, unless ``has_damage``: then matching records may be in what was not read.
         """
         if self._text is not None and self._text.is_first:
             self._text.say("no records")
-        if not self.count:
+        if not self.count and not has_damage:
             given = {"--grep": self._options.grep, "--where": self._options.where}
             say_unmatched(
                 self._options, *(flag for flag, text in given.items() if text is not None)
@@ -415,11 +416,16 @@ def _select_last(
     """Return the selection from the ``count``-th last record of a partition on that it and the
     filters select. It begins at the first such record if there are fewer, and at the end of the log
     if ``count`` is 0; if there is none, return ``selection`` itself. Damage is not reported. Raise
-    ConditionError if ``--where`` cannot be computed for a row; a ValueError, DirectoryError,
+    ValueError if ``count`` is 0 and the last offset is the largest possible one; ConditionError if ``--where`` cannot be computed for a row; a ValueError, DirectoryError,
     OSError or ModuleNotFoundError if ``--grep`` needs schemas that cannot be used.
     """
     if count == 0:
         end = read_end_offset(partition.segments)
+        if end > MAX_OFFSET:
+            raise ValueError(
+                f"--last 0: the last offset of {partition.directory} is {MAX_OFFSET}, the largest that Kafka has, so that no offset follows it:"
+                " kafka-log check tells whether the batch is damaged; give --last 1 or more"
+            )
         return selection.but(offsets=(end, None))
 
     def read(selected: Selection, watch: DamageReporter) -> pa.RecordBatchReader:
@@ -486,7 +492,7 @@ def _read_last(
             begin <= widest_offsets(segment, None)[0] for segment in partition.segments
         ):
             break
-        span *= _GROWTH
+        span = min(span * _GROWTH, MAX_OFFSET + 1)
     for line in lines:
         reporter.say(line)
     reporter.found = max(reporter.found, seen.found)

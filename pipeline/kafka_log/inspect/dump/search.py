@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kafka_log.inspect.dump.decoding import KeyValueDecoder, KeyValueFormats
 from kafka_log.read.schemas.registry import SchemaRegistry
+from kafka_log.segment.arrow_text import utf8
 from kafka_log.text.json_values import format_json
 
 _PARTS = ("key", "value")
@@ -23,10 +24,11 @@ class RecordSearch:
     """Filter of records in whose key or value a regular expression (RE2) matches somewhere.
 
     Keys and values are searched as text, or as bytes if they are not UTF-8. What a decoder makes of them is searched too: a text, or
-    JSON. ``^`` and ``$`` match at line ends too. A missing key and a tombstone never match.
+    JSON, with an escape for half of a surrogate pair. If the pattern has bytes that are not UTF-8, all is searched as bytes. ``^`` and
+    ``$`` match at line ends too. A missing key and a tombstone never match.
 
     Args:
-        pattern: The regular expression.
+        pattern: The regular expression. Lone surrogates from U+DC80 to U+DCFF stand for bytes, as in arguments of a process.
         ignore_case: Match upper and lower case alike.
         formats: Formats of keys and values.
         read_schemas: Returns the schemas for these formats.
@@ -47,12 +49,16 @@ class RecordSearch:
         read_schemas: Callable[[], SchemaRegistry],
     ) -> None:
         """Compile the pattern. Raises PatternError as the class describes."""
-        self._options = pc.MatchSubstringOptions(f"(?m){pattern}", ignore_case=ignore_case)
         self._decoder = KeyValueDecoder(
             formats, lambda data: None, _format_decoded, read_schemas=read_schemas
         )
         try:
-            self._match(pa.array([""]))
+            encoded = pattern.encode("utf-8", "surrogateescape")
+            self._text_type = (
+                pa.large_string() if _as_text(encoded) == pattern else pa.large_binary()
+            )
+            self._options = pc.MatchSubstringOptions(b"(?m)" + encoded, ignore_case=ignore_case)
+            self._match(pa.array([""], self._text_type))
         except (pa.ArrowInvalid, UnicodeEncodeError) as error:
             reason = str(error).removeprefix("Invalid regular expression: ")
             raise PatternError(
@@ -82,7 +88,7 @@ class RecordSearch:
                 batch.column("position").to_pylist(),
                 batch.column("headers"),
             )
-            found += [self._match(pa.array(column, pa.large_string())) for column in texts]
+            found += [self._match(self._array_of(column)) for column in texts]
         mask = found[0]
         for other in found[1:]:
             mask = pc.or_(mask, other)
@@ -94,10 +100,17 @@ class RecordSearch:
             pc.call_function("match_substring_regex", [texts], self._options), False
         )
 
+    def _array_of(self, texts: Sequence[str | None]) -> Any:
+        """Return decoded texts as an array of the type that the pattern searches, text or bytes."""
+        found = [None if text is None else utf8(text) for text in texts]
+        return pa.array(found, pa.large_string()).cast(self._text_type)
+
     def _match_bytes(self, column: Any) -> Any:
-        """Return a mask of the binaries that match, each as text if it is UTF-8, else as bytes;
-        False for null.
+        """Return a mask of the binaries that match, each as text if it is UTF-8 and the pattern
+        too, else as bytes; False for null.
         """
+        if self._text_type == pa.large_binary():
+            return self._match(column)
         try:
             return self._match(column.cast(pa.string()))
         except pa.ArrowInvalid:

@@ -104,7 +104,9 @@ def run_command(options: argparse.Namespace) -> int:
             for name in ("group", "as_of", *CHOICE)
             if getattr(options, name) is not None
         ]
-        return show(options, lambda log: table(log, salvage), empty, filtered=filtered)
+        return show(
+            options, lambda log: table(log, salvage), empty, filtered=filtered, damage=damage
+        )
 
     salvage = (lambda: ask(True)) if options.policy == Policy.SALVAGE else None
     with say_damage_after(damage):

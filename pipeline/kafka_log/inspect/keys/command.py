@@ -49,12 +49,12 @@ def run_command(options: argparse.Namespace) -> int:
         say_deleted(log.all_partitions, selection)
         with progress_of("reading", size_of(log)) as advance:
             found = read_keys(log, advance)
-        if selection.keys is None and not sum(found.column("records").to_pylist()):
-            say_unmatched(options)
         if selection.keys is not None:
             is_known = options.format == "text" and len(selection.keys) == 1
             return found.drop_columns("key") if is_known else found
         problems.extend(filter(None, found.column("problem").to_pylist()))
+        if not problems and not sum(found.column("records").to_pylist()):
+            say_unmatched(options)
         return _drop_redundant_columns(found) if options.format == "text" else found
 
     def read_keys(log: LogDirectory, advance: Callable[[int], None]) -> pa.Table:
@@ -67,7 +67,7 @@ def run_command(options: argparse.Namespace) -> int:
         )
 
     empty = "no partitions" if selection.keys is None else "no record has this key"
-    code = show(options, answer, empty, has_bar=True)
+    code = show(options, answer, empty, has_bar=True, damage=problems)
     for problem in problems:
         print_message(problem)
     return PROBLEMS if problems else code

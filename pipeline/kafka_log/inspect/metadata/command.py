@@ -115,7 +115,8 @@ def run_command(options: argparse.Namespace) -> int:
     empty = f"no {options.what}" if options.changes is None else "no changes"
     given = [f"--{name}" for name in CHOICE if getattr(options, name)]
     with say_damage_after(damage):
-        code = show(options, table, empty, filtered=given if options.changes is None else None)
+        filtered = given if options.changes is None else None
+        code = show(options, table, empty, filtered=filtered, damage=damage)
     return PROBLEMS if damage else code
 
 

@@ -61,10 +61,13 @@ def _format_totals(partitions: Sequence[Partition], found: QuickCheck) -> str:
     size = sum(partition.size for partition in partitions)
     rows = [("topics", f"{len(names):,}" + (f" ({internal} internal)" if internal else ""))]
     rows.append(("partitions", f"{len(keys):,}"))
+    of_all = ""
     if len(partitions) != len(keys):
         rows.append(("replicas", f"{len(partitions):,} partition directories"))
-    rows.append(("segments", f"{sum(len(p.segments) for p in partitions):,}"))
-    rows.append(("bytes", f"{size:,} ({filesize.decimal(size)})" if size >= 1000 else f"{size}"))
+        of_all = " in all replicas"
+    rows.append(("segments", f"{sum(len(p.segments) for p in partitions):,}{of_all}"))
+    exact = f"{size:,} ({filesize.decimal(size)})" if size >= 1000 else f"{size}"
+    rows.append(("bytes", f"{exact}{of_all}"))
     if found.first_ms is not None and found.last_ms is not None:
         rows.append(("first time", format_time(found.first_ms)))
         rows.append(("last time", format_time(found.last_ms)))

@@ -59,5 +59,5 @@ def run_command(options: argparse.Namespace) -> int:
         return table.select(with_directory(log, OF_TEXT)) if is_narrow else table
 
     with say_damage_after(damage):
-        code = show(options, answer, "no producers", has_bar=True)
+        code = show(options, answer, "no producers", has_bar=True, damage=damage)
     return PROBLEMS if damage else code

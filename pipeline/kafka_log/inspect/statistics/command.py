@@ -31,6 +31,8 @@ EXAMPLES = """\
   kafka-log stat samples/kafka-4.x --largest 3 --by topic --deep
 """
 
+_FILTERS = (*BATCHES, "deleted_records")
+_DELETED_RECORDS = "count batches below the log start offset too (deleted with kafka-delete-records; default: only batches with an offset from it on)"
 _MAX_ROWS = 10**18 - 1
 
 
@@ -38,7 +40,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add paths, options that select batches and say how to read, ``--format``, ``--by``,
     ``--top``, ``--largest``, ``--deep`` and ``--now`` to the parser of ``kafka-log stat``.
     """
-    add_table_arguments(command, BATCHES)
+    add_table_arguments(command, _FILTERS, {"deleted_records": _DELETED_RECORDS})
     command.add_argument(
         "--by",
         action="append",
@@ -83,14 +85,13 @@ def run_command(options: argparse.Namespace) -> int:
         reason = "--top does not go with --largest: --largest N lists N rows, and --largest N --by KEY lists N for each key"
         print_message(reason)
         return COULD_NOT_RUN
-    problems = 0
+    problems: list[str] = []
     total: pa.Table | None = None
     has_total = True  # a total would count a partition in two directories twice
 
     def report(line: str) -> None:
-        """Print a problem and count it."""
-        nonlocal problems
-        problems += 1
+        """Print a problem and note it."""
+        problems.append(line)
         print_message(line)
 
     def answer(log: LogDirectory) -> pa.Table:
@@ -117,7 +118,7 @@ def run_command(options: argparse.Namespace) -> int:
             )
             stat = Stat(found, by, asked=asked)
         total = stat.total()
-        if not sum(total.column("batches").to_pylist()):
+        if not problems and not sum(total.column("batches").to_pylist()):
             say_unmatched(options)
         has_total = log.replicas is not None or find_duplicate(found) is None
         return stat.table(options.top)
@@ -129,7 +130,9 @@ def run_command(options: argparse.Namespace) -> int:
         return stat_text(table, total, width, has_total=has_total)
 
     filtered = () if options.largest is not None else None
-    code = show(options, answer, "no batches", text, has_bar=True, filtered=filtered)
+    code = show(
+        options, answer, "no batches", text, has_bar=True, filtered=filtered, damage=problems
+    )
     return PROBLEMS if problems else code
 
 

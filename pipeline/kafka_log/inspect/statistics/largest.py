@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.inspect.statistics.columns import PERIODS, TIME, By
+from kafka_log.inspect.statistics.hidden_records import select_in_partitions
 from kafka_log.inspect.statistics.options import Asked, describe_batch, describe_end
 from kafka_log.inspect.statistics.totals import format_codec
 from kafka_log.logs.partitions import Partition, Segment
@@ -95,8 +96,8 @@ def largest_table(
     bytes of key, value and headers; largest first, equal sizes in log order. With ``by`` return at
     most ``count`` rows for each combination of keys, sorted by the keys first. Damage and
     unreadable files are reported to ``asked.on_problem``, not raised. Batches with a wrong
-    checksum, and their records, count unless under ``strict``. Raise ValueError if ``count`` is
-    negative.
+    checksum, and their records, count unless under ``strict``. Warn if batches or records below the
+    log start offset are left out. Raise ValueError if ``count`` is negative.
     """
     if count < 0:
         raise ValueError(f"count is {count}: the number of rows must be at least 0")
@@ -104,11 +105,12 @@ def largest_table(
         if partition.error is not None:
             asked.on_problem(str(partition.error))
     topics = {topic: i for i, topic in enumerate(dict.fromkeys(p.topic for p in partitions))}
+    selections = select_in_partitions(partitions, asked.selection, of_records=asked.deep)
     owners = [
         _Owner(partition, segment, i, topics[partition.topic], wanted)
         for i, partition in enumerate(partitions)
-        for wanted in [asked.selection.resolve_offsets(partition.segments)]
         for segment in partition.segments
+        for wanted in [selections[i].for_state(segment.state)]
     ]
     parts = (_scan_records if asked.deep else _scan_batches)(owners, asked)
     schema = LARGEST_RECORDS if asked.deep else LARGEST_BATCHES

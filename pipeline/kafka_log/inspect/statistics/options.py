@@ -19,7 +19,7 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_columns import HOUR, UNBOUNDED, Arrays, BatchColumns
 from kafka_log.segment.kernels import ENGINES, Engine
-from kafka_log.segment.model import Batch, End, Policy, is_own_checksum
+from kafka_log.segment.model import Batch, End, Policy, describe_lost, is_own_checksum
 from kafka_log.segment.ranges import Range
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.times import Times
@@ -28,7 +28,7 @@ OnProblem = Callable[[str], None]
 """Called with a line of text, with the file, for each problem."""
 
 
-_CHOOSING = ("offsets", "timestamps", "producers", "policy")
+_CHOOSING = ("offsets", "timestamps", "producers", "deleted_records", "policy")
 
 _OFFSETS = ("first", "offset_bound")
 _TIMESTAMPS = ("least_timestamp", "timestamp_bound")
@@ -45,6 +45,7 @@ class StatOptions(TypedDict, total=False):
     offsets: Range | None
     timestamps: Times | None
     producers: int | Iterable[int] | None
+    deleted_records: bool
     engine: Engine
     limits: Limits | None
     on_problem: OnProblem
@@ -58,7 +59,7 @@ class Asked:
     Attributes:
         deep: Decode every record, not only headers and checksums.
         now: Time in milliseconds since 1970; later timestamps are in the future.
-        selection: Selects batches by offsets, timestamps and producers; has the policy for damage.
+        selection: Selects batches by offsets, timestamps, producers and the log start offset; has the policy for damage.
         engine: The decoder to use.
         limits: Limits for decompression and element counts.
         on_problem: Called with a line for each problem.
@@ -148,7 +149,7 @@ def describe_end(end: End, file: str) -> Iterator[str]:
     has no line.
     """
     for lost in end.lost:
-        yield f"{file}: bytes {lost.start} to {lost.end} are lost: {lost.reason}"
+        yield describe_lost(file, lost)
     if end.error is not None:
         yield str(end.error)
     elif end.trailing_bytes and end.note is None:

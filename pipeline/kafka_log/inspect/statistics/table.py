@@ -22,7 +22,7 @@ from kafka_log.inspect.statistics.columns import (
     has_files,
     stat_schema,
 )
-from kafka_log.inspect.statistics.hidden_records import warn_of_hidden_records
+from kafka_log.inspect.statistics.hidden_records import select_in_partitions, warn_of_copies
 from kafka_log.inspect.statistics.options import Asked, OnProblem, describe_end
 from kafka_log.inspect.statistics.totals import Sums, format_codec
 from kafka_log.logs.names import State
@@ -82,15 +82,16 @@ class Stat:
         number = {topic: i for i, topic in enumerate(self.topics)}
         self.topic_numbers = [number[utf8(place.partition.topic)] for place in self.places]
         self.sums = Sums(self.by, self.topic_numbers, asked.deep)
-        of_partition = {id(p): asked.selection.resolve_offsets(p.segments) for p in partitions}
-        self.wanted = [of_partition[id(place.partition)] for place in self.places]
+        selections = select_in_partitions(partitions, asked.selection)
+        of_partition = {id(p): found for p, found in zip(partitions, selections, strict=True)}
+        self.wanted = [of_partition[id(p.partition)].for_state(p.state) for p in self.places]
         for partition in partitions:
             if partition.error is not None:
                 next(p for p in self.places if p.partition is partition).report(
                     str(partition.error)
                 )
         self._read()
-        warn_of_hidden_records(partitions, asked.selection)
+        warn_of_copies(partitions)
 
     def _read(self) -> None:
         """Read all segments, add up their selected batches, and report damage and files that cannot
@@ -260,7 +261,7 @@ def stat_table(
     with ``top`` only this number of rows with the most bytes, largest first. ``asked`` selects
     batches and says how to read (None: all batches, by headers and checksums). Damage and
     unreadable files go to its ``on_problem``, and are not raised. Batches with a wrong checksum are
-    counted unless under ``strict``. Warn if records that consumers do not get are counted, or
+    counted unless under ``strict``. Warn if batches below the log start offset are left out, or
     records are counted twice. Raise ValueError for an unknown key, and for none.
     """
     wanted = parse_by(by)

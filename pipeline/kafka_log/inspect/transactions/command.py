@@ -108,6 +108,7 @@ def run_command(options: argparse.Namespace) -> int:
             "no transactions",
             has_bar=True,
             filtered=["--state"] if options.state else (),
+            damage=damage,
         )
         for note in notes:
             for line in fold_cell(note, screen_width() or len(note), whole=True):

@@ -31,7 +31,7 @@ from kafka_log.read.schemas.registry import (
     parse_object,
     parse_version,
 )
-from kafka_log.segment.model import Lost
+from kafka_log.segment.model import Lost, describe_lost
 
 SCHEMAS_TOPIC = "_schemas"
 """Topic in which a registry stores its schemas, by default."""
@@ -102,7 +102,7 @@ def _read_topic(partitions: Sequence[Partition]) -> SchemaRegistry:
     for partition in merge_tiered_segments(select_replicas(partitions, "newest")):
 
         def on_lost(path: Path, lost: Lost) -> None:
-            builder.add_problem(f"{path}: bytes {lost.start} to {lost.end} are lost: {lost.reason}")
+            builder.add_problem(describe_lost(path, lost))
 
         columns = ["offset", "key", "value", "damage"]
         for batch in scan([partition], columns, "salvage", on_lost=on_lost):

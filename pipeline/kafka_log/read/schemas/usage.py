@@ -16,7 +16,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.scanning import scan
 from kafka_log.read.schemas.framing import HEADERS, SchemaId, split_frames
-from kafka_log.segment.model import Lost
+from kafka_log.segment.model import Lost, describe_lost
 
 DEFAULT_RECORDS = 10_000
 """Number of records of each partition that are read to find which schemas a topic uses."""
@@ -46,7 +46,7 @@ def count_ids(
     """
 
     def on_lost(path: Path, lost: Lost) -> None:
-        on_problem(f"{path}: bytes {lost.start} to {lost.end} are lost: {lost.reason}")
+        on_problem(describe_lost(path, lost))
 
     count = 0
     columns = ["key", "value", "headers", "damage"]

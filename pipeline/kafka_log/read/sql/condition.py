@@ -65,8 +65,12 @@ class RowCondition:
         """
         try:
             return quote_columns(self._expression, everywhere=True)
-        except (duckdb.Error, UnicodeEncodeError) as error:
+        except duckdb.Error as error:
             raise self._error(error) from None
+        except UnicodeEncodeError:
+            raise ConditionError(
+                f"--where {self._expression!r} is not UTF-8: write bytes as '\\xFF'::BLOB"
+            ) from None
 
     def _find_matching_rows(self) -> pa.Array:
         """Return the indexes of the rows of the batch for which the expression is true, ascending.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -141,3 +142,59 @@ def test_an_exponential_pattern_takes_no_exponential_time(tmp_path: Path) -> Non
     directory = written(tmp_path, [(None, b"a" * 100_000)])
     scanned = scan(directory, ["offset", *RecordSearch.columns])
     assert [batch.num_rows for batch in map(search("(a+)+b").filter, scanned)] == [0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.lists(st.tuples(Bytes, Bytes), min_size=1, max_size=8),
+    pattern=st.sampled_from(
+        [b"\xff", b"a|\xff", b"[\xc3\xff]b", b"^\xff*b", b"\xa4$", b"\xed\xa0\x80|A"]
+    ),
+)
+def test_a_pattern_of_other_bytes_searches_bytes(
+    rows: list[tuple[bytes | None, bytes | None]],
+    pattern: bytes,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """As ``grep`` does in the locale C."""
+    directory = written(tmp_path_factory.mktemp("t"), rows)
+    wanted = [
+        i
+        for i, row in enumerate(rows)
+        if any(part is not None and re.search(pattern, part, re.M) for part in row)
+    ]
+    found = search(os.fsdecode(pattern))
+    batches = scan(directory, ["offset", *found.columns])
+    assert [o for batch in batches for o in found.filter(batch)["offset"].to_pylist()] == wanted
+
+
+@pytest.mark.parametrize("pattern", [r"\\udcff", r"\\ud800", "plain", "\udcff", "surrogate|plain"])
+def test_decoded_texts_with_half_a_surrogate_pair(
+    pattern: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = [b'"\\udcff"', b'{"\\ud800": 1}', b'"plain"', b"\xff", None]
+    written(tmp_path, [(None, value) for value in values])
+    command = [
+        "dump",
+        str(tmp_path),
+        "--decode",
+        "value=json",
+        "--columns",
+        "offset",
+        "--format",
+        "jsonl",
+    ]
+    assert main([*command, "--grep", pattern]) == 0
+    wanted = {r"\\udcff": [0], r"\\ud800": [1], "\udcff": [3]}.get(pattern, [2])
+    assert [json.loads(line)["offset"] for line in capsys.readouterr().out.splitlines()] == wanted
+
+
+def test_other_surrogates_are_no_pattern(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, [(None, b"a")])
+    for pattern in ("\ud800", "a\udfff", "[\udcff"):
+        assert main(["dump", str(tmp_path), "--grep", pattern]) == 2
+        shown = capsys.readouterr()
+        assert not shown.out
+        assert "is not a regular expression" in shown.err and len(shown.err.splitlines()) == 1

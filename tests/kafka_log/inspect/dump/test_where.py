@@ -146,3 +146,8 @@ def test_without_duckdb_a_line_says_what_to_install(
 def test_batches_have_no_such_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dump", str(NEW / "codecs-0"), "--where", "true", "--batches"]) == 2
     assert "--where is for records" in capsys.readouterr().err
+
+
+def test_an_expression_of_other_bytes_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dump", str(SAMPLES / "kafka-4.x" / "codecs-0"), "--where", "key = '\udcff'"]) == 2
+    assert "is not UTF-8: write bytes as" in capsys.readouterr().err

@@ -65,7 +65,7 @@ def same(
     partitions: Sequence[Partition], by: Sequence[Any], engine: Any, deep: bool, policy: str
 ) -> None:
     expected = naive_stat.stat(partitions, by, deep=deep, now=NOW, policy=policy)
-    asked = Asked(deep, NOW, Selection(policy=policy), engine)
+    asked = Asked(deep, NOW, Selection(policy=policy, deleted_records=True), engine)
     names = {"partition": "directory", "producer": "producer_id"}
     names |= {} if deep else {name: f"batch_{name}" for name in PERIODS}
     found = {}
@@ -354,7 +354,7 @@ def test_largest_of_each(by: tuple[By, ...], deep: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "chosen", [{"offsets": (2, 9)}, {"offsets": (-2, None)}, {"producers": 4}, {"timestamps": (NOW - 10_000, NOW)}]
+    "chosen", [{"offsets": (2, 9)}, {"offsets": (-2, None)}, {"producers": 4}, {"timestamps": (NOW - 10_000, NOW)}, {"deleted_records": True}]
 )  # fmt: skip
 @pytest.mark.parametrize("deep", [False, True])
 def test_largest_of_what_is_chosen(chosen: dict[str, Any], deep: bool) -> None:
@@ -362,7 +362,7 @@ def test_largest_of_what_is_chosen(chosen: dict[str, Any], deep: bool) -> None:
     log = LogDirectory(SAMPLES / "kafka-4.x")
     found = log.largest(1_000_000, deep=deep, **chosen)
     if deep:
-        expected = read_table(SAMPLES / "kafka-4.x", ["offset"], deleted_records=True, **chosen)
+        expected = read_table(SAMPLES / "kafka-4.x", ["offset"], **chosen)
     else:
         expected = log.stat(by=("topic", "partition"), **chosen)
     count = expected.num_rows if deep else sum(expected["batches"].to_pylist())
@@ -520,7 +520,10 @@ def test_several_things_to_sum_up_by(capsys: pytest.CaptureFixture[str]) -> None
 def test_the_api_says_what_it_counts_as_the_command_does(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    said = "records below the log start offset, which consumers do not get, are counted too; --offsets A: leaves them out: trimmed-0 before 7"
+    said = (
+        "batches below the log start offset were skipped: trimmed-0 before 7; the batch with this offset counts as a whole;"
+        " add --deleted-records to include them"
+    )
     log = LogDirectory(SAMPLES / "kafka-4.x", topics="trimmed")
     with pytest.warns(UserWarning, match=said):
         log.stat()
@@ -529,3 +532,4 @@ def test_the_api_says_what_it_counts_as_the_command_does(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         log.stat(offsets=(7, None))
+        log.stat(deleted_records=True)
