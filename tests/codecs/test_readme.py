@@ -17,7 +17,7 @@ from tests.codecs.tree import Tree
 from tests.paths import ROOT
 from tests.support.readme_blocks import blocks, section
 
-LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]*)?\)")
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]*)?(?: \"[^\"]*\")?\)")
 
 
 def apply(diff: str, path: Path) -> None:

@@ -111,7 +111,7 @@ def find_sdist_problems(members: Members, files: Members, places: Sequence[str] 
 
 def find_relative_links(text: str) -> list[str]:
     """Return the links and pictures of a Markdown text that only work beside the file."""
-    found = re.findall(r'\]\(([^)\s]+)\)|\bsrc="([^"]+)"', text)
+    found = re.findall(r'\]\(([^)\s]+)(?: "[^"]*")?\)|\bsrc="([^"]+)"', text)
     return [link for link in map("".join, found) if not re.match(r"[a-z]+:|#", link)]
 
 

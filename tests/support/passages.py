@@ -25,11 +25,13 @@ class Passage(NamedTuple):
         line: Number of its first line.
         text: What a person reads: without code and without the targets of links.
         results: The pages of results that it links to. A row has the links of its heading too.
+        subject: All that says what it is about: also code, the titles of links and the heading of a table.
     """
 
     line: int
     text: str
     results: list[Path]
+    subject: str
 
 
 def read_passages(page: Path) -> Iterator[Passage]:
@@ -60,9 +62,11 @@ def make_passage(page: Path, line: int, text: str, heading: str) -> Passage:
     """Return `text` of `page` as a passage. `heading` is the first row of its table, or ""."""
     targets = re.findall(r"\]\(([^)#\s]+)", text + heading)
     paths = {(page.parent / target).resolve() for target in targets if ":" not in target}
+    subject = re.sub(r"\]\([^)\s]*", "] ", f"{text} {heading}")
     if heading:
         names = [name.strip() for name in heading.split("|")]
         cells = zip(text.split("|"), names, strict=False)
         text = " | ".join(cell for cell, name in cells if name not in NOT_COMPARED)
     text = re.sub(r"`[^`]*`", "`", re.sub(r"\]\([^)]*\)", "]", text))
-    return Passage(line, text, sorted(path for path in paths if path.parent == RESULTS))
+    results = sorted(path for path in paths if path.parent == RESULTS)
+    return Passage(line, text, results, subject)
