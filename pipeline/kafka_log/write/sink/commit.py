@@ -22,7 +22,7 @@ from codecgen.runtime.nouns import count_noun
 from kafka_codecs import PARTITION_METADATA
 from kafka_codecs.columns.records import RECORDS
 from kafka_codecs.rows.batches import BATCHES
-from kafka_log.logs.broker_files import read_checkpoint, read_producer_snapshot, read_topic_id
+from kafka_log.logs.broker_files import find_topic_id, read_checkpoint, read_producer_snapshot
 from kafka_log.logs.discovery import discover
 from kafka_log.logs.listing import list_base_offsets
 from kafka_log.logs.names import LOG_START, parse_live_partition_name
@@ -258,9 +258,9 @@ def commit(job: WriteJob, staged: Sequence[Sequence[Staged]], micro: Micro | Non
     later one of its query, was committed before. Raise SinkError for offsets that do not ascend;
     FormatError for another topic id; CodecError for a segment that cannot get its offsets; OSError
     if a file cannot be read or written. Raise DirectoryError for logs that cannot be appended to,
-    while a broker runs, after a minute in which another job holds the lock, and for a missing
-    staged file or a damaged checkpoint, list of micro-batches or journal of an interrupted job.
-    Call :func:`abort` after an error.
+    for a topic id that is hidden by damage or is not that of another partition, while a broker
+    runs, after a minute in which another job holds the lock, and for a missing staged file or a
+    damaged checkpoint, list of micro-batches or journal of an interrupted job. Call :func:`abort` after an error.
     """
     target = Path(job.target)
     place = job_directory(job)
@@ -344,9 +344,10 @@ class _Commit:
         partition 0 of a new topic without rows, are created empty. With ``overwrite`` existing
         partitions of the written topics are moved away and built anew; the topic of the settings
         counts as written, also without rows. Raise SinkError for offsets that do not follow,
-        FormatError for another topic id, DirectoryError for a log that cannot be appended to or a
-        missing staged file, CodecError for a segment that cannot get its offsets, OSError if a file
-        cannot be read or written.
+        FormatError for another topic id, DirectoryError for a log that cannot be appended to, a topic
+        id that is hidden by damage or is not that of another partition, or a missing staged file,
+        CodecError for a segment that cannot get its offsets, OSError if a file cannot be read or
+        written.
         """
         by_partition = {
             key: sorted(found, key=_by_offset)
@@ -356,6 +357,7 @@ class _Commit:
         if self._job.format.topic is not None:
             topics.add(self._job.format.topic)
         there = self._find_partitions(topics)
+        self._ids = self._choose_ids(topics, there)
         out: list[Move] = []
         if self._job.overwrite:
             for directory in there.values():
@@ -406,8 +408,8 @@ class _Commit:
         """Build the directory of a partition that is new or replaces another one, with an empty
         segment if nothing is staged, and return its move in a list. Raise SinkError if given
         offsets do not ascend, or begin below the log start offset in the target's checkpoint;
-        DirectoryError if a staged file is missing; FormatError for another topic id; CodecError if a
-        segment cannot get its offsets; OSError if a file cannot be written.
+        DirectoryError if a staged file is missing; CodecError if a segment cannot get its offsets;
+        OSError if a file cannot be written.
         """
         directory = self._place / "new" / f"{topic}-{number}"
         directory.mkdir(parents=True)
@@ -424,7 +426,7 @@ class _Commit:
             write_file(directory / f"{base:020d}.snapshot", at.producers)
         if has_field(self._job.format.magic, "leader_epoch") and staged:
             write_leader_epochs(directory, directory, [(0, bases[0])], bases[0], end)
-        built = PARTITION_METADATA.build({"topic_id": self._id(topic)})
+        built = PARTITION_METADATA.build({"topic_id": self._ids[topic]})
         write_file(directory / METADATA_FILE, bytes(built))
         self.made += [*directory.iterdir(), directory]
         return [Move(_relative_path(self._target, directory), directory.name)]
@@ -433,15 +435,13 @@ class _Commit:
         """Build segments that follow those of the partition directory ``old``, and return a move
         for each file; ``[]`` if nothing is staged. Raise DirectoryError if the log does not end
         with a complete batch, or a staged file is missing; SinkError if given offsets do not follow
-        it; FormatError for another topic id; CodecError if a segment cannot get its offsets;
-        OSError if a file cannot be read or written.
+        it; CodecError if a segment cannot get its offsets; OSError if a file cannot be read or
+        written.
         """
         if not staged:
             return []
         name = parse_live_partition_name(old)
         assert name is not None
-        if self._job.format.topic_id is not None:
-            self._id(name[0])
         at = find_append_position(old, self._starts.get(name, 0))
         directory = self._place / "added" / old.name
         directory.mkdir(parents=True)
@@ -490,27 +490,47 @@ class _Commit:
             end = one.end + shift
         return bases, end
 
-    def _id(self, topic: str) -> uuid.UUID:
-        """Return the id of a topic: that of its existing partitions, else the id in the settings,
-        else a new random one. A second call returns the same. Raise FormatError if the id in the
-        settings differs from that of existing partitions; OSError if the target cannot be listed.
+    def _choose_ids(
+        self, topics: set[str], there: Mapping[tuple[str, int], Path]
+    ) -> dict[str, uuid.UUID]:
+        """Return the id of each topic: that of its existing partitions, else the id in the settings,
+        else a new random one. Raise DirectoryError if damage hides the id of an existing partition,
+        or it is not that of the partitions before; FormatError if the id in the settings differs.
         """
-        if topic not in self._ids:
-            old = None
-            for directory in self._find_partitions({topic}).values():
-                old = old or read_topic_id(directory)
-            wanted = self._job.format.topic_id
-            asked = None if wanted is None else base64.urlsafe_b64decode(f"{wanted}==")
-            if old is not None and asked is not None and old != asked:
-                told = base64.urlsafe_b64encode(old).decode().rstrip("=")
+        stated: dict[str, bytes] = {}
+        for (topic, _), directory in there.items():
+            found, error = find_topic_id(directory)
+            if error is not None:
+                reason = (
+                    f"its topic id is not known ({error.reason}), so that it can be neither kept nor compared: restore the file, which is"
+                    " the same in all partitions of a topic, or remove it to give the partition the id of the others, or a new one"
+                )
+                raise DirectoryError(directory / METADATA_FILE, reason)
+            if found is not None and found != stated.setdefault(topic, found):
+                reason = (
+                    f"its topic id, {_format_id(found)}, is not that of another partition of the topic, {_format_id(stated[topic])}:"
+                    " move the partitions of one of the two topics to another directory"
+                )
+                raise DirectoryError(directory / METADATA_FILE, reason)
+        wanted = self._job.format.topic_id
+        asked = None if wanted is None else base64.urlsafe_b64decode(f"{wanted}==")
+        for topic, old in stated.items():
+            if asked not in (None, old):
                 raise FormatError(
                     "topic_id",
-                    f"the topic {topic!r} exists in the directory with the id {told}, not {wanted}:"
+                    f"the topic {topic!r} exists in the directory with the id {_format_id(old)}, not {wanted}:"
                     " leave topic_id out, or write to another directory",
                 )
-            found = old or asked
-            self._ids[topic] = uuid.uuid4() if found is None else uuid.UUID(bytes=found)
-        return self._ids[topic]
+        ids = {topic: stated.get(topic, asked) for topic in topics}
+        return {
+            topic: uuid.uuid4() if one is None else uuid.UUID(bytes=one)
+            for topic, one in ids.items()
+        }
+
+
+def _format_id(topic_id: bytes) -> str:
+    """Return a topic id as Kafka spells it: URL-safe Base64 without padding."""
+    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 
 def _key(one: Staged) -> tuple[str, int]:

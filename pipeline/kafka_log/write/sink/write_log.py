@@ -72,8 +72,8 @@ def write_log(
         FormatError: For a setting that cannot be used, or another ``topic_id`` than that of the topic.
         ValueError: For an unknown ``mode``.
         TypeError: If ``data`` is neither Arrow nor iterable.
-        DirectoryError: If the directory is not one of logs, a log does not end with a whole batch, a broker runs there, or another
-            job commits there for a minute.
+        DirectoryError: If the directory is not one of logs, a log does not end with a whole batch, damage hides the topic id of a
+            partition, partitions of a topic have different ids, a broker runs there, or another job commits there for a minute.
         CodecError: If the result does not read as the rows.
         OSError: If a file cannot be read or written.
     """

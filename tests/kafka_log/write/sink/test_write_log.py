@@ -12,6 +12,7 @@ import pytest
 import kafka_log
 from kafka_log import FormatError, LogDirectory, SinkError
 from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.partitions import DirectoryError
 from kafka_log.write.checkpoints import LEADER_EPOCHS, read_leader_epochs
 from tests.paths import SAMPLES
 from tests.support.murmur2 import plain
@@ -161,6 +162,49 @@ def test_overwriting_replaces_topics_and_no_others(tmp_path: Path) -> None:
         tmp_path, records(0).append_column("topic", pa.array([], pa.string())), mode="overwrite"
     )
     assert len(rows(tmp_path)) == 50
+
+
+DAMAGED = {
+    "nothing": b"",
+    "other text": b"version: 0\ntopic_id",
+    "the nil id": b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA",
+}
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_topic_whose_id_is_hidden_is_not_written(damage: str, mode: Any, tmp_path: Path) -> None:
+    """Whether another partition states it or not, and whether one is added."""
+    kafka_log.write_log(tmp_path, records(9), topic="t", partitions=2)
+    kafka_log.write_log(tmp_path, records(9), topic="u")
+    for number in (1, 0):
+        path = tmp_path / f"t-{number}" / "partition.metadata"
+        path.write_bytes(DAMAGED[damage])
+        before = files(tmp_path)
+        for partitions in (2, 3):
+            with pytest.raises(DirectoryError, match="its topic id is not known") as caught:
+                kafka_log.write_log(
+                    tmp_path, records(9), topic="t", partitions=partitions, mode=mode
+                )
+            assert caught.value.path in (path, tmp_path / "t-1" / path.name)
+            assert files(tmp_path) == before
+    kafka_log.write_log(tmp_path, records(9), topic="u", mode=mode)
+    for path in tmp_path.glob("t-*/partition.metadata"):
+        path.unlink()
+    kafka_log.write_log(tmp_path, records(9), topic="t", partitions=3, mode=mode)
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_partitions_with_several_ids_are_not_written(mode: Any, tmp_path: Path) -> None:
+    for number in range(2):
+        kafka_log.write_log(tmp_path / f"{number}", records(9), topic="t", partitions=2)
+    other = tmp_path / "1" / "t-1" / "partition.metadata"
+    path = tmp_path / "0" / "t-1" / "partition.metadata"
+    path.write_bytes(other.read_bytes())
+    before = files(tmp_path)
+    with pytest.raises(DirectoryError, match=r"its topic id, .*, is not that of another") as caught:
+        kafka_log.write_log(tmp_path / "0", records(9), topic="t", mode=mode)
+    assert caught.value.path == path and files(tmp_path) == before
 
 
 def test_timestamps_and_types(tmp_path: Path) -> None:
