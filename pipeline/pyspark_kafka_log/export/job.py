@@ -301,12 +301,15 @@ def _export_definition(
     columns, and filters that are set. Leave out the handling of damage, which may change.
     """
     rows = options.selection.to_keywords()
+    ends: Any = options.ending_offsets
+    if isinstance(ends, Mapping):
+        ends = {f"{topic}-{number}": end for (topic, number), end in sorted(ends.items())}
     for name in ("policy", "on_damage"):
         rows.pop(name, None)
     filters = rows | {
         "offsets": query.offsets,
         "timestamps": query.timestamps,
-        "ending_offsets": options.ending_offsets,
+        "ending_offsets": ends,
     }
     plain: dict[str, Any] = json.loads(
         json.dumps(
