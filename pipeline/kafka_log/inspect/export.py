@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from codecgen.runtime.nouns import count_noun
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Partition
-from kafka_log.logs.tiers import find_tier_gaps, merge_tiered_segments
+from kafka_log.logs.tiers import describe_lost_offsets, merge_tiered_segments
 from kafka_log.read.output import Output
 from kafka_log.read.scanning import check_decoding, scan
 from kafka_log.read.schemas.registry import SchemaRegistry
@@ -217,7 +217,8 @@ def _write_files(
                 raise ExportError(path, reason)
             counts = 0, 0
             lost = [] if partition.error is None else [str(partition.error)]
-            lost += _list_gaps(partition, selection, starts.get(partition))
+            offsets = selection.resolve_offsets(partition.segments).offsets
+            lost += describe_lost_offsets(partition, offsets, starts.get(partition))
             undecoded: Counter[str] = Counter()
             if is_there:
                 # If the process dies before the new line, the file is of unknown origin, never taken for the old one.
@@ -249,19 +250,6 @@ def _write_files(
                     path.unlink(missing_ok=True)  # its origin would be unknown
                     raise
             yield ExportedFile(path, partition, rows, True, tuple(lost), damaged, undecoded)
-
-
-def _list_gaps(partition: Partition, selection: Selection, start: int | None) -> Iterator[str]:
-    """Yield a message for each range of selected offsets that neither a copy in tiered storage nor a
-    live segment has, between the first copy and the first live segment, from the log start offset
-    ``start`` on (None: unknown).
-    """
-    low, high = selection.resolve_offsets(partition.segments).offsets
-    for first, end, segment in find_tier_gaps(partition):
-        first = max(first, start or 0, low or 0)
-        last = (end if high is None else min(end, high)) - 1
-        if first <= last:
-            yield f"{segment.path}: offsets {first} to {last} are lost: no copy in tiered storage and no live segment has them"
 
 
 def _describe_existing(

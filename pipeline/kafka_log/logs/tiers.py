@@ -9,7 +9,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.remote_topics import Key, find_mixed_topics
 from kafka_log.logs.replicas import LogEnd, read_segment_end
-from kafka_log.segment.ranges import MAX_OFFSET
+from kafka_log.segment.ranges import MAX_OFFSET, Range
 
 Ends = MutableMapping[Segment, LogEnd]
 """Cached ends of remote segments, which never change."""
@@ -110,6 +110,19 @@ def find_tier_gaps(partition: Partition) -> Iterator[tuple[int, int, Segment]]:
         if done is not None and first > done:
             yield done, first, segment
         done = max(done or 0, stop or 0, segment.stated_end or 0)
+
+
+def describe_lost_offsets(partition: Partition, offsets: Range, start: int | None) -> Iterator[str]:
+    """Yield a message for each range of offsets that neither a copy in tiered storage nor a live
+    segment of a merged partition has (:func:`find_tier_gaps`), within the half-open range
+    ``offsets`` and from the log start offset ``start`` on (None: unknown).
+    """
+    low, high = offsets
+    for first, end, segment in find_tier_gaps(partition):
+        first = max(first, start or 0, low or 0)
+        last = (end if high is None else min(end, high)) - 1
+        if first <= last:
+            yield f"{segment.path}: offsets {first} to {last} are lost: no copy in tiered storage and no live segment has them"
 
 
 def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.tiers import describe_lost_offsets, find_tier_gaps
 from kafka_log.read.changing_files import is_gone
 from kafka_log.read.parquet import Compression
 from kafka_log.read.plan import Split
@@ -28,8 +29,9 @@ from pyspark_kafka_log.export.locations import Location
 from pyspark_kafka_log.export.state import DataLossError, Ends, ExportError, State
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job, TaskResult, read_columns
 from pyspark_kafka_log.options import EARLIEST, Options, default_columns
-from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges
-from pyspark_kafka_log.splits.logs import Log, find_paths, select_logs
+from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges, intersect_ranges
+from pyspark_kafka_log.splits.logs import Log, find_paths
+from pyspark_kafka_log.splits.offset_ranges import resolve_offsets
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 from pyspark_kafka_log.task_reader import Scan
@@ -148,13 +150,14 @@ def run_export(
                 f"earlier exports had other {' and '.join(PARTS[name] for name in wrong)}: choose another table, or {_advise(before.definition, wrong)}",
             )
         seen = QueryLogs()
-        logs = select_logs(seen.find(options), options)
+        logs = seen.select(options)
         known = {} if before is None else before.ends
         starts, missed = _start_offsets(logs, known, options)
+        asked = replace(options, starting_offsets=starts, fail_on_data_loss=False)  # asked here
+        missed += _list_gaps(logs, asked, query)
         if missed and fail_on_data_loss:
             raise DataLossError(target.name, missed)
         first = {key: at for key, at in starts.items() if at != EARLIEST}
-        asked = replace(options, starting_offsets=starts, fail_on_data_loss=False)  # asked above
         tasks = plan(asked, query, parallelism, seen)
         scan = Scan(
             columns=read_columns(columns, options.selection.damage),
@@ -233,6 +236,18 @@ def _start_offsets(
             )
             starts[log.key] = end.offset
     return starts, missed
+
+
+def _list_gaps(logs: Sequence[Log], options: Options, query: RowRanges) -> Iterator[str]:
+    """Yield a message for each range of offsets that options and filters select, and neither copies
+    in tiered storage nor live segments have. Yield nothing if options leave out files of logs. Raise
+    CodecError for damage before an ending time unless the mode accepts it.
+    """
+    starts = LogStarts()
+    for log in () if options.files.are_filtered else logs:
+        if any(find_tier_gaps(log)):
+            offsets = intersect_ranges(resolve_offsets(log, options, starts), query.offsets)
+            yield from describe_lost_offsets(log, offsets, starts.get(log))
 
 
 def _log_end(ends: LogEnds, log: Log) -> Position | None:
