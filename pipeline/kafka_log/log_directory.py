@@ -1420,13 +1420,13 @@ def _report_gaps(
     because compaction may have removed the offsets before their segments were copied.
     """
     from kafka_log.logs.log_start import LogStarts
-    from kafka_log.read.scanning import find_gaps
+    from kafka_log.logs.tiers import find_lost_offsets
     from kafka_log.segment.model import describe_lost
 
     starts = LogStarts()
     for partition in partitions:
         offsets = selection.resolve_offsets(partition.segments).offsets
-        for path, lost in find_gaps(partition, offsets, starts):
+        for path, lost in find_lost_offsets(partition, offsets, starts):
             line = describe_lost(path, lost)
             if on_damage is None:
                 warnings.warn(f"kafka-log: {line}", stacklevel=3)

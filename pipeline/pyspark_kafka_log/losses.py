@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +12,25 @@ from codecgen.runtime.nouns import count_noun
 from kafka_log.segment.model import Lost
 
 NAMED = 10
-"""Maximum number of lost ranges of a task that the warning describes."""
+"""Maximum number of losses that a warning or an error describes."""
+
+
+class DataLossError(Exception):
+    """A query cannot read records that are gone, or a stream has read records that were replaced by others."""
+
+    def __init__(self, losses: Iterable[str]) -> None:
+        """Store the descriptions of the losses."""
+        self.losses = tuple(losses)
+        super().__init__(self.losses)
+
+    def __str__(self) -> str:
+        """Return the first NAMED losses, the number of others, and what ``failOnDataLoss`` does."""
+        more = len(self.losses) - NAMED
+        listed = "; ".join(self.losses[:NAMED]) + (f"; and {more} more" if more > 0 else "")
+        return (
+            f"kafka-log: data is lost: {listed}. With failOnDataLoss set to false this is a warning, and what is there"
+            " is read"
+        )
 
 
 @dataclass

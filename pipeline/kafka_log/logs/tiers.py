@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.remote_topics import Key, find_mixed_topics
 from kafka_log.logs.replicas import LogEnd, read_segment_end
-from kafka_log.segment.ranges import MAX_OFFSET
+from kafka_log.segment.model import Lost
+from kafka_log.segment.ranges import MAX_OFFSET, Range
 
 Ends = MutableMapping[Segment, LogEnd]
 """Cached ends of remote segments, which never change."""
@@ -110,6 +113,22 @@ def find_tier_gaps(partition: Partition) -> Iterator[tuple[int, int, Segment]]:
         if done is not None and first > done:
             yield done, first, segment
         done = max(done or 0, stop or 0, segment.stated_end or 0)
+
+
+def find_lost_offsets(
+    partition: Partition, offsets: Range, starts: LogStarts
+) -> Iterator[tuple[Path, Lost]]:
+    """Yield an empty lost range for each range of ``offsets`` (half-open) that neither a copy in
+    tiered storage nor a live segment of a merged partition has (:func:`find_tier_gaps`), from the
+    log start offset on; with the path of the segment after it.
+    """
+    low, high = offsets
+    for gap, end, segment in find_tier_gaps(partition):
+        first = max(gap, starts.get(partition) or 0, low or 0)
+        stop = end if high is None else min(end, high)
+        if first < stop:
+            reason = f"offsets {first} to {stop - 1} are lost: no copy in tiered storage and no live segment has them"
+            yield segment.path, Lost(0, 0, reason, first - 1, stop)
 
 
 def drop_tiered_segments(partitions: Iterable[Partition]) -> list[Partition]:

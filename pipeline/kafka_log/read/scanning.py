@@ -27,7 +27,7 @@ from kafka_log.logs.partitions import (
     select_partitions,
 )
 from kafka_log.logs.replicas import select_replicas
-from kafka_log.logs.tiers import find_tier_gaps, merge_tiered_segments
+from kafka_log.logs.tiers import find_lost_offsets, merge_tiered_segments
 from kafka_log.read.arguments import flag, optional_number
 from kafka_log.read.isolation import PartitionFilters
 from kafka_log.read.output import Output
@@ -42,7 +42,6 @@ from kafka_log.read.selection import (
 )
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy, describe_lost
-from kafka_log.segment.ranges import Range
 from kafka_log.segment.scanner import Flagged
 
 if TYPE_CHECKING:
@@ -218,7 +217,9 @@ def scan(
         """Yield the splits in reading order. Errors of directories, and of the search for transactions, come when their partition does."""
         for partition, selected in segments:
             report_partition(partition)
-            for path, lost in find_gaps(partition, rows.filter_for(partition).offsets, starts):
+            for path, lost in find_lost_offsets(
+                partition, rows.filter_for(partition).offsets, starts
+            ):
                 _report_gap(path, lost, on_lost, watch)
             for segment in selected:
                 start = 0
@@ -359,7 +360,7 @@ def scan_batches(
         """Yield the splits in reading order. Raises the error of a directory that cannot be read, if damage is an error."""
         for partition, selection in resolved:
             _check_partition(partition, wanted, on_lost)
-            for path, lost in find_gaps(partition, selection.offsets, LogStarts()):
+            for path, lost in find_lost_offsets(partition, selection.offsets, LogStarts()):
                 _report_gap(path, lost, on_lost, None)
             for segment in within_offsets(partition.segments, selection.offsets):
                 yield Split(segment, rows=limit_to_segment(selection.batches(), segment))
@@ -428,22 +429,6 @@ def _check_partition(partition: Partition, selection: Selection, on_lost: OnLost
         raise partition.error
     if on_lost is not None:
         on_lost(partition.directory, Lost(0, 0, str(partition.error)))
-
-
-def find_gaps(
-    partition: Partition, offsets: Range, starts: LogStarts
-) -> Iterator[tuple[Path, Lost]]:
-    """Yield an empty lost range for each range of ``offsets`` that neither a copy in tiered storage
-    nor a live segment has, between the first copy and the first live segment, from the log start
-    offset on; with the path of the segment after it.
-    """
-    low, high = offsets
-    for gap, end, segment in find_tier_gaps(partition):
-        first = max(gap, starts.get(partition) or 0, low or 0)
-        stop = end if high is None else min(end, high)
-        if first < stop:
-            reason = f"offsets {first} to {stop - 1} are lost: no copy in tiered storage and no live segment has them"
-            yield segment.path, Lost(0, 0, reason, first - 1, stop)
 
 
 def _report_gap(path: Path, lost: Lost, on_lost: OnLost | None, watch: Watch | None) -> None:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,11 +15,13 @@ import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.tiers import find_lost_offsets, find_tier_gaps
 from kafka_log.read.changing_files import is_gone
 from kafka_log.read.parquet import Compression
 from kafka_log.read.plan import Split
 from kafka_log.read.progress import LogEnds as LogEnds
 from kafka_log.read.progress import Position
+from kafka_log.segment.model import describe_lost
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.remote_errors import as_os_error
 from kafka_log.segment.urls import is_url
@@ -29,8 +32,9 @@ from pyspark_kafka_log.export.state import DataLossError, Ends, ExportError, Sta
 from pyspark_kafka_log.export.writing import PARTITION_COLUMNS, File, Job, TaskResult, read_columns
 from pyspark_kafka_log.options import EARLIEST, Options, default_columns
 from pyspark_kafka_log.scan import Scan
-from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges
-from pyspark_kafka_log.splits.logs import Log, find_paths, select_logs
+from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges, intersect_ranges
+from pyspark_kafka_log.splits.logs import Log, find_paths
+from pyspark_kafka_log.splits.offset_ranges import resolve_offsets
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 
@@ -148,13 +152,14 @@ def run_export(
                 f"earlier exports had other {' and '.join(PARTS[name] for name in wrong)}: choose another table, or {_advise(before.definition, wrong)}",
             )
         seen = QueryLogs()
-        logs = select_logs(seen.find(options), options)
+        logs = seen.select(options)
         known = {} if before is None else before.ends
         starts, missed = _start_offsets(logs, known, options)
+        asked = replace(options, starting_offsets=starts, fail_on_data_loss=False)  # asked here
+        missed += _list_gaps(logs, asked, query)
         if missed and fail_on_data_loss:
             raise DataLossError(target.name, missed)
         first = {key: at for key, at in starts.items() if at != EARLIEST}
-        asked = replace(options, starting_offsets=starts, fail_on_data_loss=False)  # asked above
         tasks = plan(asked, query, parallelism, seen)
         scan = Scan(
             columns=read_columns(columns, options.selection.damage),
@@ -235,6 +240,18 @@ def _start_offsets(
     return starts, missed
 
 
+def _list_gaps(logs: Sequence[Log], options: Options, query: RowRanges) -> Iterator[str]:
+    """Yield a message for each range of offsets that options and filters select, and neither copies
+    in tiered storage nor live segments have. Yield nothing if options leave out files of logs. Raise
+    CodecError for damage before an ending time unless the mode accepts it.
+    """
+    starts = LogStarts()
+    for log in () if options.files.are_filtered else logs:
+        if any(find_tier_gaps(log)):
+            offsets = intersect_ranges(resolve_offsets(log, options, starts), query.offsets)
+            yield from starmap(describe_lost, find_lost_offsets(log, offsets, starts))
+
+
 def _log_end(ends: LogEnds, log: Log) -> Position | None:
     """Return the end of a log as a Position; None if its directory or a listed file is gone, which
     the task of that file reports. Raise CodecError for damage unless the mode accepts it,
@@ -301,12 +318,15 @@ def _export_definition(
     columns, and filters that are set. Leave out the handling of damage, which may change.
     """
     rows = options.selection.to_keywords()
+    ends: Any = options.ending_offsets
+    if isinstance(ends, Mapping):
+        ends = {f"{topic}-{number}": end for (topic, number), end in sorted(ends.items())}
     for name in ("policy", "on_damage"):
         rows.pop(name, None)
     filters = rows | {
         "offsets": query.offsets,
         "timestamps": query.timestamps,
-        "ending_offsets": options.ending_offsets,
+        "ending_offsets": ends,
     }
     plain: dict[str, Any] = json.loads(
         json.dumps(

@@ -32,13 +32,13 @@ class ExportError(Exception):
 
 
 class DataLossError(ExportError):
-    """Records were deleted or replaced before they were exported. ``losses`` describes them."""
+    """Records were deleted or replaced before they were exported, or are missing in tiered storage. ``losses`` describes them."""
 
     def __init__(self, target: str, losses: Sequence[str]) -> None:
         """Store the target and the descriptions of the losses."""
         more = len(losses) - NAMED
         listed = "; ".join(losses[:NAMED]) + (f"; and {more} more" if more > 0 else "")
-        super().__init__(target, f"data is lost since the last export: {listed}")
+        super().__init__(target, f"data is lost: {listed}")
         self.losses = tuple(losses)
 
 

@@ -39,6 +39,11 @@ class Files:
     ignore_corrupt: bool = False
     """Whether damage that would fail the query ends a file, and not the query."""
 
+    @property
+    def are_filtered(self) -> bool:
+        """Whether names or modification times leave out files, so that a log may be read in part."""
+        return (self.pattern, self.after, self.before) != (None, None, None)
+
 
 @dataclass(frozen=True)
 class Options:

@@ -273,7 +273,7 @@ def _filter_segments(log: Log, files: Files) -> Log | None:
     the log unchanged if none of these is set; None if no segment is left. Raise OSError if the
     system cannot tell the time of a file that exists.
     """
-    if files.pattern is None and files.after is None and files.before is None:
+    if not files.are_filtered:
         return log
     kept = tuple(segment for segment in log.segments if _is_selected_file(segment, files))
     return replace(log, segments=kept) if kept else None

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
+from itertools import starmap
 from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.tiers import find_lost_offsets
 from kafka_log.read.progress import LogEnds
 from kafka_log.read.scanning import OnLost
-from kafka_log.segment.model import Lost
+from kafka_log.segment.model import Lost, describe_lost
 from kafka_log.segment.ranges import MAX_OFFSET, Range
+from pyspark_kafka_log.losses import DataLossError
 from pyspark_kafka_log.options import (
     EARLIEST,
     LATEST,
@@ -93,6 +96,20 @@ def _offset_at_time(
     return offset_at(log, time, options.planning, options.engine, begin, on_lost)
 
 
+def check_lost_offsets(log: Log, offsets: Range, options: Options, starts: LogStarts) -> None:
+    """Raise DataLossError if copies in tiered storage and live segments of a log lack offsets of the
+    half-open range ``offsets``, from the log start offset on; without ``failOnDataLoss`` warn of
+    each range. Check nothing if pathGlobFilter, modifiedAfter or modifiedBefore is set.
+    """
+    if options.files.are_filtered:
+        return
+    losses = list(starmap(describe_lost, find_lost_offsets(log, offsets, starts)))
+    if losses and options.fail_on_data_loss:
+        raise DataLossError(losses)
+    for loss in losses:
+        warnings.warn(f"kafka-log: data is lost: {loss}", stacklevel=2)
+
+
 def _check_available(
     option: str, offset: int, log: Log, options: Options, starts: LogStarts
 ) -> None:
@@ -101,12 +118,8 @@ def _check_available(
     or the first file has no canonical name: the log may be a part only. An end hidden by damage is
     not checked.
     """
-    lowest, files = log.segments[0], options.files
-    if not lowest.has_canonical_name or (files.pattern, files.after, files.before) != (
-        None,
-        None,
-        None,
-    ):
+    lowest = log.segments[0]
+    if not lowest.has_canonical_name or options.files.are_filtered:
         return  # parts of a log, which do not say where it begins and ends
     deleted = 0 if options.selection.deleted_records else starts.get(log) or 0
     begins = max(lowest.base_offset, deleted)

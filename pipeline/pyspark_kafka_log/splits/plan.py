@@ -25,8 +25,8 @@ from kafka_log.segment.ranges import EVERYTHING, Range
 from pyspark_kafka_log.options import Options
 from pyspark_kafka_log.splits.cuts import find_selected_runs, intersect_runs, split_segment
 from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges, intersect_ranges
-from pyspark_kafka_log.splits.logs import Log, select_logs
-from pyspark_kafka_log.splits.offset_ranges import resolve_offsets
+from pyspark_kafka_log.splits.logs import Log
+from pyspark_kafka_log.splits.offset_ranges import check_lost_offsets, resolve_offsets
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 
 MIN_TASK_BYTES = 4 << 20
@@ -138,9 +138,9 @@ def plan(
     """Return the splits of each task, in the order of topics, partitions and offsets. Use a cached
     plan if files and parameters are unchanged. Add what is found to ``seen``. Raise OptionError,
     DirectoryError or OSError if the selected logs cannot be found or listed; OptionError if no
-    record has the starting time, or with ``failOnDataLoss`` if a log lacks a named offset;
-    CodecError for damage in transactions, or before the record of a time, unless the mode or
-    ``ignoreCorruptFiles`` accepts it.
+    record has the starting time, or with ``failOnDataLoss`` if a log lacks a named offset, and
+    DataLossError if tiered storage lacks offsets; CodecError for damage in transactions, or before
+    the record of a time, unless the mode or ``ignoreCorruptFiles`` accepts it.
 
     A file is read up to its present size, so that a task that runs again reads the same rows. Plans are cached as long as sizes and times
     of the files stay the same.
@@ -153,7 +153,7 @@ def plan(
         seen: What other scans of the same query have found. This scan reads the same logs, and adds what it finds.
     """
     seen = seen or QueryLogs()
-    logs = select_logs(seen.find(options), options)
+    logs = seen.select(options)
     # The columns of a view may have the names of those by which partitions are chosen.
     wanted = [log for log in logs if options.view is not None or query.may_contain(*log.key)]
     asked = options, query, parallelism, [seen.starts.get(log) for log in wanted]
@@ -174,9 +174,9 @@ def _make_plan(
     """Return a new plan for logs: their segments cut into splits, several small splits to a task;
     with maxRecordsPerPartition each split is a task. The plan has the transactions of ``seen`` and
     those that were found; ``seen`` keeps its own. Raise OptionError if no record has the starting
-    time, or with ``failOnDataLoss`` if a log lacks a named offset; CodecError for damage in
-    transactions, or before the record of a time, unless the mode or ``ignoreCorruptFiles`` accepts
-    it.
+    time, or with ``failOnDataLoss`` if a log lacks a named offset, and DataLossError if tiered
+    storage lacks offsets; CodecError for damage in transactions, or before the record of a time,
+    unless the mode or ``ignoreCorruptFiles`` accepts it.
     """
     total = sum(segment.size for log in logs for segment in log.segments)
     enough = target_task_bytes(total, options, parallelism)
@@ -231,9 +231,9 @@ def _log_splits(
 ) -> Iterator[Split]:
     """Yield the splits of one log that may contain rows of options and query, in order, with the
     row selection of each. With ignoreCorruptFiles each segment is one split. Raise OptionError if
-    no record has the starting time, or with ``failOnDataLoss`` if the log lacks a named offset;
-    CodecError for damage in transactions, or before the record of a time, unless the mode or
-    ``ignoreCorruptFiles`` accepts it.
+    no record has the starting time, or with ``failOnDataLoss`` if the log lacks a named offset, and
+    DataLossError if tiered storage lacks offsets; CodecError for damage in transactions, or before
+    the record of a time, unless the mode or ``ignoreCorruptFiles`` accepts it.
     """
     first, end = resolve_offsets(log, options, starts)
     of_options = intersect_ranges((first, end), EVERYTHING)
@@ -247,6 +247,7 @@ def _log_splits(
         )
     else:
         wanted = wanted.but(offsets=of_options)  # columns of a view have these names too
+    check_lost_offsets(log, wanted.offsets, options, starts)
     of_view = options.view is not None
     filters = PartitionFilters(wanted, options.engine, of_view=of_view, starts=starts, known=known)
     following = dict(pairwise(log.segments))

@@ -11,11 +11,12 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from kafka_log import Policy, Segment
 from kafka_log.logs.log_start import LogStarts
+from kafka_log.logs.tiers import find_tier_gaps
 from kafka_log.read.isolation import Known
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.regular_files import open_regular
 from pyspark_kafka_log.options import Options
-from pyspark_kafka_log.splits.logs import Log, find_logs
+from pyspark_kafka_log.splits.logs import Log, find_logs, select_logs
 
 ZERO_TAIL_BYTES = 24
 """In so few bytes no batch fits. Where they are zeros at the end of a file, more may be written there."""
@@ -58,6 +59,18 @@ class QueryLogs:
                 self._remember(log, options)
             self.found[asked] = logs
         return self.found[asked]
+
+    def select(self, options: Options) -> list[Log]:
+        """Return the logs that ``options`` select below their paths. Raise the errors of :meth:`find`
+        and of :func:`select_logs`.
+
+        If copies in tiered storage and live segments lack offsets, directories are listed once more: a segment may have moved between two listings.
+        """
+        logs = select_logs(self.find(options), options)
+        if any(any(find_tier_gaps(log)) for log in logs):
+            self.found.clear()
+            logs = select_logs(self.find(options), options)
+        return logs
 
     def _restrict_to_known(self, log: Log) -> Log:
         """Return a log with each known segment as it was first seen, and without new live segments

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any, TypeVar
 
 from codecgen.runtime.nouns import count_noun
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Segment
-from kafka_log.logs.tiers import Ends, drop_tiered_segments
+from kafka_log.logs.tiers import (
+    Ends,
+    drop_tiered_segments,
+    find_lost_offsets,
+    find_tier_gaps,
+)
 from kafka_log.read.batch_places import needed_segments, split_positions
 from kafka_log.read.changing_files import is_gone, read_steadily
 from kafka_log.read.isolation import PartitionFilters
@@ -21,7 +26,9 @@ from kafka_log.read.offsets_by_time import offset_at
 from kafka_log.read.plan import Split
 from kafka_log.read.progress import Key, LogEnds, Position
 from kafka_log.read.selection import filter_for_segment
+from kafka_log.segment.model import describe_lost
 from kafka_log.segment.positioned_reads import UnreadableError
+from pyspark_kafka_log.losses import DataLossError
 from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError, Options
 from pyspark_kafka_log.splits.cuts import split_segment
 from pyspark_kafka_log.splits.logs import Log, filter_logs, find_logs, is_selected, select_logs
@@ -41,27 +48,6 @@ TRIES = 5
 """Maximum number of listings of a directory if files in it are deleted meanwhile."""
 
 T = TypeVar("T")
-
-NAMED = 10
-"""Maximum number of losses in a message."""
-
-
-class DataLossError(Exception):
-    """A stream has not read records that are gone, or has read records that were replaced by others."""
-
-    def __init__(self, losses: Iterable[str]) -> None:
-        """Store the descriptions of the losses."""
-        self.losses = tuple(losses)
-        super().__init__(self.losses)
-
-    def __str__(self) -> str:
-        """Return the first NAMED losses, the number of others, and what ``failOnDataLoss`` does."""
-        more = len(self.losses) - NAMED
-        listed = "; ".join(self.losses[:NAMED]) + (f"; and {more} more" if more > 0 else "")
-        return (
-            f"kafka-log: data is lost: {listed}. With failOnDataLoss set to false the stream warns of it and goes on"
-            " with what is there"
-        )
 
 
 class LogStream:
@@ -224,6 +210,8 @@ class LogStream:
         """
         before, after = from_json(start), from_json(end)
         logs = self._matching_logs(after)
+        if any(any(find_tier_gaps(log)) for log in logs.values()):
+            logs = self._matching_logs(after)  # a segment may have moved between two listings
         losses = [
             self._describe_gone(key, before[key]) for key in sorted(before.keys() - after.keys())
         ]
@@ -253,6 +241,9 @@ class LogStream:
             if there is None or parted is not None:
                 losses.append(_describe_truncated(key, position, parted, there))
             ranges[key] = first, position.offset if parted is None else parted
+            if not self._reading.files.are_filtered:
+                found = find_lost_offsets(log, ranges[key], self._starts)
+                losses += starmap(describe_lost, found)
             self._passed.record(key, log, first)
         self._report_losses(losses)
         return plan_micro_batch(logs, ranges, self._reading, self._parallelism)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ from kafka_log.cli import main
 from kafka_log.logs.names import LOG_START
 from kafka_log.logs.tiers import drop_tiered_segments, merge_tiered_segments
 from kafka_log.segment.positioned_reads import UnreadableError
+from pyspark_kafka_log.losses import DataLossError
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.plan import plan
@@ -125,7 +128,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 20)), min_size=1, 
 def test_each_offset_that_a_copy_has_comes_once(
     tmp_path_factory: pytest.TempPathFactory, spans: Sequence[tuple[int, int]], first: int | None
 ) -> None:
-    """The law, whatever the copies are: as a set of what lies before the local log, and the local log."""
+    """The law, whatever the copies are: as a set of what lies before the local log, and the local log. Spark tells what lies between."""
     root = tmp_path_factory.mktemp("tier")
     there = set()
     for number, (base, count) in enumerate(spans):
@@ -135,7 +138,18 @@ def test_each_offset_that_a_copy_has_comes_once(
         local(root, first, first + 3)
         there |= set(range(first, first + 3))
     assert offsets(read_table(root, ["offset"], include="remote")) == sorted(there)
-    assert of_spark(root, include="remote") == sorted(there)
+    lost = {*range(min(there), max(there))} - there
+    with pytest.raises(DataLossError) if lost else nullcontext() as caught:
+        assert of_spark(root, include="remote") == sorted(there)
+    told = (
+        [re.findall(r"offsets (\d+) to (\d+) are", loss) for loss in caught.value.losses]
+        if caught
+        else []
+    )
+    assert {n for [(low, high)] in told for n in range(int(low), int(high) + 1)} == lost
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert of_spark(root, include="remote", failOnDataLoss="false") == sorted(there)
     merged = merge_tiered_segments(discover(root, ["remote"]))
     assert merge_tiered_segments(merged) == merged
 

@@ -115,6 +115,17 @@ def test_a_log_that_begins_where_the_last_export_ended(tmp_path: Path, directory
     assert (done.rows, done.missed) == (1, ())
 
 
+def test_an_end_for_each_partition(tmp_path: Path, directory: Path) -> None:
+    """It is one of the filters, which stay the same."""
+    write(directory, "t", 0, 0, numbered(5, 2))
+    write(directory, "t", 1, 0, numbered(5, 2))
+    table = Table("parquet", tmp_path)
+    for rows in (10, 0):
+        assert table.export(directory, endingOffsets='{"t": {"0": 7, "1": 3}}').rows == rows
+    with pytest.raises(ExportError, match="earlier exports had other filters"):
+        table.export(directory, endingOffsets='{"t": {"0": 7, "1": 4}}')
+
+
 def test_an_unknown_partition_column_is_refused(tmp_path: Path, directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(5, 1))
     table = Table("parquet", tmp_path)

@@ -54,7 +54,7 @@ def test_data_loss_names_ten_partitions(count: int, end: str) -> None:
     assert error.losses == tuple(losses) and error.target == "table"
     named = "; ".join(losses[: min(count, 10) - 1])
     start = f"{named}; " if named else ""
-    assert str(error) == f"table: data is lost since the last export: {start}{end}"
+    assert str(error) == f"table: data is lost: {start}{end}"
 
 
 def test_formats_are_those_of_the_type() -> None:

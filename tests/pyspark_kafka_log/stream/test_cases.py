@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from kafka_log import SegmentReader, discover
 from kafka_log.read.progress import Position
+from pyspark_kafka_log.losses import DataLossError
 from pyspark_kafka_log.moved_files import locate_splits
 from pyspark_kafka_log.options import OptionError
 from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.stream.admission import Limits, Pace, lag_metrics, share_offsets
 from pyspark_kafka_log.stream.offsets import add_initial, from_json, initial_offsets, to_json
 from pyspark_kafka_log.stream.options import parse_stream
-from pyspark_kafka_log.stream.polling import DataLossError
 from pyspark_kafka_log.task_reader import read_splits
 from tests.paths import SAMPLES
 from tests.support.spark_logs import TIME, batch, build, numbered, write

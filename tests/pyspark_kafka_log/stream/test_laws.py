@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_log.read import batch_places, progress
-from pyspark_kafka_log.stream.polling import DataLossError
+from pyspark_kafka_log.losses import DataLossError
 from tests.shares import later_seeds
 from tests.support.growing_logs import Growing
 from tests.support.stream_laws import Row, expected, grow, rows, stream, told

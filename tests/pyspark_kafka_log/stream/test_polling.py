@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pyspark_kafka_log.stream.polling import DataLossError, LogStream
+from pyspark_kafka_log.losses import DataLossError
+from pyspark_kafka_log.stream.polling import LogStream
 from tests.support.spark_logs import batch, build, write
 from tests.support.stream_laws import rows, stream
 
