@@ -25,7 +25,7 @@ from codecgen.schema.types import (
     held_layouts,
 )
 
-FREEDOMS: Mapping[str, str] = {
+TOLERANCES: Mapping[str, str] = {
     "overlong_varints": "varints in more bytes than they need, and with unused bits set in the last byte",
     "negative_null": "any negative length for null",
     "any_present": "any number but those of null for a layout that is there",
