@@ -440,13 +440,13 @@ def _in_order(entries: Mapped) -> Value:
     return Mapped({key: found[key] for key in order}, short=entries.short)
 
 
-def _range_text(here: Range, said: Range, around: Range) -> str:
+def _range_text(here: Range, declared: Range, around: Range) -> str:
     """Return the range ``here`` as text: open (``1+``) if it ends where ``around`` ends and the
-    definition (``said``) goes on, else closed.
+    definition (``declared``) goes on, else closed.
     """
-    if here.high == around.high and said.high > here.high:
+    if here.high == around.high and declared.high > here.high:
         return f"{here.low}+"
-    if here.high == around.high and said.is_open:
+    if here.high == around.high and declared.is_open:
         return f"{here.low}+"
     return str(here)
 

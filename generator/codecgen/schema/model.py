@@ -121,8 +121,8 @@ class Field:
         types = (
             tuple((v, t) for v, t in self.types if any(one in v for one in wanted)) or self.types
         )
-        settled = all(type_ == types[0][1] for _, type_ in types)
-        return replace(self, type=types[-1][1], types=() if settled else types)
+        is_same = all(type_ == types[0][1] for _, type_ in types)
+        return replace(self, type=types[-1][1], types=() if is_same else types)
 
     def with_types(self, **changes: Any) -> Field:
         """Return the field with attributes changed in each of its types. Raise TypeError if one of
