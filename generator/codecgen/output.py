@@ -249,12 +249,12 @@ def write_whole(path: Path, data: bytes) -> None:
     file. An existing file or symbolic link is replaced, and its permissions are not kept. The
     directory must exist. Raise OSError, and remove the temporary file, if it cannot be written.
     """
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    staged = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        beside.write_bytes(data)
-        beside.replace(path)
+        staged.write_bytes(data)
+        staged.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        staged.unlink(missing_ok=True)
 
 
 # ------------------------------------------------------------ all files or none

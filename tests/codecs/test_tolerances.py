@@ -204,4 +204,6 @@ def test_the_pages_list_what_is_taken() -> None:
                 found[f"{layout.name}.{field.name}"] = set(field.accepts - layout.accepts)
     assert {name: accepts for name, accepts in found.items() if accepts} == LISTED
     page = (ROOT / "docs" / "policies.md").read_text("utf-8")
-    assert all(f"`{freedom}`" in page for freedoms in LISTED.values() for freedom in freedoms)
+    assert all(
+        f"`{tolerance}`" in page for tolerances in LISTED.values() for tolerance in tolerances
+    )

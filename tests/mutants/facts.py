@@ -211,7 +211,7 @@ class LayoutFacts:
             if entry.name == "versions":
                 yield from versions(self.editor, self.name, entry)
             elif entry.name == "accepts":
-                yield from accepts(self.editor, self.name, entry, words.LAYOUT_FREEDOMS)
+                yield from accepts(self.editor, self.name, entry, words.LAYOUT_TOLERANCES)
             elif entry.name == "layout":
                 yield self.editor.add(self.name, "type", entry, "endian: little")
             elif entry.name == "flexible":
@@ -227,7 +227,7 @@ class LayoutFacts:
                 yield from self.fills(f"{self.name}.build", entry.value)
         if child(self.document, "accepts") is None:
             layout = entries(self.document)[0]
-            for freedom in words.LAYOUT_FREEDOMS:
+            for freedom in words.LAYOUT_TOLERANCES:
                 line = f"accepts: [{freedom}]"
                 yield self.editor.add(f"{self.name}.accepts", "freedom", layout, line)
         yield from self.in_order(self.name, self.fields)
@@ -282,7 +282,7 @@ class LayoutFacts:
         elif entry.name == "array" and isinstance(entry.value, MappingNode):
             yield from self.in_order(place, entries(child(entry.value, "fields")))
         elif entry.name == "accepts":
-            yield from accepts(self.editor, place, entry, words.ARRAY_FREEDOMS)
+            yield from accepts(self.editor, place, entry, words.ARRAY_TOLERANCES)
         elif entry.name in ("bytes", "string"):
             other = "string" if entry.name == "bytes" else "bytes"
             yield self.editor.change(place, "type", entry.key, other)

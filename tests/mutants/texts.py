@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from yaml.nodes import Node
 
-from codecgen.schema.texts import LINE_FREEDOMS, TEXT_FREEDOMS
+from codecgen.schema.texts import LINE_TOLERANCES, TEXT_TOLERANCES
 from tests.mutants import words
 from tests.mutants.edits import Editor, Entry, Mutant, child, entries, items, word
 from tests.mutants.expressions import changes
@@ -30,7 +30,7 @@ def text_mutants(editor: Editor, document: Node) -> Iterator[Mutant]:
             for new in OTHERS.get(word(entry.value) or "", ()):
                 yield editor.change(f"{name}.{entry.name}", FLAGS[entry.name], entry.value, new)
         elif entry.name == "accepts":
-            yield from _freedoms(editor, name, entry, tuple(TEXT_FREEDOMS))
+            yield from _freedoms(editor, name, entry, tuple(TEXT_TOLERANCES))
         elif entry.name == "lines":
             yield from _swapped(editor, name, entry.value)
         if entry.name in ("lines", "properties"):
@@ -85,7 +85,7 @@ def _value(editor: Editor, place: str, node: Node, known: Sequence[str]) -> Iter
                 old = editor.text[at : start + end]
                 yield Mutant(editor.file, where, "limit", at, start + end, old, new)
         elif entry.name == "accepts":
-            yield from _freedoms(editor, place, entry, LINE_FREEDOMS)
+            yield from _freedoms(editor, place, entry, LINE_TOLERANCES)
         elif entry.name == "each":
             yield from _swapped(editor, place, entry.value)
             inner = [e.name for e in entries(entry.value)]

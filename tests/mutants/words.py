@@ -49,11 +49,11 @@ CHECKSUMS: Mapping[str, Sequence[str]] = {
 NULLS = {"varint": "-1", "i16": "-1", "i32": "-1", "compact": "0"}
 """What null could be, where it is not allowed."""
 
-LAYOUT_FREEDOMS = (
+LAYOUT_TOLERANCES = (
     *("overlong_varints", "negative_null", "any_present"),
     *("invalid_utf8", "trailing_bytes", "loose_tags"),
 )
-ARRAY_FREEDOMS = ("bytes_after_none", "truncated_tail", "mixed_versions", "unchecked_elements")
+ARRAY_TOLERANCES = ("bytes_after_none", "truncated_tail", "mixed_versions", "unchecked_elements")
 
 
 def numbers(text: str) -> list[str]:

@@ -201,11 +201,11 @@ def _check_version(f: Field, layout: Layout, scope: Scope) -> Iterator[Diagnosti
         message = f'`version` of "{f.name}" needs a number, but its value is {value}'
         yield Diagnostic("C055", message, where, help="name an integer field in front of it")
     held = [ref for ref in held_layouts(f.type) if ref.layout in scope.model.layouts]
-    told = [ref for ref in held if scope.model.layouts[ref.layout].versions is not None]
-    if held and not told:
+    with_versions = [ref for ref in held if scope.model.layouts[ref.layout].versions is not None]
+    if held and not with_versions:
         message = f'nothing that "{f.name}" holds has versions'
         yield Diagnostic("C055", message, where, help=_take_out_help(held, scope.model))
-    for ref in told:
+    for ref in with_versions:
         if ref.version is not None and scope.model.layouts[ref.layout].version_is is None:
             message = f'`version` of "{f.name}" selects a version, but "{ref}" already names one'
             yield Diagnostic("C055", message, _reference_span(ref, f), help=f'write "{ref.layout}"')

@@ -106,9 +106,9 @@ def _is_free_number(f: Field) -> bool:
     constant, ``when``, length, count, checksum or version role. False for ``bool``.
     """
     worked_out = f.measures is not None or bool(f.counts) or f.checksum is not None
-    settled = worked_out or f.const is not None or f.is_version or f.when is not None
+    is_set = worked_out or f.const is not None or f.is_version or f.when is not None
     plain = isinstance(f.type, ScalarType) and f.type.enum is None and f.type.name != "bool"
-    return plain and not settled and integer_range(getattr(f.type, "name", "")) is not None
+    return plain and not is_set and integer_range(getattr(f.type, "name", "")) is not None
 
 
 def _check_rule(rule: Rule, scope: Scope) -> Iterator[Diagnostic]:

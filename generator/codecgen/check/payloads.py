@@ -221,13 +221,13 @@ def _list_companions(rows: Rows, kinds: dict[str, PartKind]) -> str:
     if decider is None or decider.name not in rows.parts:
         return ""
     keys = [n for n, ref in decider.cases.items() if ref.layout == rows.parts[decider.name]]
-    said = []
+    companions = []
     for kind in kinds.values():
         if kind is not decider and kind.choice is not None:
             other = {ref.layout for n in keys if (ref := kind.reference(n)) is not None}
             what = " or ".join(sorted(other)) or "nothing"
-            said.append(f'with "{rows.parts[decider.name]}", {kind.name} is {what}')
-    return "; ".join(said)
+            companions.append(f'with "{rows.parts[decider.name]}", {kind.name} is {what}')
+    return "; ".join(companions)
 
 
 def _check_columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
@@ -244,8 +244,8 @@ def _check_columns(rows: Rows, view: View, plan: Plan) -> Iterator[Diagnostic]:
             resolver = ViewResolver(rows.when, scope, parts)
             condition = list(check_value_type(resolver, "`when`", ("bool",), False))
             yield from condition
-            settled = resolve_condition_of_rows(rows, scope, parts)
-            if condition or settled is None or (is_known(settled) and not as_truth(settled)):
+            resolved = resolve_condition_of_rows(rows, scope, parts)
+            if condition or resolved is None or (is_known(resolved) and not as_truth(resolved)):
                 continue
         part, array = find_rows_array(rows, parts)
         if rows.each is not None and (part is None or part.null or array is None):

@@ -62,17 +62,17 @@ def _check_flexible(layout: Layout) -> Iterator[Diagnostic]:
     without versions, or begins after all versions of the layout. Yield nothing if it is ``never``
     or not given.
     """
-    said, versions = layout.flexible, layout.versions
-    if not isinstance(said, Versions):
+    declared, versions = layout.flexible, layout.versions
+    if not isinstance(declared, Versions):
         return
     where = place(layout, "flexible")
-    if said.high is not None:
-        message = f'"flexible" is {said}: versions that follow a flexible one are flexible too'
-        yield Diagnostic("C051", message, where, help=f"write {said.low}+")
-    elif versions is None and said.low:
+    if declared.high is not None:
+        message = f'"flexible" is {declared}: versions that follow a flexible one are flexible too'
+        yield Diagnostic("C051", message, where, help=f"write {declared.low}+")
+    elif versions is None and declared.low:
         message = f'"{layout.name}" has no versions'
         yield Diagnostic("C020", message, where, help="write `flexible: 0+`, or `flexible: never`")
-    elif versions is not None and versions.high is not None and said.low > versions.high:
+    elif versions is not None and versions.high is not None and declared.low > versions.high:
         message = f'"{layout.name}" has versions {versions}, and none of them is flexible'
         help = "write `flexible: never`, or correct the versions"
         yield Diagnostic("C051", message, where, help=help)
@@ -224,9 +224,9 @@ def _check_filled(f: Field, model: Model) -> Iterator[Diagnostic]:
     for inner in () if held is None else held.fields:
         known = inner.default is not None or inner.absent is not None or inner.const is not None
         counted = isinstance(inner.type, ArrayType) and inner.type.fixed is None
-        settled = known or counted or inner.tag is not None or isinstance(inner.type, TagsType)
+        has_value = known or counted or inner.tag is not None or isinstance(inner.type, TagsType)
         nullable = isinstance(inner.type, StructType) and inner.type.present is not None
-        if not settled and not nullable and not inner.is_version:
+        if not has_value and not nullable and not inner.is_version:
             message = f'"{inner.name}" has no default for messages without "{f.name}"'
             help = f'give it a default ({inner.span}), or take "default: {{}}" out'
             yield Diagnostic("C052", message, place(f, "default"), help=help)

@@ -17,7 +17,7 @@ from codecgen.schema.model import Model
 from codecgen.schema.texts import (
     LINES_ONLY,
     PROPERTIES_ONLY,
-    TEXT_FREEDOMS,
+    TEXT_TOLERANCES,
     EachLine,
     Text,
     TextValue,
@@ -192,35 +192,35 @@ def _check_tolerances(text: Text) -> Iterator[Diagnostic]:
     apply to any of its values, or that is only for the other kind of text (lines or properties).
     Lines do not repeat tolerances of their text.
     """
-    for freedom in sorted(text.accepts):
+    for tolerance in sorted(text.accepts):
         things = [*text.lines, *text.properties]
-        beside = text.properties and freedom == "invalid_utf8"  # in other keys and comments
-        if (not any(_applies(freedom, thing) for thing in things) and not beside) or freedom in (
-            PROPERTIES_ONLY if text.lines else LINES_ONLY
-        ):
-            yield _no_effect(freedom, f'"{text.name}"', place(text, "accepts"))
+        beside = text.properties and tolerance == "invalid_utf8"  # in other keys and comments
+        if (
+            not any(_applies(tolerance, thing) for thing in things) and not beside
+        ) or tolerance in (PROPERTIES_ONLY if text.lines else LINES_ONLY):
+            yield _no_effect(tolerance, f'"{text.name}"', place(text, "accepts"))
     for line in (*text.lines, *text.properties):
-        for freedom in sorted(line.accepts - text.accepts):
-            if not _applies(freedom, line):
-                yield _no_effect(freedom, f'"{line.name}"', place(line, "accepts"))
+        for tolerance in sorted(line.accepts - text.accepts):
+            if not _applies(tolerance, line):
+                yield _no_effect(tolerance, f'"{line.name}"', place(line, "accepts"))
 
 
-def _no_effect(freedom: str, what: str, where: Span) -> Diagnostic:
-    """Return the diagnostic C029 that ``what`` has nothing to which the tolerance ``freedom`` could
+def _no_effect(tolerance: str, what: str, where: Span) -> Diagnostic:
+    """Return the diagnostic C029 that ``what`` has nothing to which ``tolerance`` could
     apply. Its help says what the tolerance allows.
     """
-    message = f'"{freedom}" has no effect on {what}'
+    message = f'"{tolerance}" has no effect on {what}'
     return Diagnostic(
-        "C029", message, where, help=f"take the word out: it allows {TEXT_FREEDOMS[freedom]}"
+        "C029", message, where, help=f"take the word out: it allows {TEXT_TOLERANCES[tolerance]}"
     )
 
 
-def _applies(freedom: str, line: TextValue | EachLine) -> bool:
+def _applies(tolerance: str, line: TextValue | EachLine) -> bool:
     """Return whether a tolerance can have an effect on a line or value: ``extra_blanks`` with a
     separator, ``any_label`` with a label, ``ends_early`` for a count, ``other_spellings`` for
     values that are no strings, ``invalid_utf8`` for strings and labels. True for all others.
     """
-    match freedom:
+    match tolerance:
         case "extra_blanks":
             return bool(line.separator)
         case "any_label":

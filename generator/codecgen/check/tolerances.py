@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, make_plan
 from codecgen.schema.lookup import bytes_of, choice_of, number_types, reference_of, references_of
-from codecgen.schema.model import FREEDOMS, Field, Layout, Model
+from codecgen.schema.model import TOLERANCES, Field, Layout, Model
 from codecgen.schema.scalars import COMPACT, VARINTS, is_varint
 from codecgen.schema.types import ArrayType, BytesType, ScalarType, StructType, TagsType
 from codecgen.spans import place
@@ -22,14 +22,16 @@ def check(model: Model) -> Iterator[Diagnostic]:
     plan = make_plan(model)
     for layout in model.layouts.values():
         fields = tuple(_with_inline_fields(layout, model))
-        for freedom in () if layout.is_local else sorted(layout.accepts):
-            if freedom != "trailing_bytes" and not any(_applies(freedom, f, plan) for f in fields):
-                yield _no_effect(freedom, f'"{layout.name}"', layout)
+        for tolerance in () if layout.is_local else sorted(layout.accepts):
+            if tolerance != "trailing_bytes" and not any(
+                _applies(tolerance, f, plan) for f in fields
+            ):
+                yield _no_effect(tolerance, f'"{layout.name}"', layout)
         for f in layout.fields:
             inside = tuple(_inline_fields(f, model))
-            for freedom in sorted(f.accepts - layout.accepts):
-                if not any(_applies(freedom, g, plan) for g in (f, *inside)):
-                    yield _no_effect(freedom, f'"{f.name}"', f)
+            for tolerance in sorted(f.accepts - layout.accepts):
+                if not any(_applies(tolerance, g, plan) for g in (f, *inside)):
+                    yield _no_effect(tolerance, f'"{f.name}"', f)
 
 
 def _with_inline_fields(layout: Layout, model: Model) -> Iterator[Field]:
@@ -49,28 +51,28 @@ def _inline_fields(f: Field, model: Model) -> Iterator[Field]:
         yield from _with_inline_fields(held, model)
 
 
-def _no_effect(freedom: str, what: str, thing: Layout | Field) -> Diagnostic:
+def _no_effect(tolerance: str, what: str, thing: Layout | Field) -> Diagnostic:
     """Return the diagnostic C029 that ``thing``, called ``what``, has nothing to which the
     tolerance could apply. Its help says what the tolerance allows.
     """
-    message = f'"{freedom}" has no effect on {what}'
-    help = f"take the word out: it allows {FREEDOMS[freedom]}"
-    if freedom == "truncated_tail":
+    message = f'"{tolerance}" has no effect on {what}'
+    help = f"take the word out: it allows {TOLERANCES[tolerance]}"
+    if tolerance == "truncated_tail":
         help += "; it has an effect if the array reaches to the end (no count, no condition in `until`), and its elements have a fixed size or, at a fixed place, a field that `measures` them to their end"
     return Diagnostic("C029", message, place(thing, "accepts"), help=help)
 
 
-def _applies(freedom: str, f: Field, plan: Plan) -> bool:
+def _applies(tolerance: str, f: Field, plan: Plan) -> bool:
     """Return whether a tolerance can have an effect on a field, in any of its types."""
-    return any(_applies_to_type(freedom, one, plan) for one in f.variants())
+    return any(_applies_to_type(tolerance, one, plan) for one in f.variants())
 
 
-def _applies_to_type(freedom: str, f: Field, plan: Plan) -> bool:
+def _applies_to_type(tolerance: str, f: Field, plan: Plan) -> bool:
     """Return whether a tolerance can have an effect on a field of one type, for example
     ``invalid_utf8`` on text. For tolerances not listed (``trailing_bytes``), return whether the
     field measures a range or holds a layout.
     """
-    match freedom:
+    match tolerance:
         case "overlong_varints":
             return any(name in (*VARINTS, COMPACT.name) for name in number_types(f))
         case "negative_null":
@@ -94,7 +96,7 @@ def _applies_to_type(freedom: str, f: Field, plan: Plan) -> bool:
                 and _has_known_size(f, plan)
             )
         case "mixed_versions" | "unchecked_elements":
-            return isinstance(f.type, ArrayType) and _applies_to_elements(freedom, f, plan.model)
+            return isinstance(f.type, ArrayType) and _applies_to_elements(tolerance, f, plan.model)
         case _:
             return f.measures is not None or bool(references_of(f))
 
@@ -140,7 +142,7 @@ def _is_measured(plan: LayoutPlan) -> bool:
     return False
 
 
-def _applies_to_elements(freedom: str, f: Field, model: Model) -> bool:
+def _applies_to_elements(tolerance: str, f: Field, model: Model) -> bool:
     """Return whether ``mixed_versions`` or ``unchecked_elements`` can have an effect on the
     elements of an array: their layout has a version field, or a checksum. True for an unknown
     layout; False for elements that are no layouts.
@@ -149,6 +151,6 @@ def _applies_to_elements(freedom: str, f: Field, model: Model) -> bool:
     held = model.layouts.get(ref.layout) if ref is not None else None
     if held is None:
         return ref is not None
-    if freedom == "mixed_versions":
+    if tolerance == "mixed_versions":
         return held.version_is is not None
     return any(inner.checksum is not None for inner in held.fields)

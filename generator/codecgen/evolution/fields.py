@@ -90,11 +90,11 @@ class FieldComparison:
         that it holds by another expression than before. Values that only one side gives yield
         nothing.
         """
-        told = dict(self.old.field.gives), dict(self.new.field.gives)
+        given = dict(self.old.field.gives), dict(self.new.field.gives)
         for name in (name for name in self.old.gives if name in self.new.gives):
             before, after = self.old.gives[name], self.new.gives[name]
             if named_shape(before, self.names) != named_shape(after, {}):
-                message = f"given {name}: {told[0][name]} becomes {told[1][name]}"
+                message = f"given {name}: {given[0][name]} becomes {given[1][name]}"
                 yield self.change(message, "B019", f"given.{name}", certain=False)
 
     # ------------------------------------------------------------ conditions
@@ -412,18 +412,18 @@ class FieldComparison:
             certain = (before is None) != (after is None)
             yield self.change(message, "B019", "version", certain=certain)
             return
-        yield from self._compare_held(old.layout, new.layout, told=before is not None)
+        yield from self._compare_held(old.layout, new.layout, is_version_given=before is not None)
 
     def _compare_held(
-        self, old: Reference, new: Reference, *, told: bool = False
+        self, old: Reference, new: Reference, *, is_version_given: bool = False
     ) -> Iterator[Change]:
         """Yield a breaking change if bytes of the layouts that ``old`` can mean are not read as
-        those of ``new``. ``told`` says that an expression of the field gives the version, so that
+        those of ``new``. ``is_version_given`` says that an expression of the field gives the version, so that
         all versions count.
         """
         reason, certain = self.pair.comparer.find_incompatibility(
-            _find_held_plans(self.pair.old_plan, old, self.pair.old, told),
-            _find_held_plans(self.pair.new_plan, new, self.pair.new, told),
+            _find_held_plans(self.pair.old_plan, old, self.pair.old, is_version_given),
+            _find_held_plans(self.pair.new_plan, new, self.pair.new, is_version_given),
         )
         if reason:
             message = f"holds {new} instead of {old}: {reason}"
@@ -456,7 +456,7 @@ class FieldComparison:
         if old.by != new.by:
             yield self.change(f"by {old.by} becomes by {new.by}", "B019", "choice")
             return
-        told = old.version is not None
+        is_version_given = old.version is not None
         cases = {_case_key(number, ref): ref for number, ref in new.cases}
         for number, ref in old.cases:
             other_ref = cases.get(_case_key(number, ref))
@@ -464,8 +464,8 @@ class FieldComparison:
                 yield self.change(f"case {number}, {ref}, is removed", "B020", "choice")
                 continue
             reason, certain = self.pair.comparer.find_incompatibility(
-                _find_held_plans(self.pair.old_plan, ref, self.pair.old, told),
-                _find_held_plans(self.pair.new_plan, other_ref, self.pair.new, told),
+                _find_held_plans(self.pair.old_plan, ref, self.pair.old, is_version_given),
+                _find_held_plans(self.pair.new_plan, other_ref, self.pair.new, is_version_given),
             )
             if reason:
                 message = f"case {number} is {other_ref} instead of {ref}: {reason}"

@@ -190,8 +190,8 @@ def given_values(plan: Plan, layout: LayoutPlan, values: object) -> dict[str, ob
     if not layout.given or not isinstance(values, Mapping):
         return None
     known = {fp.name for fp in layout.given}
-    told = {name: value for name, value in values.items() if name in known}
-    return _Meant(plan).layout(layout, told)
+    known_values = {name: value for name, value in values.items() if name in known}
+    return _Meant(plan).layout(layout, known_values)
 
 
 def _is_computed(f: Field) -> bool:

@@ -33,7 +33,7 @@ from codecgen.plan.type_text import (
 )
 from codecgen.schema.lookup import members, reference_of, references_of
 from codecgen.schema.model import (
-    FREEDOMS,
+    TOLERANCES,
     Choice,
     Derived,
     Enum,
@@ -185,8 +185,8 @@ class _Explainer:
             yield from row(f"version {version}", f"since {self.since(since)}{ends}")
         yield from self.since_rows(layout.since, layout.draft)
         yield from row("bytes", "numbers are little endian" if layout.endian == "little" else "")
-        for freedom in sorted(layout.accepts):
-            yield from row("lenient", FREEDOMS[freedom])
+        for tolerance in sorted(layout.accepts):
+            yield from row("lenient", TOLERANCES[tolerance])
         yield from row("held by", ", ".join(self.holders(layout.name)))
         for f in layout.given:
             yield from row("given", f"{f.name}, {given_type_words(f)}, from outside")
@@ -269,9 +269,9 @@ class _Explainer:
         yield from self.field_ranges(f, plans)
         yield from row("valid", f"{f.valid}; strict readers refuse the rest" if f.valid else "")
         yield from row("refused", f"{f.refuse}, by every reader" if f.refuse else "")
-        for freedom in sorted(f.accepts - {"trailing_bytes"}):
-            if freedom not in layout.accepts:
-                yield from row("lenient", FREEDOMS[freedom])
+        for tolerance in sorted(f.accepts - {"trailing_bytes"}):
+            if tolerance not in layout.accepts:
+                yield from row("lenient", TOLERANCES[tolerance])
         if isinstance(f.type, ArrayType):
             yield from array_rows(f.type)
         yield from self.spelling_rows(f.name, f.spelled)

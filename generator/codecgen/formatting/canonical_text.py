@@ -160,33 +160,35 @@ class _Document:
         if a text in it cannot be reformatted.
         """
         blanks, lead = " " * indent, self.lead(entry)
-        beside = "" if entry.beside is None else f"{entry.beside.gap or '  '}{entry.beside.text}"
+        trailing = (
+            "" if entry.trailing is None else f"{entry.trailing.gap or '  '}{entry.trailing.text}"
+        )
         value = entry.value
         if isinstance(value, yaml.ScalarNode):
             first, *others = self.scalar(entry, indent)
-            yield f"{blanks}{lead} {first}".rstrip() + beside
+            yield f"{blanks}{lead} {first}".rstrip() + trailing
             yield from others
             return
         assert isinstance(value, yaml.CollectionNode)
         if entry.is_raw:
             *others, last = f"{blanks}{lead} {self.raw(value)}".split("\n")
             yield from (line.rstrip() for line in others)
-            yield last + beside
+            yield last + trailing
         elif not value.value or (value.flow_style and self.fits_on_line(entry, kind, indent)):
-            yield f"{blanks}{lead} {self.flow(value, kind)}{beside}"
+            yield f"{blanks}{lead} {self.flow(value, kind)}{trailing}"
         elif value.flow_style and _has_scalars_only(value):
             items = [self.flow(item, kind) for item in value.value]
             *others, last = _fill(items, f"{blanks}{lead} ", indent + 2)
             yield from others
-            yield last + beside
+            yield last + trailing
         elif entry.key is None:
             lines = deque(self.collection(value, kind, indent + 2))
             while lines[0].lstrip().startswith("#"):
                 yield f"{blanks}{lines.popleft().lstrip()}"
-            yield f"{blanks}- {lines.popleft().lstrip()}{beside}"
+            yield f"{blanks}- {lines.popleft().lstrip()}{trailing}"
             yield from lines
         else:
-            yield f"{blanks}{lead}{beside}"
+            yield f"{blanks}{lead}{trailing}"
             yield from self.collection(value, kind, indent + 2)
 
     def scalar(self, entry: Entry, indent: int) -> list[str]:

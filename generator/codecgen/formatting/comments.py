@@ -40,7 +40,7 @@ class Entry:
         key: The key; None for an item.
         value: The value.
         above: Comments on the lines above.
-        beside: The comment at the end of the first line.
+        trailing: The comment at the end of the first line.
         below: Comments after the value that belong to no later entry.
         after_blank: Whether a blank line stands above the entry, below its comments.
         is_raw: Whether comments stand inside the value, in braces or brackets, so that it is left as it is.
@@ -49,7 +49,7 @@ class Entry:
     key: yaml.ScalarNode | None
     value: yaml.Node
     above: list[Comment] = field(default_factory=list)
-    beside: Comment | None = None
+    trailing: Comment | None = None
     below: list[Comment] = field(default_factory=list)
     after_blank: bool = False
     is_raw: bool = False
@@ -119,7 +119,7 @@ def entries_of(node: yaml.Node) -> Iterator[Entry]:
 
 
 def attach(comments: Sequence[Comment], entries: Sequence[Entry]) -> list[Comment]:
-    """Give each comment of a document to an entry, as ``above``, ``beside`` or ``below``, or mark
+    """Give each comment of a document to an entry, as ``above``, ``trailing`` or ``below``, or mark
     the entry as raw if the comment stands inside its value. Return the comments above the first
     entry, which belong to none. ``entries`` are in file order.
 
@@ -139,8 +139,8 @@ def attach(comments: Sequence[Comment], entries: Sequence[Entry]) -> list[Commen
             last.above.append(comment)
         elif is_leaf and comment.index < last.value.end_mark.index:
             last.is_raw = True
-        elif comment.gap is not None and last.beside is None:
-            last.beside = comment
+        elif comment.gap is not None and last.trailing is None:
+            last.trailing = comment
         elif after is not None and comment.column <= after.start.column:
             after.above.append(comment)
         else:

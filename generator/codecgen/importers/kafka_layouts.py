@@ -28,7 +28,7 @@ TYPES = {
     "records": "bytes",
 }
 OLD_LENGTHS = {"string": "i16", "bytes": "i32"}
-FREEDOMS = ("overlong_varints", "negative_null", "any_present", "invalid_utf8", "loose_tags")
+TOLERANCES = ("overlong_varints", "negative_null", "any_present", "invalid_utf8", "loose_tags")
 """What Kafka's readers take, in the order in which it is listed."""
 
 
@@ -91,10 +91,10 @@ def layouts(message: Message, naming: Naming) -> tuple[list[Mapped], Missing]:
 
 @dataclass(slots=True)
 class _Layout:
-    """A layout being made: its versions, and the freedoms of lenient readers."""
+    """A layout being made: its versions, and the tolerances of lenient readers."""
 
     versions: Range
-    freedoms: set[str] = field(default_factory=set)
+    tolerances: set[str] = field(default_factory=set)
 
 
 class _Writer:
@@ -224,10 +224,10 @@ class _Writer:
         if first is not None:
             plain.entries = {**first.entries, **plain.entries}
         if self.message.type.startswith("coordinator-") and first is not None:
-            made.freedoms.add("trailing_bytes")
+            made.tolerances.add("trailing_bytes")
         flexible = self.message.flexible.intersect(versions)
         if not flexible.empty:
-            made.freedoms |= {"overlong_varints", "loose_tags"}
+            made.tolerances |= {"overlong_varints", "loose_tags"}
         out = Mapped({"layout": Word(name)})
         out.entries.update(head.entries)
         has_versions = self.message.type != "coordinator-key"
@@ -236,9 +236,9 @@ class _Writer:
         out.entries["flexible"] = Word("never" if flexible.empty else f"{flexible.low}+")
         if comments:
             out.comments["versions" if has_versions else "flexible"] = comments
-        freedoms = [word for word in (*FREEDOMS, "trailing_bytes") if word in made.freedoms]
-        if freedoms:
-            out.entries["accepts"] = words(freedoms)
+        tolerances = [word for word in (*TOLERANCES, "trailing_bytes") if word in made.tolerances]
+        if tolerances:
+            out.entries["accepts"] = words(tolerances)
         out.entries["fields"] = plain
         if tagged.entries:
             out.entries["tagged"] = tagged
@@ -326,7 +326,7 @@ class _Writer:
                     if nullable == here
                     else Mapped({versions: Word("true")}, short=True)
                 )
-            self.null_freedoms(one, nullable, made, is_tagged=is_tagged)
+            self.null_tolerances(one, nullable, made, is_tagged=is_tagged)
         default = yaml_default(one)
         is_left_out = is_tagged and one.type.is_struct and not one.type.is_array
         if is_left_out and nullable.empty:
@@ -337,7 +337,9 @@ class _Writer:
             out.entries["default"] = Word(default)
         return out
 
-    def null_freedoms(self, one: Field, nullable: Range, made: _Layout, *, is_tagged: bool) -> None:
+    def null_tolerances(
+        self, one: Field, nullable: Range, made: _Layout, *, is_tagged: bool
+    ) -> None:
         """Add to ``made``, the layout around, the tolerances that Kafka's readers have for the null
         of a field. Structs get ``any_present``. Structs that are not tagged, and fields with a
         version in ``nullable`` whose lengths are not compact, get ``negative_null``. The caller
@@ -346,9 +348,9 @@ class _Writer:
         flexible = self.message.flexible if one.flexible is None else one.flexible
         struct = one.type.is_struct and not one.type.is_array
         if struct:
-            made.freedoms.add("any_present")
+            made.tolerances.add("any_present")
         if (struct and not is_tagged) or not nullable.is_within(flexible):
-            made.freedoms.add("negative_null")
+            made.tolerances.add("negative_null")
 
     def add_type(
         self, out: Mapped, one: Field, here: Range, nullable: Range, made: _Layout
@@ -361,7 +363,7 @@ class _Writer:
         tolerance for invalid UTF-8 of strings.
         """
         if one.type.name == "string":
-            made.freedoms.add("invalid_utf8")
+            made.tolerances.add("invalid_utf8")
         if one.type.is_struct:
             key: str = "array" if one.type.is_array else "layout"
             name = self.naming.structs.get((self.message.name, one.type.name))
@@ -438,13 +440,13 @@ def _in_order(entries: Mapped) -> Value:
     return Mapped({key: found[key] for key in order}, short=entries.short)
 
 
-def _range_text(here: Range, said: Range, around: Range) -> str:
+def _range_text(here: Range, declared: Range, around: Range) -> str:
     """Return the range ``here`` as text: open (``1+``) if it ends where ``around`` ends and the
-    definition (``said``) goes on, else closed.
+    definition (``declared``) goes on, else closed.
     """
-    if here.high == around.high and said.high > here.high:
+    if here.high == around.high and declared.high > here.high:
         return f"{here.low}+"
-    if here.high == around.high and said.is_open:
+    if here.high == around.high and declared.is_open:
         return f"{here.low}+"
     return str(here)
 

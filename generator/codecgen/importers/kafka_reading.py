@@ -341,7 +341,7 @@ class _Reader:
             is_map_key=truths["mapKey"],
             is_zero_copy=truths["zeroCopy"],
             left_out=(
-                *(key for key, said in truths.items() if said),
+                *(key for key, is_true in truths.items() if is_true),
                 *(("entityType",) if entity not in ("", "unknown") else ()),
             ),
         )

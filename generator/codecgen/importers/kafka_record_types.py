@@ -145,8 +145,8 @@ def _enum(name: str, doc: str, stems: Mapping[int, str]) -> Mapped:
     """
     values = Mapped()
     for number, stem in stems.items():
-        said = {"value": Word(str(number)), "spelled": Word(stem.upper())}
-        values.entries[stem] = Mapped(dict(said), short=True)
+        entries = {"value": Word(str(number)), "spelled": Word(stem.upper())}
+        values.entries[stem] = Mapped(dict(entries), short=True)
     return Mapped({"enums": Mapped({name: Mapped({"doc": doc, "values": values})})})
 
 

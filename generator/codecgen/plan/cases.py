@@ -63,13 +63,13 @@ def _matches_steps(plan: Plan, ref: Reference, value: object) -> bool:
     """
     if not ref.steps or not isinstance(value, Mapping):
         return not ref.steps
-    said = {step.by: value.get(step.by) for step in ref.steps}
+    discriminators = {step.by: value.get(step.by) for step in ref.steps}
     words = {
         by: _find_enum_number(plan, ref, by, word)
-        for by, word in said.items()
+        for by, word in discriminators.items()
         if isinstance(word, str)
     }
-    return ref.matches(said | words)
+    return ref.matches(discriminators | words)
 
 
 def _find_enum_number(plan: Plan, ref: Reference, by: str, word: str) -> int | None:

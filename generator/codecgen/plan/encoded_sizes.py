@@ -189,9 +189,11 @@ class _Sizer:
         type_ = None if array is None else array.field.type
         null = type_.null if isinstance(type_, ArrayType) else None
         value = self.this.get(name)
-        said = name in self.this or (array is not None and array.default is not None)
+        given = name in self.this or (array is not None and array.default is not None)
         plus = type_.plus if isinstance(type_, ArrayType) else 0
-        return null if value is None and said and null is not None else len(_as_items(value)) + plus
+        return (
+            null if value is None and given and null is not None else len(_as_items(value)) + plus
+        )
 
     def size_scalar(self, type_: object, value: object) -> int:
         """Return the encoded size in bytes of a number of variable length. Enum values can be given
@@ -384,10 +386,10 @@ class _Sizer:
         the name of an enum value.
         """
         number = None if fp.given is None else self.evaluate(fp.given)
-        said = value if isinstance(value, Mapping) else {}
+        given = value if isinstance(value, Mapping) else {}
         if choice.by is not None:
-            number = said.get(choice.by)
-        found = next((r for key, r in choice.cases if key == number and r.matches(said)), None)
+            number = given.get(choice.by)
+        found = next((r for key, r in choice.cases if key == number and r.matches(given)), None)
         if found is None:
             raise SizeError(
                 f"{choice.choice}: the value lacks the field or the fields that select a case"

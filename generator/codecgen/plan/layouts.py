@@ -268,11 +268,11 @@ class Plan:
         layout. Raise KeyError if a layout does not exist.
         """
         inner = type_.element if isinstance(type_, ArrayType) else type_
-        told = isinstance(inner, StructType | ChoiceType) and inner.version is not None
+        names_version = isinstance(inner, StructType | ChoiceType) and inner.version is not None
         return tuple(
             plan
             for ref in held_layouts(type_)
-            for plan in (self.of(ref) if told else self.held(ref, around))
+            for plan in (self.of(ref) if names_version else self.held(ref, around))
         )
 
     def expected(self, ref: Reference, around: LayoutPlan) -> LayoutPlan:

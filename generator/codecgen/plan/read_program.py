@@ -213,11 +213,11 @@ def _read_op(plan: Plan, layout: LayoutPlan, fp: FieldPlan, after: int | None) -
             other = element.layout != layout.name and len(plan.held(element, layout)) > 1
             return Elements(fp, array, plan.expected(element, layout), other)
         case ChoiceType() as choice:
-            told = choice.version is not None
+            names_version = choice.version is not None
             found = [
                 (number, held, ref.steps)
                 for number, ref in choice.cases
-                for held in (plan.of(ref) if told else plan.held(ref, layout))
+                for held in (plan.of(ref) if names_version else plan.held(ref, layout))
             ]
             cases = tuple((number, held) for number, held, _ in found)
             return Choose(fp, choice, cases, tuple(steps for _, _, steps in found))

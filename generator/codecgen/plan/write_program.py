@@ -92,7 +92,7 @@ class WriteProgram:
         def op_of(owner: str, name: str) -> WriteOp | None:
             return self.find_op(part if owner == "own" else owner, name)
 
-        value = settle_given(self.case, value, part)
+        value = resolve_given(self.case, value, part)
         return fold(value, lambda value: known_when_written(value, op_of))
 
     def fold_rule(self, value: Value, part: str) -> Value:
@@ -107,7 +107,7 @@ class WriteProgram:
         return fold(found, lambda value: implied_value(holding, value))
 
 
-def settle_given(case: CasePlan, value: Value, part: str) -> Value:
+def resolve_given(case: CasePlan, value: Value, part: str) -> Value:
     """Return ``value`` with each value that the rows' array gives to its elements replaced by the
     expression for it, whose fields belong to the entry. The value's own given values are replaced
     only if ``part`` is ``item``. Return it unchanged if the rows are no elements of an array.
@@ -222,7 +222,7 @@ class _Programmer:
                 self.find_op(where, name) if self.layouts[where].field(name) is not None else None
             )
 
-        value = settle_given(self.case, value, part)
+        value = resolve_given(self.case, value, part)
         return fold(value, lambda value: known_when_written(value, op_of))
 
     def is_running(self, value: Value, part: str) -> bool:
@@ -255,9 +255,9 @@ class _Programmer:
             return Checksum(fp, fp.covers[0])
         if f.counts:
             return self.make_count(part, fp)
-        settled = self.make_constant_op(fp, layout)
-        if settled is not None:
-            return settled
+        constant = self.make_constant_op(fp, layout)
+        if constant is not None:
+            return constant
         given = self.case.write_entry if part == self.own else self.case.write_item
         match f.type:
             case BitsType(base, members):
@@ -486,9 +486,9 @@ class _Programmer:
         rejected = rejected or bool(f.counts) or fp.valid is not None or fp.refuse is not None
         if rejected or isinstance(f.type, ArrayType):
             raise WriteError("of a kind that kernels do not write inside an array of a row", f)
-        settled = self.make_constant_op(fp, element)
-        if settled is not None:
-            return settled
+        constant = self.make_constant_op(fp, element)
+        if constant is not None:
+            return constant
         match f.type:
             case BytesType() as type_:
                 leaf = members.get(fp.name)

@@ -40,11 +40,11 @@ class Given:
         return self.codec.read(Source(data, Session()), None)
 
 
-def given_values(declared: tuple[Given, ...], told: Mapping[str, Any] | None) -> dict[str, Any]:
+def given_values(declared: tuple[Given, ...], given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the declared values from those of a caller; others are ignored. Raise BuildError if one is missing or of another
     type.
     """
-    return {one.name: one.checked((told or {}).get(one.name)) for one in declared}
+    return {one.name: one.checked((given or {}).get(one.name)) for one in declared}
 
 
 def built_values(

@@ -165,7 +165,7 @@ class _Reading:
         if more is not None:
             error = TrailingError("lines follow the last one that has a meaning")
             path = self.text.lines[-1].name if isinstance(self.text.lines[-1], EachLine) else ""
-            self.source.tolerate_freedom("more_lines", self.source.locate(error, more, path))
+            self.source.tolerate_form("more_lines", self.source.locate(error, more, path))
             for _ in self.lines:
                 pass  # so that they are lines of text, no more than there may be
         if last is not None:
@@ -192,7 +192,7 @@ class _Reading:
             error = self.ended(f.name, f.line)
             if f.counts is None:
                 raise error
-            self.source.tolerate_freedom("ends_early", error, f.accepts)
+            self.source.tolerate_form("ends_early", error, f.accepts)
             self.obj[f.name] = 0
             return
         self.last = line
@@ -202,7 +202,7 @@ class _Reading:
             if label.text != f.label:
                 reason = f"{label.text!r} stands where {f.label!r} is written"
                 error = self.source.locate(ValueRefused(reason), label, f.name, f.line)
-                self.source.tolerate_freedom("any_label", error, f.accepts)
+                self.source.tolerate_form("any_label", error, f.accepts)
         value = self.source.value(f.kind, at, f.name, f.line, f.accepts)
         self.obj[f.name] = value
         if f.const is not None and value != f.const:
@@ -293,7 +293,7 @@ class _Reading:
         error = self.source.locate(ValueRefused(reason), line, path, f.line)
         if len(found) != count:
             raise error
-        self.source.tolerate_freedom("extra_blanks", error, f.accepts)
+        self.source.tolerate_form("extra_blanks", error, f.accepts)
         return found
 
 

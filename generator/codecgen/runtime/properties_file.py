@@ -209,7 +209,7 @@ class _Reading:
         lenient session if the schema accepts ``loose_properties``; else raise ValueRefused.
         """
         error = self.source.locate(ValueRefused(reason), line)
-        self.source.tolerate_freedom("loose_properties", error)
+        self.source.tolerate_form("loose_properties", error)
 
     def join_continued_lines(self, line: Line, text: str) -> tuple[str, Line]:
         """Return the text of a line joined with the lines that it continues in, and the last of
@@ -251,7 +251,7 @@ class _Reading:
             self.note_loose_line(line, f"the line is written {usual[:80]!r}")
         if key in self.places:
             reason = f"{key!r} stands in line {self.places[key].number} already"
-            self.source.tolerate_freedom(
+            self.source.tolerate_form(
                 "duplicate_keys", self.source.locate(ValueRefused(reason), line)
             )
         else:

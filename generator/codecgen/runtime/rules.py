@@ -41,8 +41,8 @@ class LayoutRule:
         if self.holds is None or self.holds(this):
             return None
         value = this.get(self.about)
-        said = f"an array of {len(value)}" if isinstance(value, list) else describe_value(value)
-        return f"{self.about} is {said}: it breaks the rule {self.name} ({self.doc or self.text})"
+        shown = f"an array of {len(value)}" if isinstance(value, list) else describe_value(value)
+        return f"{self.about} is {shown}: it breaks the rule {self.name} ({self.doc or self.text})"
 
     def _find_descent(self, items: Any) -> str | None:
         """Return the message for the first element whose number ``ascending`` is not larger than

@@ -104,12 +104,12 @@ class TextSource:
         schema = f"{self.schema}:{yaml_line}" if yaml_line else self.schema
         return error.located(schema=schema or None)
 
-    def tolerate_freedom(self, freedom: str, error: ParseError, more: Collection[str] = ()) -> None:
+    def tolerate_form(self, tolerance: str, error: ParseError, more: Collection[str] = ()) -> None:
         """Take an error as a finding if the session is lenient, and the text or ``more`` (the
-        tolerances of a line or value) accepts ``freedom``, a tolerance such as ``other_newlines``;
+        tolerances of a line or value) accepts ``tolerance``, such as ``other_newlines``;
         raise it otherwise.
         """
-        if freedom not in self.accepts and freedom not in more:
+        if tolerance not in self.accepts and tolerance not in more:
             raise error
         self.session.tolerate(error)
 
@@ -141,7 +141,7 @@ class TextSource:
             if newline not in ("", "\n"):
                 reason = f"the line ends in {newline!r}, where '\\n' is written"
                 error = ValueRefused(reason, self.where(stop, number))
-                self.tolerate_freedom("other_newlines", self.add_path(error, ""))
+                self.tolerate_form("other_newlines", self.add_path(error, ""))
             yield line
             start = stop + len(newline)
             if 0 <= feed < start:
@@ -159,7 +159,7 @@ class TextSource:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
             refused = ValueRefused("not UTF-8", self.where(start + error.start, number))
-            self.tolerate_freedom("invalid_utf8", self.add_path(refused, ""))
+            self.tolerate_form("invalid_utf8", self.add_path(refused, ""))
             return data.decode("utf-8", "replace")
 
     def last_newline(self, line: Line, expected: bool) -> None:
@@ -174,7 +174,7 @@ class TextSource:
             reason = "a line feed ends the last line, where none is written"
         at = line.start + len(line.text.encode("utf-8"))
         error = ValueRefused(reason, self.where(at, line.number))
-        self.tolerate_freedom("any_final_newline", self.add_path(error, ""))
+        self.tolerate_form("any_final_newline", self.add_path(error, ""))
 
     def value(
         self,
@@ -197,7 +197,7 @@ class TextSource:
         if not found.usual:
             reason = f"{at.text!r} is written {kind.write(found.value)!r}"
             error = self.locate(ValueRefused(reason), at, path, yaml_line)
-            self.tolerate_freedom("other_spellings", error, accepts)
+            self.tolerate_form("other_spellings", error, accepts)
         if self.session.trace is not None:
             start = self.origin + at.start
             size = len((at.text if raw is None else raw).encode("utf-8"))

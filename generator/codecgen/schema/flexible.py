@@ -76,10 +76,10 @@ def flexible_of(r: Record) -> Flexible | None:
     """Return the Flexible of a layout from its record; ``first`` is None if it says ``never``.
     Return None if the record has no key ``flexible``.
     """
-    said = r["flexible"]
-    if said is None:
+    declared = r["flexible"]
+    if declared is None:
         return None
-    first = said.low if isinstance(said, Versions) else None
+    first = declared.low if isinstance(declared, Versions) else None
     return Flexible(first, cast(Versions | None, r["versions"]))
 
 
@@ -130,7 +130,7 @@ def with_lengths(
     values = dict(r.values)
     word = r["type"] if r["type"] in FLEXIBLE else r["array"] if r["array"] in FLEXIBLE else None
     if flexible is None:
-        return values_of_none(reader, r, name, settled=False)
+        return values_of_none(reader, r, name, encodes_null=False)
     if tagged:
         flexible = Flexible(0, flexible.versions)
     nullable = settled_versions(r)
@@ -139,26 +139,26 @@ def with_lengths(
     def by_version(number: str, span: Span) -> Value:
         return _merge_ranges(parts, lambda new, _: "compact" if new else _OLD[number], span)
 
-    settled = False
+    encodes_null = False
     if r["type"] in FLEXIBLE:
         del values["type"]
         values[str(word)] = by_version(str(word), r.at("type"))
-        settled = True
+        encodes_null = True
     elif "array" in r:
         if word is not None:
             inner = {str(word): by_version(str(word), r.at("array"))}
             values["array"] = Value(Record("element", inner, r.at("array")), r.at("array"))
-        said = {"count", "length", "until", "compressed"} & values.keys()
-        settled = not said and not counted
-        if settled:
+        declared = {"count", "length", "until", "compressed"} & values.keys()
+        encodes_null = not declared and not counted
+        if encodes_null:
             values["count"] = by_version("count", r.at("array"))
     held = "layout" in r or "fields" in r
-    if nullable and (settled or held):
+    if nullable and (encodes_null or held):
         where = r.at("none")
         value = r["none"]
         if isinstance(value, Ranged):
             _check_ranges_of_none(reader, value, name, parts, flexible)
-        if settled:
+        if encodes_null:
             values["none"] = _merge_ranges(
                 parts, lambda new, null: (0 if new else -1) if null else None, where
             )
@@ -168,21 +168,21 @@ def with_lengths(
             number = Record("presence", inner, where)
             values["none"] = _merge_ranges(parts, lambda _, null: number if null else None, where)
         return Record(r.form, values, r.span)
-    return values_of_none(reader, Record(r.form, values, r.span), name, settled=settled)
+    return values_of_none(reader, Record(r.form, values, r.span), name, encodes_null=encodes_null)
 
 
 def _check_ranges_of_none(
     reader: Reader,
-    said: Ranged,
+    declared: Ranged,
     name: str,
     parts: list[tuple[Versions, bool, bool]],
     flexible: Flexible,
 ) -> None:
-    """Report each range under ``none`` (``said``) of the field ``name`` if the layout has no
+    """Report each range under ``none`` (``declared``) of the field ``name`` if the layout has no
     versions, or if the field is in no version of the range. ``parts`` are the versions of the
     field.
     """
-    for versions, _, span in said.parts:
+    for versions, _, span in declared.parts:
         message = f'"{name}" may be null in versions {versions}, in which there is no "{name}"'
         if flexible.versions is None:
             message = f'"{name}" may be null in versions {versions}, but its layout has none'

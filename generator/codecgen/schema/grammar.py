@@ -42,7 +42,7 @@ from codecgen.schema.key_types import (
     Use,
     Word,
 )
-from codecgen.schema.model import FREEDOMS
+from codecgen.schema.model import TOLERANCES
 from codecgen.schema.scalars import INTEGERS, LENGTHS, SCALARS, VARINTS
 from codecgen.schema.types import ZERO_TERMINATED
 
@@ -55,7 +55,9 @@ def _one_or_by_version(*kinds: Kind) -> Either:
 
 
 _UNTIL = Key(Use("since"), "In which release it ended.")
-_ACCEPTS = Key(ListOf(OneOf(tuple(FREEDOMS))), "What lenient readers take, and strict ones refuse.")
+_ACCEPTS = Key(
+    ListOf(OneOf(tuple(TOLERANCES))), "What lenient readers take, and strict ones refuse."
+)
 _VERSIONS = Key(Range(), "The versions in which it exists.")
 _MISPRINT = Key(Use("misprint"), "What a document about the format says wrongly about it.")
 _REST = OneOf(("rest",), "a range of fields", other_words.range_help)

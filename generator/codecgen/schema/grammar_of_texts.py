@@ -25,23 +25,23 @@ from codecgen.schema.key_types import (
 )
 from codecgen.schema.scalars import INTEGERS
 from codecgen.schema.texts import (
-    LINE_FREEDOMS,
+    LINE_TOLERANCES,
     LINES_ONLY,
     PROPERTIES_ONLY,
-    PROPERTY_FREEDOMS,
-    TEXT_FREEDOMS,
+    PROPERTY_TOLERANCES,
+    TEXT_TOLERANCES,
 )
 
 
-def _tolerances_key(freedoms: Iterable[str], of_text: Iterable[str] = ()) -> Key:
-    """Return the grammar of the key ``accepts``: a list of words from ``freedoms``. The help for a
+def _tolerances_key(tolerances: Iterable[str], of_text: Iterable[str] = ()) -> Key:
+    """Return the grammar of the key ``accepts``: a list of words from ``tolerances``. The help for a
     wrong word that is in ``of_text`` says to write it in the text instead.
     """
 
     def help(text: str) -> str:
         return f"write `{text}` in `accepts` of the text" if text in of_text else ""
 
-    words = OneOf(tuple(freedoms), help=help)
+    words = OneOf(tuple(tolerances), help=help)
     return Key(ListOf(words), "What lenient readers take, and strict ones refuse.")
 
 
@@ -80,7 +80,7 @@ TEXTS: Mapping[str, Form] = {
             "text": Key(Name(), "Its name.", True),
             "doc": DOC,
             "since": SINCE,
-            "accepts": _tolerances_key(TEXT_FREEDOMS),
+            "accepts": _tolerances_key(TEXT_TOLERANCES),
             "lines": Key(MapOf(Use("line")), "The lines, from the first to the last."),
             "may_be_empty": Key(
                 Boolean(), "There may be no line at all; every value is null then."
@@ -118,7 +118,7 @@ TEXTS: Mapping[str, Form] = {
             "const": Key(Integer(), "The only value."),
             "counts": Key(Name(), "The value is the number of these lines."),
             **_RULES,
-            "accepts": _tolerances_key(LINE_FREEDOMS, {*TEXT_FREEDOMS} - PROPERTIES_ONLY),
+            "accepts": _tolerances_key(LINE_TOLERANCES, {*TEXT_TOLERANCES} - PROPERTIES_ONLY),
         },
         one_of=((*_ONE, "each"),),
         together={
@@ -144,7 +144,7 @@ TEXTS: Mapping[str, Form] = {
             ),
             "spelled": Key(Word(), "The key as the text has it, where that is not the name."),
             **_RULES,
-            "accepts": _tolerances_key(PROPERTY_FREEDOMS, {*TEXT_FREEDOMS} - LINES_ONLY),
+            "accepts": _tolerances_key(PROPERTY_TOLERANCES, {*TEXT_TOLERANCES} - LINES_ONLY),
             "since": SINCE,
         },
         one_of=(_ONE,),

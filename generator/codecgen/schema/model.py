@@ -25,7 +25,7 @@ from codecgen.schema.types import (
     held_layouts,
 )
 
-FREEDOMS: Mapping[str, str] = {
+TOLERANCES: Mapping[str, str] = {
     "overlong_varints": "varints in more bytes than they need, and with unused bits set in the last byte",
     "negative_null": "any negative length for null",
     "any_present": "any number but those of null for a layout that is there",
@@ -121,8 +121,8 @@ class Field:
         types = (
             tuple((v, t) for v, t in self.types if any(one in v for one in wanted)) or self.types
         )
-        settled = all(type_ == types[0][1] for _, type_ in types)
-        return replace(self, type=types[-1][1], types=() if settled else types)
+        is_same = all(type_ == types[0][1] for _, type_ in types)
+        return replace(self, type=types[-1][1], types=() if is_same else types)
 
     def with_types(self, **changes: Any) -> Field:
         """Return the field with attributes changed in each of its types. Raise TypeError if one of

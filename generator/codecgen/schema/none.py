@@ -19,21 +19,21 @@ def settled_versions(r: Record) -> tuple[Versions, ...]:
     return tuple(part for part, value, _ in parts) if all(v is True for _, v, _ in parts) else ()
 
 
-def values_of_none(reader: Reader, r: Record, name: str, *, settled: bool) -> Record:
+def values_of_none(reader: Reader, r: Record, name: str, *, encodes_null: bool) -> Record:
     """Return the record of the field ``name`` unchanged, or, after a diagnostic, without a ``none``
     that it cannot have: ``false``, anything but ``true`` if the layout says how the field encodes
-    null (``settled``), ``true`` if it does not, a number for a layout or the reverse, or numbers by
+    null (``encodes_null``), ``true`` if it does not, a number for a layout or the reverse, or numbers by
     version for a number field.
 
     Args:
         reader: Collects the diagnostics.
         r: Record of the field.
         name: Name of the field.
-        settled: Whether the layout says how the field encodes that there is no value.
+        encodes_null: Whether the layout says how the field encodes that there is no value.
     """
     good = True
     for _, value, span in _parts_of_none(r):
-        found = _find_mistake(r, value, name, settled=settled)
+        found = _find_mistake(r, value, name, encodes_null=encodes_null)
         if found is not None:
             reader.report(found[0], found[1], span, help=found[2])
             good = False
@@ -55,10 +55,10 @@ def _parts_of_none(r: Record) -> tuple[tuple[Versions, object, Span], ...]:
 
 
 def _find_mistake(
-    r: Record, value: object, name: str, *, settled: bool
+    r: Record, value: object, name: str, *, encodes_null: bool
 ) -> tuple[str, str, str] | None:
     """Return (diagnostic id, message, help) for a value of ``none`` that the field ``name`` cannot
-    have, or None. ``true`` goes with a field whose null the layout encodes (``settled``), which
+    have, or None. ``true`` goes with a field whose null the layout encodes (``encodes_null``), which
     takes nothing else; ``false`` is never right.
     """
     held = "layout" in r or "fields" in r
@@ -69,13 +69,13 @@ def _find_mistake(
             "true is expected, not false",
             "remove `none`: a field without it always has a value",
         )
-    if settled and value is not True:
+    if encodes_null and value is not True:
         return (
             "C051",
             f'the layout is flexible and decides how the null of "{name}" is written',
             "write `none: true`",
         )
-    if value is True and not settled:
+    if value is True and not encodes_null:
         message = (
             f'`true` is only for a length that a flexible layout decides, and "{name}" has none'
         )

@@ -10,7 +10,7 @@ from codecgen.diagnostics import Span
 from codecgen.schema.expression import Expression
 from codecgen.schema.types import Since
 
-TEXT_FREEDOMS: Mapping[str, str] = {
+TEXT_TOLERANCES: Mapping[str, str] = {
     "other_newlines": "lines that end in CR or CR LF",
     "any_final_newline": "a last line that does not end in a line feed, or does where none is written",
     "invalid_utf8": "text that is not UTF-8; what is wrong in it reads as U+FFFD",
@@ -28,8 +28,8 @@ TEXT_FREEDOMS: Mapping[str, str] = {
 LINES_ONLY = frozenset(["extra_blanks", "any_label", "more_lines", "ends_early"])
 PROPERTIES_ONLY = frozenset(["duplicate_keys", "loose_properties"])
 
-LINE_FREEDOMS = ("extra_blanks", "other_spellings", "any_label", "ends_early")
-PROPERTY_FREEDOMS = ("other_spellings",)
+LINE_TOLERANCES = ("extra_blanks", "other_spellings", "any_label", "ends_early")
+PROPERTY_TOLERANCES = ("other_spellings",)
 """Those that a line or a property may have alone."""
 
 Kind = Literal["decimal", "string", "uuid"]

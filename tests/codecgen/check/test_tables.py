@@ -17,9 +17,9 @@ from codecgen.schema.expression import _KEYWORDS, Expression, parse
 from codecgen.schema.grammar import FIELD_OF_CHOICE, FORMS
 from codecgen.schema.key_types import OneOf
 from codecgen.schema.lookup import integer_range
-from codecgen.schema.model import FREEDOMS, Field
+from codecgen.schema.model import TOLERANCES, Field
 from codecgen.schema.scalars import LENGTHS
-from codecgen.schema.texts import TEXT_FREEDOMS
+from codecgen.schema.texts import TEXT_TOLERANCES
 from codecgen.spans import expression_span
 from codecgen.targets.construct import module as construct_module
 from codecgen.targets.construct.homes import class_name, module_path
@@ -92,8 +92,8 @@ def test_every_key_of_a_field_is_read_or_is_a_type() -> None:
 
 def test_freedoms_of_the_grammar_are_those_of_the_model() -> None:
     for forms, freedoms in (
-        (("layout", "field"), FREEDOMS),
-        (("text",), TEXT_FREEDOMS),
+        (("layout", "field"), TOLERANCES),
+        (("text",), TEXT_TOLERANCES),
     ):
         for form in forms:
             accepts = FORMS[form].keys["accepts"].kind

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from codecgen.schema import grammar, key_types
-from codecgen.schema.model import FREEDOMS
+from codecgen.schema.model import TOLERANCES
 from codecgen.schema.scalars import INTEGERS, VARINTS
-from codecgen.schema.texts import TEXT_FREEDOMS
+from codecgen.schema.texts import TEXT_TOLERANCES
 from tests.paths import ROOT
 
 DIRECTORY = ROOT / "docs" / "schema-language"
@@ -56,8 +56,8 @@ _TITLES = {
 _GROUPS: Mapping[str, Iterable[str]] = {
     "[integer type](README.md#a-first-format)": INTEGERS,
     "[varint type](README.md#a-first-format)": VARINTS,
-    "[tolerance](#tolerances)": FREEDOMS,
-    "[tolerance](#tolerances-of-texts)": TEXT_FREEDOMS,
+    "[tolerance](#tolerances)": TOLERANCES,
+    "[tolerance](#tolerances-of-texts)": TEXT_TOLERANCES,
 }
 _WORDS = {
     "Text": "text",
@@ -110,7 +110,7 @@ def reference() -> str:
             star = "*" if spec.required else ""
             lines.append(f"| `{key}`{star} | {spec.doc}{tail} | {_describe_kind(spec.kind)} |")
         lines += [""] if form.keys else []
-    for title, tolerances in (("Tolerances", FREEDOMS), ("Tolerances of texts", TEXT_FREEDOMS)):
+    for title, tolerances in (("Tolerances", TOLERANCES), ("Tolerances of texts", TEXT_TOLERANCES)):
         lines += [f"## {title}", "", "| name | what lenient readers accept |", "| --- | --- |"]
         lines += [f"| `{name}` | {about} |" for name, about in tolerances.items()]
         lines.append("")

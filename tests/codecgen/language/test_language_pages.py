@@ -18,8 +18,8 @@ from codecgen.plan import make_plan
 from codecgen.runtime.arrow import payloads
 from codecgen.runtime.compression import CODECS, Codec
 from codecgen.schema import grammar
-from codecgen.schema.model import FREEDOMS, Model
-from codecgen.schema.texts import TEXT_FREEDOMS
+from codecgen.schema.model import TOLERANCES, Model
+from codecgen.schema.texts import TEXT_TOLERANCES
 from codecgen.targets.registry import TARGETS
 from tests.codecgen.language import language_pages
 from tests.codecgen.schemas import checked
@@ -199,8 +199,8 @@ def test_every_key_and_freedom_is_shown_in_yaml() -> None:
     keys = {key for form in grammar.FORMS.values() for key in form.keys}
     missing = [
         key
-        for key in [*keys, *FREEDOMS, *TEXT_FREEDOMS]
-        if not re.search(rf"\b{key}:", shown) and key not in {**FREEDOMS, **TEXT_FREEDOMS}
+        for key in [*keys, *TOLERANCES, *TEXT_TOLERANCES]
+        if not re.search(rf"\b{key}:", shown) and key not in {**TOLERANCES, **TEXT_TOLERANCES}
     ]
-    missing += [freedom for freedom in (*FREEDOMS, *TEXT_FREEDOMS) if freedom not in shown]
+    missing += [freedom for freedom in (*TOLERANCES, *TEXT_TOLERANCES) if freedom not in shown]
     assert missing == []

@@ -12,7 +12,7 @@ from codecgen.runtime.construct import Decimal, PropertiesFile, Property, RestOf
 from codecgen.runtime.errors import BuildError, LimitError, ParseError, ValueRefused
 from codecgen.runtime.located_bytes import Limits
 
-FREEDOMS = ["loose_properties", "duplicate_keys", "other_newlines", "any_final_newline", "invalid_utf8"]  # fmt: skip
+TOLERANCES = ["loose_properties", "duplicate_keys", "other_newlines", "any_final_newline", "invalid_utf8"]  # fmt: skip
 BOAT = PropertiesFile(
     "boat",
     Property("name", "boat.name", RestOfLine(), line=3),
@@ -25,11 +25,11 @@ BOAT = PropertiesFile(
         valid=Rule("length < 100", lambda this: this.length is None or this.length < 100),
     ),
     source="boat.yaml",
-    accepts=FREEDOMS,
+    accepts=TOLERANCES,
     keep_unknown=True,
 )
 CLOSED = PropertiesFile("closed", Property("a", "a", RestOfLine()), source="closed.yaml")
-ANY = PropertiesFile("any", accepts=FREEDOMS, keep_unknown=True)
+ANY = PropertiesFile("any", accepts=TOLERANCES, keep_unknown=True)
 
 
 def read(data: bytes, **options: Any) -> dict[str, str]:

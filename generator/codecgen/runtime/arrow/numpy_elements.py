@@ -25,8 +25,10 @@ def find_elements(
     bad = bad | (count > end - start) | (count > most)
     start, count = np.where(bad, end, start), np.where(bad, 0, count)
     if case.prefix is None:
-        said = bool(count.min(initial=0) >= 0)
-        rows, counts, wrong = _by_reading(case, memory, start, end, count if said else None, most)
+        is_counted = bool(count.min(initial=0) >= 0)
+        rows, counts, wrong = _by_reading(
+            case, memory, start, end, count if is_counted else None, most
+        )
     else:
         rows, counts, p = follow(case.prefix, memory, start, end, case.read)
         rows, counts, p = _go_on(case.prefix, memory, rows, counts, p, end, count, most)

@@ -85,10 +85,12 @@ class BuildTypes:
         """
         f = fp.field
         worked_out = f.measures is not None or bool(f.counts) or f.checksum is not None
-        settled = f.const is not None or f.is_version or f.default is not None or f.tag is not None
+        has_value = (
+            f.const is not None or f.is_version or f.default is not None or f.tag is not None
+        )
         empty = isinstance(f.type, BitsType | ArrayType | TagsType | PaddingType)
         return not (
-            worked_out or settled or empty or fp.when is not None or self.types.may_be_null(fp)
+            worked_out or has_value or empty or fp.when is not None or self.types.may_be_null(fp)
         )
 
     def built_type(self, plan: LayoutPlan, fp: FieldPlan) -> str:

@@ -282,8 +282,8 @@ class BuildBody:
             self.count(fp)
         else:
             self.take(fp)
-        settled = bool(fp.field.counts) or self.constant_of(fp) is not None
-        self.values.number(fp, name, settled)
+        is_set = bool(fp.field.counts) or self.constant_of(fp) is not None
+        self.values.number(fp, name, is_set)
 
     def count(self, fp: FieldPlan) -> None:
         """Print the assignment of the number of elements of an array, plus its ``plus``, to the

@@ -38,22 +38,22 @@ class ValueWriter:
 
     # ------------------------------------------------------------ numbers
 
-    def number(self, fp: FieldPlan, name: str, settled: bool) -> None:
+    def number(self, fp: FieldPlan, name: str, is_set: bool) -> None:
         """Print the writing of a number of the type ``name``, any scalar type but ``compact``, from
         the variable of its field; bits are written as one word. An enum takes members, numbers and
-        names, of which names become numbers in the variable. ``settled``: the function itself has
+        names, of which names become numbers in the variable. ``is_set``: the function itself has
         set the variable, so that the type of an integer is not tested.
         """
         target, type_ = self.source.local(fp.name), fp.field.type
         if isinstance(type_, BitsType):
             self.bits(fp, type_, replace(SCALARS[name], signed=False))
             return
-        if isinstance(type_, ScalarType) and type_.enum is not None and not settled:
+        if isinstance(type_, ScalarType) and type_.enum is not None and not is_set:
             codec = f"{self.source.field_codec(fp.name)}.codec"
             self.member(target, type_.enum, type_.only, f"{fp.name}_number", codec)
             self.scalar(target, SCALARS[name], fp.field.endian, checked=True)
             return
-        self.scalar(target, SCALARS[name], fp.field.endian, checked=settled)
+        self.scalar(target, SCALARS[name], fp.field.endian, checked=is_set)
 
     def member(
         self, target: str, enum: str, only: tuple[str, ...] | None, name: str, codec: str

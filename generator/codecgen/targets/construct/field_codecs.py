@@ -32,8 +32,8 @@ from codecgen.targets.python_source import (
     string,
 )
 
-_FREEDOMS = {"bytes_after_none", "truncated_tail", "mixed_versions", "negative_null"}
-"""The freedoms that are an array's own."""
+_TOLERANCES = {"bytes_after_none", "truncated_tail", "mixed_versions", "negative_null"}
+"""The tolerances that are an array's own."""
 
 
 class FieldCodecs:
@@ -334,9 +334,9 @@ class FieldCodecs:
             count, plus = self.length_codec(type_.count, endian, accepts)
         elif type_.plus:
             plus = str(type_.plus)
-        freedoms = sorted(accepts & _FREEDOMS)
+        tolerances = sorted(accepts & _TOLERANCES)
         if type_.null is None or type_.null >= 0:
-            freedoms = [freedom for freedom in freedoms if freedom != "negative_null"]
+            tolerances = [tolerance for tolerance in tolerances if tolerance != "negative_null"]
         measured = any(
             f.measures is not None and f.measures.last is None and f.field.when is None
             for f in plan.fields
@@ -360,7 +360,9 @@ class FieldCodecs:
             at_least=str(type_.at_least) if type_.at_least else None,
             null=None if type_.null is None else str(type_.null),
             version=str(plan.version) if mixed else None,
-            accepts=call("frozenset", listing([string(f) for f in freedoms])) if freedoms else None,
+            accepts=call("frozenset", listing([string(f) for f in tolerances]))
+            if tolerances
+            else None,
         )
 
     def until_condition(self, type_: ArrayType, value: Value | None) -> Code | None:

@@ -57,7 +57,7 @@ class TextCodecs:
             const=None if v.const is None else str(v.const),
             counts=None if v.counts is None else string(v.counts),
             **self.rules(plan),
-            accepts=self.own_freedoms(v.accepts, text),
+            accepts=self.own_tolerances(v.accepts, text),
         )
 
     def each_line(self, each: EachLine, plan: TextPlan) -> Call:
@@ -79,7 +79,7 @@ class TextCodecs:
             line=str(each.span.line),
             separator=string(each.separator) if each.separator else None,
             counted_by=None if each.counted_by is None else string(each.counted_by),
-            accepts=self.own_freedoms(each.accepts, plan.text),
+            accepts=self.own_tolerances(each.accepts, plan.text),
         )
 
     def property(self, plan: ValuePlan, text: Text) -> Call:
@@ -95,7 +95,7 @@ class TextCodecs:
             self.text_value(v),
             line=str(v.span.line),
             **self.rules(plan),
-            accepts=self.own_freedoms(v.accepts, text),
+            accepts=self.own_tolerances(v.accepts, text),
         )
 
     def rules(self, plan: ValuePlan) -> dict[str, Code | None]:
@@ -131,8 +131,8 @@ class TextCodecs:
             return call(self.scope.use("Base64Uuid"))
         return call(self.scope.use("Word" if v.of == "word" else "RestOfLine"))
 
-    def own_freedoms(self, accepts: frozenset[str], text: Text) -> Code | None:
-        """Return the freedoms of a value that the text as a whole does not have, or None if there are none."""
+    def own_tolerances(self, accepts: frozenset[str], text: Text) -> Code | None:
+        """Return the tolerances of a value that the text as a whole does not have, or None if there are none."""
         own = accepts - text.accepts
         return call("frozenset", _string_list(own)) if own else None
 

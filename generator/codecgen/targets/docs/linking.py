@@ -67,8 +67,8 @@ class _Linker:
 
     def section(self, thing: LayoutSection) -> LayoutSection:
         """Return the section with its field names linked."""
-        said = _map_values(replace(thing, derived=()), self._link_value)
-        return replace(said, derived=tuple(self._derived(part) for part in thing.derived))
+        linked = _map_values(replace(thing, derived=()), self._link_value)
+        return replace(linked, derived=tuple(self._derived(part) for part in thing.derived))
 
     def _derived(self, part: DerivedSection) -> DerivedSection:
         """Return the part about derived values with its field names linked."""

@@ -10,7 +10,7 @@ from codecgen.plan.as_of import release_key
 from codecgen.plan.type_text import constant_words, format_byte_count, scalar_name
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.lookup import bytes_of, choice_of, exists_in, number_types
-from codecgen.schema.model import FREEDOMS, Choice, Declared, Enum, Field, Layout
+from codecgen.schema.model import TOLERANCES, Choice, Declared, Enum, Field, Layout
 from codecgen.schema.scalars import COMPACT, LENGTHS, SCALARS, VARINTS, Scalar, find_scalar
 from codecgen.schema.texts import Text
 from codecgen.schema.types import (
@@ -91,27 +91,27 @@ def _reader_rows(site: Site, layout: Layout) -> Iterator[Rule]:
             text = join((code(str(rule.ascending)), "ascends"))
         what = phrase("values that break the rule ", code(rule.name), meaning, ": ", text)
         yield field_name(rule.about), what, REFUSED, as_phrase("not looked at")
-    for freedom, words in FREEDOMS.items():
-        fields = [f.name for f in there if freedom in f.accepts and _touches(freedom, f)]
+    for tolerance, words in TOLERANCES.items():
+        fields = [f.name for f in there if tolerance in f.accepts and _touches(tolerance, f)]
         if fields:
             where = join_list(field_name(name) for name in dict.fromkeys(fields))
             yield where, words, REFUSED, NOTED
-        elif freedom == "trailing_bytes" and freedom in layout.accepts:
+        elif tolerance == "trailing_bytes" and tolerance in layout.accepts:
             yield as_phrase("the end"), words, REFUSED, NOTED
 
 
-def _touches(freedom: str, f: Field) -> bool:
-    """Return whether a freedom applies to the type of a field, in any version."""
-    return any(_one_touches(freedom, one) for one in f.variants())
+def _touches(tolerance: str, f: Field) -> bool:
+    """Return whether a tolerance applies to the type of a field, in any version."""
+    return any(_one_touches(tolerance, one) for one in f.variants())
 
 
-def _one_touches(freedom: str, f: Field) -> bool:
-    """Return whether the tolerance ``freedom`` of lenient readers, such as ``overlong_varints``,
+def _one_touches(tolerance: str, f: Field) -> bool:
+    """Return whether ``tolerance``, a form that lenient readers take, such as ``overlong_varints``,
     can apply to a field by its type. Always False for ``trailing_bytes``, which concerns layouts; a
     tolerance without a test of its own applies to arrays.
     """
     t = f.type
-    match freedom:
+    match tolerance:
         case "overlong_varints":
             return any(name in (*VARINTS, COMPACT.name) for name in number_types(f))
         case "negative_null":

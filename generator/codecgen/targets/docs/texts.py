@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from codecgen.schema.scalars import SCALARS
-from codecgen.schema.texts import TEXT_FREEDOMS, EachLine, Text, TextValue
+from codecgen.schema.texts import TEXT_TOLERANCES, EachLine, Text, TextValue
 from codecgen.targets.docs.examples import WorkedText
 from codecgen.targets.docs.notes import NOTED, REFUSED, ReaderRow
 from codecgen.targets.docs.site import Site
@@ -186,11 +186,11 @@ def _readers(text: Text) -> Iterator[ReaderRow]:
     in certain lines or keys: strict readers refuse it, lenient ones note it. If the whole text
     accepts a spelling, lines and keys are not named.
     """
-    for freedom, words in TEXT_FREEDOMS.items():
-        if freedom in text.accepts:
+    for tolerance, words in TEXT_TOLERANCES.items():
+        if tolerance in text.accepts:
             yield ReaderRow(as_phrase("the text"), as_phrase(words), REFUSED, NOTED)
             continue
-        lines = [line.name for line in (*text.lines, *text.properties) if freedom in line.accepts]
+        lines = [line.name for line in (*text.lines, *text.properties) if tolerance in line.accepts]
         if lines:
             yield ReaderRow(join_list(map(field_name, lines)), as_phrase(words), REFUSED, NOTED)
 

@@ -96,7 +96,7 @@ class Field:
     ]
     counts: Annotated[tuple[str, ...], "The arrays whose elements it counts."]
     checksum: Annotated[Checksum | None, "What it is the checksum of, and how."]
-    accepts: Annotated[tuple[str, ...], "The freedoms that lenient readers take here, sorted."]
+    accepts: Annotated[tuple[str, ...], "The tolerances that lenient readers take here, sorted."]
     versions: Annotated[str | None, "The versions that have it (`1+`, `0-2`), if not all."]
     since: Annotated[Since | None, "When it came."]
     formerly: Annotated[Former | None, "The name that it had before."]
@@ -200,7 +200,7 @@ class Layout:
     versions: Annotated[
         tuple[Version, ...], "Its versions, oldest first; one for a layout without versions."
     ]
-    accepts: Annotated[tuple[str, ...], "The freedoms that lenient readers take, sorted."]
+    accepts: Annotated[tuple[str, ...], "The tolerances that lenient readers take, sorted."]
     draft: Annotated[bool, "Whether it is a draft, which no release contains."]
     since: Annotated[Since | None, "When it came."]
     examples: Annotated[tuple[Example, ...], "Bytes beside what they mean."]
@@ -349,7 +349,7 @@ class TextValue:
         Expression | None, "What the format wants of it; a lenient reader goes on without."
     ]
     refuse: Annotated[Expression | None, "When this holds, every reader refuses."]
-    accepts: Annotated[tuple[str, ...], "The freedoms that lenient readers take here, sorted."]
+    accepts: Annotated[tuple[str, ...], "The tolerances that lenient readers take here, sorted."]
     unit: Annotated[Words, "The unit of its number."]
     since: Annotated[Since | None, "When it came."]
     place: Annotated[Place, "Where it is declared."]
@@ -365,7 +365,7 @@ class TextLine:
     each: Annotated[tuple[TextValue, ...], "The values of each line, if there are many."]
     separator: Annotated[Words, "What stands between them."]
     counted_by: Annotated[str | None, "The line before that counts them; None: all that are left."]
-    accepts: Annotated[tuple[str, ...], "The freedoms that lenient readers take here, sorted."]
+    accepts: Annotated[tuple[str, ...], "The tolerances that lenient readers take here, sorted."]
     place: Annotated[Place, "Where it is declared."]
 
 
@@ -378,7 +378,7 @@ class Text:
     module: Annotated[str, "The module that declares it."]
     lines: Annotated[tuple[TextLine, ...], "Its lines."]
     properties: Annotated[tuple[TextValue, ...], "The keys that are known."]
-    accepts: Annotated[tuple[str, ...], "The freedoms that lenient readers take, sorted."]
+    accepts: Annotated[tuple[str, ...], "The tolerances that lenient readers take, sorted."]
     may_be_empty: Annotated[bool, "Whether there may be no line at all."]
     final_newline: Annotated[bool, "Whether a line feed ends the last line too."]
     keep_unknown: Annotated[bool, "Whether other keys are values too."]

@@ -191,8 +191,8 @@ class ArrayOpener:
             found = self.variables.get(ENTRY, type_.counted_by)
         null = null_of(type_, f)
         if found is not None and null is not None:  # no rows
-            said, found = found, Var("count")
-            self.code.assign(found, said)
+            stored, found = found, Var("count")
+            self.code.assign(found, stored)
             with self.code.when(found.eq(null)):
                 self.code.assign(found, 0)
         if found is not None:

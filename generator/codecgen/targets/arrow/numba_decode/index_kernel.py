@@ -325,8 +325,8 @@ class Index:
         code.assign(n, 0)
         code.assign(rows, 0)
 
-        def stop(why: Expr | int, said: Expr | int = rows) -> None:
-            code.give(Several((n, p, _expr(why), _expr(said))))
+        def stop(why: Expr | int, reported: Expr | int = rows) -> None:
+            code.give(Several((n, p, _expr(why), _expr(reported))))
 
         with code.loop(TRUE):
             code.assign(after, Call(self.frame, (p, end)))

@@ -485,7 +485,7 @@ class Readers(ElementReader):
         if array.when is not None:
             reader.refuse(opposite(reader.condition(fold(array.when))))
         count: Expr = reader.method("none")
-        said = type_.count is not None or type_.counted_by is not None
+        is_counted = type_.count is not None or type_.counted_by is not None
         if type_.count is not None:
             count = Var("count")
             code.assign(count, reader.number(type_.count, walk_, f))
@@ -496,7 +496,7 @@ class Readers(ElementReader):
             numbers = count
             count = Var("rows")
             code.assign(count, call("np.where", numbers.eq(null), 0, numbers))
-        if said:
+        if is_counted:
             most = Attribute(walk_, "most")
             reader.refuse((count < 0) | (count > most))
         codec: Expr = reader.method("zero")
@@ -510,7 +510,7 @@ class Readers(ElementReader):
             length = Var("length")
             code.assign(length, reader.number(type_.length, walk_, f))
             reader.refuse((length < 0) | length.ne(reader.end - reader.p))
-        elif said and isinstance(codec, Var):
+        elif is_counted and isinstance(codec, Var):
             none = count.eq(0)
             reader.refuse(none & reader.p.ne(reader.end))
             code.assign(codec, call("np.where", none, 0, codec))
