@@ -46,12 +46,16 @@ class Problem:
 
     Attributes:
         at: ``records``, ``crc``, or the name of a value that cannot be read; ``header`` if the batch ends within its header, ``size`` if
-            it is torn, ``offsets`` if its offsets were derived from the batch before it.
+            it is torn, ``offsets`` if its offsets were derived from the batch before it, ``version`` if it is unknown.
         error: The error.
     """
 
     at: str
     error: CodecError
+
+
+UNKNOWN_VERSION = "version"
+"""The ``at`` of a problem: the version of the batch is unknown, and it was read as another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +258,17 @@ def timestamp_type_label(number: int) -> str | None:
 
     found = TimestampType.find(number)
     return None if found is None else found.label
+
+
+def may_lack_records(batch: Batch) -> bool:
+    """Return whether a batch with a valid checksum may have more records than were read. One of an
+    unknown version may not if it reads as a regular batch of a known one, with at least a record.
+    """
+    unknown = {p.error.where.position for p in batch.problems if p.at == UNKNOWN_VERSION}
+    if len(unknown) < len(batch.problems):
+        return True
+    is_regular = all(finding.where.position in unknown for finding in batch.findings)
+    return bool(unknown) and not (is_regular and (batch.records or batch.record_count))
 
 
 def is_own_checksum(finding: CodecError) -> bool:

@@ -15,7 +15,15 @@ from codecgen.runtime.located_bytes import Limits
 from codecgen.runtime.nouns import count_noun
 from kafka_log.segment import tails
 from kafka_log.segment.entry_search import EntrySearch, KnownOffsets
-from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
+from kafka_log.segment.model import (
+    Batch,
+    End,
+    Lost,
+    Policy,
+    Tail,
+    is_own_checksum,
+    may_lack_records,
+)
 from kafka_log.segment.offsets_of_files import is_copy, offsets_of
 from kafka_log.segment.positioned_reads import (
     UnreadableError,
@@ -220,7 +228,7 @@ class SegmentPass:
                         if salvaged is None:
                             continue
                         batch = salvaged
-                    elif batch.problems:
+                    elif may_lack_records(batch):
                         self.note_lost_records(batch, batch.next_offset)
             if (
                 may_be_active

@@ -20,7 +20,7 @@ from kafka_codecs.rows.records import RECORDS
 from kafka_log.segment import inner_messages
 from kafka_log.segment.control import read_control
 from kafka_log.segment.framing import HEADER_START, layout_of
-from kafka_log.segment.model import Batch, Policy, Problem, Record, is_own_checksum
+from kafka_log.segment.model import UNKNOWN_VERSION, Batch, Policy, Problem, Record, is_own_checksum
 from kafka_log.segment.row_values import MORE_OF_BATCH, MORE_OF_RECORD, OF_BATCH, OF_RECORD
 
 Engine = Callable[[bytes, int, str, Policy, Limits, bool, bool], Batch]
@@ -68,7 +68,8 @@ def construct_engine(
         rules=check_rules,
     )
     source = Source(data, session, origin=position)
-    layout = layout_of(LOG_ENTRY.peek(source))
+    magic = LOG_ENTRY.peek(source)
+    layout = layout_of(magic)
     opened = layout.open(source)
     if opened.error is not None and session.strict:
         try:
@@ -97,6 +98,8 @@ def construct_engine(
         problems = _read_records(batch, layout, opened, session, place, problems)
         if problems and problems[-1].at == "compression":  # there are no records to look for
             problems.append(Problem("records", problems[-1].error))
+    if magic not in LOG_ENTRY.cases:
+        problems = [_unknown_version(magic, layout, source), *problems]
     batch.is_valid = not any(map(is_own_checksum, session.findings))
     for problem in problems:
         problem.error.without_frames()
@@ -104,6 +107,13 @@ def construct_engine(
     batch.section = session.section
     batch.findings = tuple(session.findings)
     return batch
+
+
+def _unknown_version(magic: int, layout: Layout, source: Source) -> Problem:
+    """Return the problem of an entry whose magic byte is no version, which is read as ``layout``."""
+    known = next(version for version, case in LOG_ENTRY.cases.items() if case is layout)
+    reason = f"version {magic} is unknown: what is read as version {known} may be wrong"
+    return Problem(UNKNOWN_VERSION, ValueRefused(reason, source.where(LOG_ENTRY.offset)))
 
 
 def header_of(data: bytes, position: int, size: int, file: str) -> Batch | None:

@@ -19,7 +19,7 @@ from kafka_log.segment.header_arrays import (
     headers_from_block,
     headers_from_rows,
 )
-from kafka_log.segment.model import Batch, Lost, Policy
+from kafka_log.segment.model import Batch, Lost, Policy, may_lack_records
 from kafka_log.segment.placement import find_ascending, find_outside_segment
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_damage import crc_ok
@@ -107,9 +107,11 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
             ends.append(_last_offsets(item, parts[-1], rows[-1]))
             count += item.entries
             continue
-        reason = _find_problem(item)
+        reason = next(map(str, damage(item)), None)
         if reason is not None:
             sound = sum(crc_ok(item, record) is not False for record in item.records)
+            if item.magic not in VERSIONS and may_lack_records(item):
+                sound = 0
             troubles[count] = BatchProblem(reason, sound)
         single.append(header_row(item) if reason is None else _row_of_damaged(item))
         rows.append(np.array([len(item.records)]))
@@ -174,13 +176,6 @@ def _read_ends(segment: Segment, headers: Headers, batches: list[int]) -> list[t
             last = int(offsets.max())
             ends[k] = (max(before[0], last) if before[1] else last, before[1] + len(offsets))
     return ends
-
-
-def _find_problem(batch: Batch) -> str | None:
-    """Return why a batch cannot be copied, or None if it can."""
-    if batch.magic not in VERSIONS:
-        return f"{batch.magic} is not a version of the format"
-    return next(map(str, damage(batch)), None)
 
 
 def _row_of_damaged(batch: Batch) -> tuple[Any, ...]:

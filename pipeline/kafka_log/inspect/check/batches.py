@@ -29,13 +29,14 @@ class BatchCheck(Check):
     """
 
     def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
+        headers = scanned.headers
         for run in scanned.lost:
             if scanned.tail_kind_of(run) is None:
                 yield from self._check_lost_range(scanned, run)
-        is_counted = have_field(scanned.headers.magic, "record_count")
-        negative = is_counted & (scanned.headers.count < 0)
+        is_counted = have_field(headers.magic, "record_count")
+        negative = is_counted & (headers.count < 0)
         yield from self._check_counts(scanned, negative)
-        yield from self._check_records(scanned, {*scanned.headers.position[negative].tolist()})
+        yield from self._check_records(scanned, {*headers.position[negative].tolist()})
         yield from self._check_rules(scanned)
         yield from self._check_magic(scanned)
 
@@ -188,14 +189,15 @@ class BatchCheck(Check):
         repairs = describe_header_repairs(scanned) if unknown else {}
         for i in unknown:
             magic, position = int(headers.magic[i]), int(headers.position[i])
+            first, last = int(headers.first[i]), int(headers.last[i])
             yield self.context.finding(
                 "batch_magic",
                 scanned.segment.path,
                 f"{_describe_unknown_version(magic)} Its checksum is valid if it is read as version {version_of(magic)}, as Kafka's reader reads it.{repairs.get(position, '')}",
                 byte=position,
-                first_offset=int(headers.first[i]),
-                last_offset=int(headers.last[i]),
-                records=max(int(headers.count[i]), 0),
+                first_offset=first,
+                last_offset=last,
+                records=max(int(headers.count[i]), last - first + 1, 0),
             )
 
 

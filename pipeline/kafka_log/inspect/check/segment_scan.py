@@ -16,10 +16,11 @@ from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.header_arrays import WANTED, Headers
 from kafka_log.segment.header_columns import Arrays, BatchColumns
 from kafka_log.segment.kernels import Engine
-from kafka_log.segment.model import Batch, Lost, Policy, Problem
+from kafka_log.segment.model import UNKNOWN_VERSION, Batch, Lost, Policy, Problem
 from kafka_log.segment.placement import find_ascending, find_outside_segment
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.regular_files import open_regular
+from kafka_log.segment.versions import are_known
 
 LEAST, LATEST = "least_timestamp", "timestamp_bound"
 RULES = "rules"
@@ -170,13 +171,15 @@ def scan_segment(
             break
     if piece.error is not None:
         raise piece.error
-    bad = {batch.position for batch in refused}
     lost = () if piece.end is None else tuple(run.up_to(next_base) for run in piece.end.lost)
-    runs = tuple(run for run in lost if run.start not in bad)
     columns = dict(reading.header_columns.concatenate(parts))
     times = columns.pop(LEAST, None), columns.pop(LATEST, None)
     sequences = {name: columns.pop(name) for name in OF_PRODUCER}
     headers = Headers(**columns)
+    # Their checksums are valid: other findings name them.
+    valid = {batch.position for batch in refused}
+    valid.update(headers.position[~are_known(headers.magic)].tolist())
+    runs = tuple(run for run in lost if run.start not in valid)
     end_of_last = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
     end_of_file = max([end_of_last, *(run.end for run in lost)])
     base = segment.base_offset if segment.has_canonical_name else None
@@ -223,11 +226,11 @@ def find_tail_kind(segment: Segment, run: Lost, may_grow: bool) -> str | None:
 
 
 def _find_refused(batch: Batch) -> list[RefusedBatch]:
-    """Return a list with one RefusedBatch, ``[]`` if the batch has no problem. The problem is a
-    message of the batch with a wrong checksum, else the last problem of decoding, else the first
+    """Return a list with one RefusedBatch, ``[]`` if the batch has no problem but an unknown
+    version, which is found by its header. The problem is a message of the batch with a wrong checksum, else the last problem of decoding, else the first
     rule of brokers that it breaks.
     """
-    problems = list(batch.problems)
+    problems = [problem for problem in batch.problems if problem.at != UNKNOWN_VERSION]
     problems += [Problem("crc", r.crc_error) for r in batch.records if r.crc_error is not None][:1]
     problems = problems[-1:] or [
         Problem(RULES, error) for error in batch.findings if isinstance(error, RuleBroken)
