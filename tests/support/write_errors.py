@@ -12,7 +12,7 @@ import pytest
 from kafka_log import write_log
 from kafka_log.cli import main
 from kafka_log.write.output_lock import OUTPUT_LOCK, is_staged
-from tests.support.output_commands import COMMANDS
+from tests.support.output_commands import command_line
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,7 @@ PARTITION = re.compile(r"[ab]-0(\.\w+)?")
 
 
 def run(name: str, source: Path, out: Path) -> int:
-    command, *more = COMMANDS[name]
-    return main([command, str(source), "--out", str(out), *more])
+    return main(command_line(name, source, out))
 
 
 def judge(said: str, out: Path, code: int) -> None:

@@ -15,7 +15,7 @@ import pytest
 from kafka_log import write_log
 from kafka_log.cli import main
 from kafka_log.write.output_lock import OUTPUT_LOCK, is_staged
-from tests.support.output_commands import COMMANDS
+from tests.support.output_commands import COMMANDS, command_line, inputs_of
 from tests.support.write_errors import content
 
 pytestmark = [
@@ -91,10 +91,10 @@ def finals(found: dict[str, bytes]) -> dict[str, bytes]:
     }
 
 
-def try_each_step(words: list[str], inputs: list[Path], tmp_path: Path) -> int:
+def try_each_step(words: Callable[[Path], list[str]], inputs: list[Path], tmp_path: Path) -> int:
     """Kill a command at each of its steps, and judge what it leaves. Return the number of steps."""
     whole = tmp_path / "whole"
-    assert fork(lambda: main([*words, "--out", str(whole)])) == 0
+    assert fork(lambda: main(words(whole))) == 0
     expected = finals(content(whole))
     before = [digest(one) for one in inputs]
     nth = 1
@@ -102,7 +102,7 @@ def try_each_step(words: list[str], inputs: list[Path], tmp_path: Path) -> int:
         out = tmp_path / "out"
 
         def work(out: Path = out) -> int:
-            return main([*words, "--out", str(out)])
+            return main(words(out))
 
         code = killed_at(nth, out, work)
         if code != KILLED:
@@ -125,20 +125,5 @@ def try_each_step(words: list[str], inputs: list[Path], tmp_path: Path) -> int:
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"parquet", "arrow"}))
 def test_a_command_that_is_killed(name: str, source: Path, tmp_path: Path) -> None:
     """Each but exports by PyArrow, whose threads a fork does not have; they are written as the other exports are."""
-    command, *more = COMMANDS[name]
-    assert try_each_step([command, str(source), *more], [source], tmp_path) > 5
-
-
-@pytest.mark.share(ci=2)
-@pytest.mark.parametrize("words", [["merge"], ["diff", "--only", "A"]], ids=" ".join)
-def test_a_command_on_two_logs_that_is_killed(
-    words: list[str], source: Path, tmp_path: Path
-) -> None:
-    other = shutil.copytree(source, tmp_path / "other")
-    if words[0] == "diff":
-        for directory in other.iterdir():
-            if directory.is_dir():
-                sorted(directory.glob("*.log"))[-1].write_bytes(b"")
-    command, *more = words
-    paths = [str(source), str(other)]
-    assert try_each_step([command, *paths, *more], [source, other], tmp_path) > 5
+    inputs = inputs_of(name, source)
+    assert try_each_step(lambda out: command_line(name, source, out), inputs, tmp_path) > 5

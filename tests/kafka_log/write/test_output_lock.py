@@ -30,7 +30,7 @@ from kafka_log.write.output_lock import (
 from kafka_log.write.sink.commit_journal import LOCK, lock_target
 from kafka_log.write.staged_output import manifest_name
 from tests.support.batches import batch
-from tests.support.output_commands import COMMANDS
+from tests.support.output_commands import COMMANDS, command_line
 from tests.support.segment_files import put
 
 HOLD = """
@@ -77,8 +77,8 @@ def test_the_second_process_says_who_writes_there(
     out = tmp_path / "out"
     with held(out) as process:
         before = names(out)
-        for command, *more in COMMANDS.values():
-            assert main([command, str(source), "--out", str(out), *more]) == 2
+        for name in COMMANDS:
+            assert main(command_line(name, source, out)) == 2
             said = capsys.readouterr().err
             assert said.count("\n") == 1
             assert re.search(
@@ -125,9 +125,8 @@ def test_a_process_that_was_killed_leaves_neither_lock_nor_files(
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_nothing_of_the_lock_stays(name: str, tmp_path: Path, source: Path) -> None:
-    command, *more = COMMANDS[name]
     out = tmp_path / "out"
-    assert main([command, str(source), "--out", str(out), *more]) == 0
+    assert main(command_line(name, source, out)) == 0
     assert not [n for n in names(out) if n == OUTPUT_LOCK or is_staged(n)]
 
 
@@ -138,12 +137,13 @@ def test_a_directory_in_which_nothing_was_written_is_removed(
     def refuse(*_: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    command, *more = COMMANDS[name]
+    outs = (tmp_path / "new" / "out", tmp_path / "there", tmp_path / "there" / "out")
+    commands = [command_line(name, source, out) for out in outs]
     monkeypatch.setattr("kafka_log.write.output_lock._write_holder", refuse)
     (tmp_path / "there").mkdir()
     before = names(tmp_path)
-    for out in (tmp_path / "new" / "out", tmp_path / "there", tmp_path / "there" / "out"):
-        assert main([command, str(source), "--out", str(out), *more]) == 2
+    for command in commands:
+        assert main(command) == 2
         assert names(tmp_path) == before
 
 
@@ -206,11 +206,9 @@ def test_staged_names(name: str, tmp_path: Path) -> None:
     assert not is_staged(name) and not is_staged(f".{name}.partial")
 
 
-def start(command: list[str], source: Path, out: Path) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-m", "kafka_log", command[0], str(source), "--out", str(out)]
-    return subprocess.Popen(
-        [*words, *command[1:]], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+def start(name: str, source: Path, out: Path) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "kafka_log", *command_line(name, source, out)]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 def content(out: Path) -> dict[str, bytes]:
@@ -248,14 +246,13 @@ def test_pairs_of_processes(name: str, two_sources: list[Path], tmp_path: Path) 
     sources = two_sources
     expected = []
     for i, logs in enumerate(sources):
-        command, *more = COMMANDS[name]
-        assert main([command, str(logs), "--out", str(tmp_path / f"alone-{i}"), *more]) == 0
+        assert main(command_line(name, logs, tmp_path / f"alone-{i}")) == 0
         expected.append(content(tmp_path / f"alone-{i}"))
     assert expected[0] != expected[1] or name == "reindex"
     met = 0
     for attempt in range(2):
         out = tmp_path / f"out-{attempt}"
-        pair = [start(COMMANDS[name], logs, out) for logs in sources]
+        pair = [start(name, logs, out) for logs in sources]
         if attempt == 0:
             stop_once_it_writes(pair[0], out)
         errors = [pair[1].communicate()[1].decode()]
@@ -274,13 +271,13 @@ def test_pairs_of_processes(name: str, two_sources: list[Path], tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["csv", "salvage"])
+@pytest.mark.parametrize("name", ["csv", "salvage", "repair", "merge", "diff"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 2)])
 def test_a_signal_leaves_nothing_staged(
     name: str, number: signal.Signals, code: int, one_source: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    with start(COMMANDS[name], one_source, out) as process:
+    with start(name, one_source, out) as process:
         until = time.monotonic() + 60
         while time.monotonic() < until and not any(map(is_staged, names(out))):
             assert process.poll() is None

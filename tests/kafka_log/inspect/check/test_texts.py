@@ -179,7 +179,6 @@ def test_an_unfinished_batch_after_a_crash(
 
 
 REPAIRED = {
-    "version 3",
     "base offset far away",
     "offset below the segment",
     "offset below 0",
@@ -200,7 +199,7 @@ def test_the_bytes_that_a_remedy_sets_repair_the_header(planted: Plant, tmp_path
     planted.plant(root)
     (row,) = LogDirectory(root).check().to_pylist()
     place = re.search(
-        r"set bytes? (\d+)(?: to (\d+))? of the file(?:, the magic byte,)? to ([0-9a-f ]+)",
+        r"set bytes? (\d+)(?: to (\d+))? of the file to ([0-9a-f ]+)",
         row["remedy"],
     )
     assert place is not None
