@@ -223,7 +223,8 @@ def test_a_version_that_there_is_not(tmp_path: Path) -> None:
     data[len(batch(0)) + 16] = 3
     source = put(tmp_path / "t-0", (0, bytes(data)))
     (row,) = said(LogDirectory(source).salvage(tmp_path / "out"), "rewritten")
-    assert (row["byte"], row["reason"]) == (len(batch(0)), "3 is not a version of the format")
+    assert row["byte"] == len(batch(0))
+    assert row["reason"].startswith("version 3 is unknown: what is read as version 2 may be wrong")
     written = (tmp_path / "out/t-0" / f"{0:020d}.log").read_bytes()
     assert (written[: len(batch(0))], written[len(batch(0)) + 16]) == (batch(0), 2)
     assert rows(tmp_path / "out") == rows(put(tmp_path / "whole/t-0", (0, batch(0) + batch(10))))
