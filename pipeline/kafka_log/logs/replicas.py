@@ -6,18 +6,22 @@ import errno
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from kafka_log.logs.broker_files import find_topic_id
 from kafka_log.logs.log_start import LOG_STATES
 from kafka_log.logs.names import State, parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
-from kafka_log.segment.model import OnDamage, Policy
+from kafka_log.segment.model import Batch, OnDamage, Policy
 from kafka_log.segment.offsets_of_files import offsets_of
 from kafka_log.segment.places import resolve_links
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.ranges import MAX_OFFSET
+from kafka_log.segment.reader import damage
+
+if TYPE_CHECKING:
+    from kafka_log.segment.blocks import Block
 
 Replicas = Literal["error", "newest", "keep"]
 """What to do when several directories hold the same partition:
@@ -158,27 +162,39 @@ def _read_chain_end(segments: Sequence[Segment], policy: Policy) -> int:
 
 
 def _read_salvaged_end(segment: Segment) -> int | None:
-    """Return the offset after the last record that ``salvage`` reads of a segment; None if it reads
-    none, or the file cannot be read. Ignore offsets that contradict the file name.
+    """Return the offset after the last one of the undamaged batches of a segment, and of the records
+    that ``salvage`` reads of others; None if it reads none, or the file cannot be read. Ignore
+    offsets that contradict the file name.
     """
     from kafka_log.logs.index_files import find_position_by_index  # layouts of indexes
-    from kafka_log.segment.scanner import Scanner  # numpy
+    from kafka_log.segment.block_reader import BlockScanner
+    from kafka_log.segment.blocks import COUNTED  # numpy
 
     allowed = offsets_of(segment.path) or range(MAX_OFFSET)
     for start in dict.fromkeys((find_position_by_index(segment, MAX_OFFSET, None), 0)):
-        scanner = Scanner(
+        scanner = BlockScanner(
             segment.path,
-            ("offset",),
+            COUNTED,
             Policy.SALVAGE,
             start=start,
             tail=segment.tail,
             size=segment.size,
         )
-        columns = (batch.column(0).to_numpy() for batch in scanner)
-        inside = (c[(c >= allowed.start) & (c < allowed.stop)] for c in columns)
-        if (last := max((int(c.max()) for c in inside if len(c)), default=None)) is not None:
+        offsets = (offset for item in scanner.items() for offset in _list_last_offsets(item))
+        if (last := max((n for n in offsets if n in allowed), default=None)) is not None:
             return last + 1
     return None
+
+
+def _list_last_offsets(item: Block | Batch) -> list[int]:
+    """Return the last offset of each batch by its header if it is undamaged, else those of the
+    records that could be read.
+    """
+    if not isinstance(item, Batch):
+        offsets: list[int] = item.batch_headers.column("last_offset").to_pylist()
+        return offsets
+    records = [record.offset for record in item.records]
+    return records if damage(item) else [item.last_offset, *records]
 
 
 def read_segment_end(segment: Segment) -> LogEnd | None:
@@ -270,8 +286,8 @@ def _select_newest(replicas: Sequence[Partition]) -> Partition:
             raise DirectoryError(replica.directory, reason)
     ends = [find_log_end(replica.segments) for replica in replicas]
     newest = replicas[max(range(len(ends)), key=lambda i: ends[i][0] or (-2, -1))]
-    for replica, (_, damage) in zip(replicas, ends, strict=True):
-        error = replica.error or damage
+    for replica, (_, problem) in zip(replicas, ends, strict=True):
+        error = replica.error or problem
         if error is not None and replica is not newest:
             reason = f"the end of this log is not known ({error}), so that it may be newer than {newest.directory}, which is read"
             reasons.append((replica, reason))

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen.runtime.errors import CodecError
-from kafka_codecs import LOG_ENTRY
+from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import SegmentReader, discover, read_table, scan_batches
 from kafka_log.cli import main
 from kafka_log.read.isolation import PartitionFilters
@@ -123,13 +123,26 @@ def test_negative_offsets_count_from_the_end(seed: int, low: int | None, high: i
         every = seen(path)
         wanted = range(every[-1].batch.next_offset)[low:high]
         for engine in ENGINES:
-            found = scanned(path, offsets=(low, high), engine=engine, control_records=True)
-            assert found == [one.record.offset for one in every if one.record.offset in wanted]
+            for policy in ("kafka", "strict", "salvage"):
+                given = {"offsets": (low, high), "engine": engine, "policy": policy}
+                found = scanned(path, control_records=True, **given)
+                assert found == [one.record.offset for one in every if one.record.offset in wanted]
         columns = ["base_offset", "last_offset"]
         batches = scan_batches(path, columns, offsets=(low, high)).read_all()
         lasts = batches.column("last_offset").to_pylist()
         assert {one.batch.last_offset for one in every if one.record.offset in wanted} <= {*lasts}
         assert not wanted or all(last >= wanted.start for last in lasts)
+
+
+@pytest.mark.parametrize("policy", ["kafka", "strict", "salvage"])
+def test_the_end_of_a_log_is_that_of_its_last_batch(policy: str, tmp_path: Path) -> None:
+    """Its last offsets may have no records, as after a compaction."""
+    records = [{"offset_delta": i, "value": b"v"} for i in range(3)]
+    log = tmp_path / "t-0"
+    log.mkdir()
+    batch = RECORD_BATCH.build({"base_offset": 0, "last_offset_delta": 9, "records": records})
+    (log / f"{0:020d}.log").write_bytes(batch)
+    assert scanned(log, offsets=(-8, None), policy=policy) == [2]
 
 
 def renamed(path: Path, change: str) -> None:
