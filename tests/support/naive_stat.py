@@ -62,7 +62,7 @@ def _key(partition: Partition, batch: Batch, name: str, deep: bool) -> Any:
     if name == "codec":
         return codec_label(batch.codec) or f"unknown({batch.codec})"
     time = _largest(batch, deep) if deep else batch.max_timestamp
-    return None if time < 0 else time // PERIODS[name] * PERIODS[name]
+    return None if time < 0 or not _records(batch, deep) else time // PERIODS[name] * PERIODS[name]
 
 
 def _section(batch: Batch, data: bytes) -> tuple[int, int]:
@@ -89,8 +89,9 @@ def _sums(
     data = [b for b in batches if not b.is_control]
     records = {id(b): _records(b, deep) for b in batches}
     valid = [b for b in batches if b.is_valid]
-    least = [n for b in data if b.is_valid and (n := _least(b, deep)) >= 0]
-    largest = [n for b in data if b.is_valid and (n := _largest(b, deep)) >= 0]
+    timed = [b for b in data if b.is_valid and records[id(b)]]
+    least = [n for b in timed if (n := _least(b, deep)) >= 0]
+    largest = [n for b in timed if (n := _largest(b, deep)) >= 0]
     sizes = [b.size for b in whole]
     epochs = [b.leader_epoch for b in valid if b.leader_epoch >= 0]
     out: dict[str, Any] = {

@@ -43,8 +43,8 @@ def _count_once(arrays: Arrays, values: Any) -> Any:
 
 
 def _mask_no_timestamp(name: str) -> Callable[[Arrays], Any]:
-    """Return a mask function: True for control batches, for batches whose timestamp ``name`` is missing, and for damaged ones."""
-    return lambda a: a["is_control"] | (a[name] < 0) | a["is_invalid"]
+    """Return a mask function: True for control batches, for batches without records or whose timestamp ``name`` is missing, and for damaged ones."""
+    return lambda a: a["is_control"] | (a["records"] == 0) | (a[name] < 0) | a["is_invalid"]
 
 
 def _mask_no_epoch(arrays: Arrays) -> Any:
@@ -199,10 +199,16 @@ _SUMS = [
     *_numbers("batches", "records", "control_records"),
     *_numbers("first_offset", "last_offset", nullable=True),
     pa.field(
-        "first_timestamp", TIME, True, {"doc": "Lowest timestamp of data records of these batches."}
+        "first_timestamp",
+        TIME,
+        True,
+        {"doc": "Lowest timestamp of data records of these batches; negative ones do not count."},
     ),
     pa.field(
-        "last_timestamp", TIME, True, {"doc": "Highest timestamp of data records of these batches."}
+        "last_timestamp",
+        TIME,
+        True,
+        {"doc": "Highest timestamp of data records of these batches; negative ones do not count."},
     ),
     *_numbers("future"),
     *_numbers("first_epoch", "last_epoch", nullable=True),

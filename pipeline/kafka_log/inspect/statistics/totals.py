@@ -203,14 +203,14 @@ def split_by_period(arrays: Arrays, *, splits: bool) -> Arrays:
 
 def _period_starts(length: int) -> Callable[[Sums, Any, Arrays], Any]:
     """Return a function that returns the start of each row's period of ``length`` milliseconds,
-    null without a timestamp. Its arguments are Sums, one that is ignored, and the rows as columns.
+    null without a timestamp or records. Its arguments are Sums, one that is ignored, and the rows as columns.
     The period is that of the records in the row if Sums splits batches by period, else that of the
     batch's largest timestamp.
     """
 
     def starts(sums: Sums, _: Any, arrays: Arrays) -> Any:
         times = arrays["largest_timestamp" if sums.splits else "max_timestamp"]
-        return pa.array(times // length * length, mask=times < 0)
+        return pa.array(times // length * length, mask=(times < 0) | (arrays["records"] == 0))
 
     return starts
 

@@ -533,3 +533,30 @@ def test_the_api_says_what_it_counts_as_the_command_does(
         warnings.simplefilter("error")
         log.stat(offsets=(7, None))
         log.stat(deleted_records=True)
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_batch_without_records_has_no_time(deep: bool, tmp_path: Path) -> None:
+    """Compaction keeps the header of a batch whose records it removes, with its times."""
+    day = 86_400_000
+    value = [{"timestamp": 3 * day, "value": b"v"}]
+    batches = [
+        {"base_offset": 0, "base_timestamp": 3 * day, "records": value},
+        {
+            "base_offset": 1,
+            "base_timestamp": 9 * day,
+            "max_timestamp": 9 * day,
+            "last_offset_delta": 0,
+            "records": [],
+        },
+    ]
+    log = tmp_path / "t-0"
+    log.mkdir()
+    (log / f"{0:020d}.log").write_bytes(b"".join(map(RECORD_BATCH.build, batches)))
+    table = LogDirectory(log).stat(deep=deep)
+    assert (table["batches"][0].as_py(), table["records"][0].as_py()) == (2, 1)
+    ends = table["first_timestamp"][0].value, table["last_timestamp"][0].value
+    assert ends == (3 * day, 3 * day)
+    days = LogDirectory(log).stat(by="day", deep=deep)
+    found = [row and row.timestamp() * 1000 for row in days["day"].to_pylist()]
+    assert found == [3 * day, None]
