@@ -93,7 +93,7 @@ _OF_PATHS = tuple(filter(None, (os.sep, os.altsep)))
 
 PATHS = """\
 A path is a segment, a partition directory (topic-0), a broker's log directory, or a directory above log directories. The files \
-in it are never changed.
+in it are never changed, unless a query of sql writes there (copy).
 """
 
 

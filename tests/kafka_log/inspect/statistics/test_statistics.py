@@ -558,5 +558,7 @@ def test_a_batch_without_records_has_no_time(deep: bool, tmp_path: Path) -> None
     ends = table["first_timestamp"][0].value, table["last_timestamp"][0].value
     assert ends == (3 * day, 3 * day)
     days = LogDirectory(log).stat(by="day", deep=deep)
-    found = [row and row.timestamp() * 1000 for row in days["day"].to_pylist()]
+    found = [
+        None if start is None else start.timestamp() * 1000 for start in days.column(0).to_pylist()
+    ]
     assert found == [3 * day, None]
