@@ -6,6 +6,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from html import escape
@@ -14,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
+from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.discovery import Survey, survey, warn_if_all_excluded
 from kafka_log.logs.names import CLUSTER_METADATA, Include
 from kafka_log.logs.partition_filters import Numbers, PartitionFilter, TopicFilter
 from kafka_log.logs.partitions import (
     DirectoryError,
+    NotFoundError,
     Partition,
     Segment,
     SkippedPath,
@@ -136,11 +139,52 @@ class LogDirectory:
         is ``newest``; NotFoundError if a selected topic or partition does not exist.
         """
         found = self._survey
-        selected = select_partitions(
-            found.partitions, self._topics, self._numbers, found.excluded_segments
-        )
+        try:
+            selected = select_partitions(
+                found.partitions, self._topics, self._numbers, found.excluded_segments
+            )
+        except NotFoundError as error:
+            if self._select_checkpointed() is None:
+                raise
+            hint = "checkpoint files of the broker name what is missing: kafka-log check reports it"
+            raise NotFoundError(f"{error}; {hint}") from None
         warn_if_all_excluded(selected, self.excluded_segments, stacklevel=2)
         return select_replicas(selected, self.replicas or "keep")
+
+    @cached_property
+    def partitions_to_check(self) -> list[Partition]:
+        """Selected partitions as in ``all_partitions``, but a topic or partition that only checkpoint files of
+        the log directories name is no NotFoundError: :meth:`check` has a finding about it.
+        """
+        try:
+            return self.all_partitions
+        except NotFoundError:
+            if (selected := self._select_checkpointed()) is None:
+                raise
+            return select_replicas(selected, self.replicas or "keep")
+
+    def _select_checkpointed(self) -> list[Partition] | None:
+        """Return the selected partitions if topics and partitions in checkpoint files of the log directories count
+        as existing; None if one that was selected does not exist even so. Raise OSError if a log directory may
+        not be searched.
+        """
+        found = self._survey
+        lines = {
+            (key, directory)
+            for directory in found.directories
+            for offsets in read_broker_files(directory).checkpoints.values()
+            for key in offsets
+        }
+        missing = [
+            Partition(topic, number, directory / f"{topic}-{number}", ())
+            for (topic, number), directory in sorted(lines)
+        ]
+        with suppress(NotFoundError):
+            selected = select_partitions(
+                [*found.partitions, *missing], self._topics, self._numbers, found.excluded_segments
+            )
+            return [p for p in selected if any(p is one for one in found.partitions)]
+        return None
 
     @cached_property
     def excluded_segments(self) -> list[Segment]:
@@ -309,7 +353,8 @@ class LogDirectory:
         for an invalid argument; DirectoryError if a path holds no log; OSError only if a log
         directory may not be searched.
 
-        No file is changed. The log directories' own files are checked unless topics or partitions were selected.
+        No file is changed. Of findings about the log directories' own files, a selection of topics or partitions leaves those about
+        its partitions, and damaged checkpoint files.
         Memory use is bounded by the batch headers of one segment. :data:`kafka_log.inspect.check.finding.FINDINGS` lists the columns:
         ``severity`` (error, warning, note), ``code``, ``topic``, ``partition``, ``file``, ``byte`` (position in the file),
         ``first_offset`` and ``last_offset`` affected, ``records`` (maximum number lost or at risk), ``meaning`` and ``remedy``.
@@ -342,10 +387,11 @@ class LogDirectory:
         )
         counts: list[int] = []
         table = check_table(
-            self.all_partitions,
-            self._log_directories(),
+            self.partitions_to_check,
+            self._survey.directories,
             deep=flag("deep", deep),
             wanted=selection,
+            selects=self._selects if self._has_selection else None,
             engine=engine,
             advance=advance,
             judged=counts.append if on_checked is None else on_checked,
@@ -645,7 +691,7 @@ class LogDirectory:
         )
         partitions = self._survey.partitions
         if any(p.topic == CONSUMER_OFFSETS for p in partitions):
-            own = [p for p in partitions if p.topic == CONSUMER_OFFSETS or self._selects(p)]
+            own = [p for p in partitions if p.topic == CONSUMER_OFFSETS or self._selects(p.key)]
             partitions = _drop_unreadable(own, on_damage, CONSUMER_OFFSETS)
         found = table(partitions, selection)
         if selection.at is not None:
@@ -1295,7 +1341,7 @@ class LogDirectory:
         """Return the partitions of another log directory that this one selects. Raise DirectoryError
         if two of its directories hold the same partition and its ``replicas`` is None.
         """
-        return other.refuse_duplicates([p for p in other.all_partitions if self._selects(p)])
+        return other.refuse_duplicates([p for p in other.all_partitions if self._selects(p.key)])
 
     @cached_property
     def _survey(self) -> Survey:
@@ -1311,12 +1357,15 @@ class LogDirectory:
     def _paths(self) -> list[Path]:
         return list(map(place_of, self.path))
 
-    def _selects(self, partition: Partition) -> bool:
-        """Return whether a partition has a selected topic and number."""
+    def _selects(self, key: tuple[str, int]) -> bool:
+        """Return whether topic and partition number are selected."""
         topics, numbers = self._topic_filter, self._partition_filter
-        return (topics is None or partition.topic in topics) and (
-            numbers is None or partition.partition in numbers
-        )
+        return (topics is None or key[0] in topics) and (numbers is None or key[1] in numbers)
+
+    @property
+    def _has_selection(self) -> bool:
+        """Whether topics or partition numbers were selected."""
+        return self._topics is not None or self._numbers is not None
 
     @cached_property
     def _topic_filter(self) -> TopicFilter | None:
@@ -1330,9 +1379,7 @@ class LogDirectory:
 
     def _log_directories(self) -> list[Path]:
         """Return the log directories among and below the paths, or none if topics or partition numbers were selected."""
-        if self._topics is not None or self._numbers is not None:
-            return []
-        return self._survey.directories
+        return [] if self._has_selection else self._survey.directories
 
     def _summarize(self) -> dict[str, str]:
         """Return the path and counts of topics, partitions, bytes and excluded segments as texts

@@ -35,7 +35,7 @@ class ReportRequest:
     """The partitions and offsets of a report, and how to read them.
 
     ``beside`` are other partitions with facts about these, such as the states of transactions. ``directories`` are log directories whose
-    own files are checked. ``on_lost`` is called for each lost range, ``warn`` with a line for each damage.
+    own files are checked; ``selects`` selects these findings by topic and partition (None: all). ``on_lost`` is called for each lost range, ``warn`` with a line for each damage.
     """
 
     partitions: tuple[Partition, ...]
@@ -45,6 +45,7 @@ class ReportRequest:
     offsets: Range = EVERYTHING
     beside: tuple[Partition, ...] = ()
     directories: tuple[Path, ...] = ()
+    selects: Callable[[tuple[str, int]], bool] | None = None
     engine: Engine = "auto"
     deep: bool = False
     limits: Limits = field(default_factory=Limits)
@@ -172,6 +173,7 @@ def _findings(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     return check_table(
         asked.partitions,
         asked.directories,
+        selects=asked.selects,
         deep=asked.deep,
         wanted=Selection(offsets=asked.offsets),
         engine=asked.engine,

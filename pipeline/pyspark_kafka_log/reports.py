@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log import Partition
-from kafka_log.logs.discovery import Survey
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.names import TRANSACTION_STATE
 from kafka_log.segment.ranges import EVERYTHING, Range
@@ -25,7 +24,7 @@ from pyspark_kafka_log.reader import Task
 from pyspark_kafka_log.report_rows import ReportRequest, read_report, report_schema
 from pyspark_kafka_log.schema import Types
 from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges
-from pyspark_kafka_log.splits.logs import find_survey, select_logs
+from pyspark_kafka_log.splits.logs import find_survey, has_selection, is_selected, select_logs
 from pyspark_kafka_log.splits.offset_ranges import resolve_offsets
 from pyspark_kafka_log.splits.plan import pack, target_task_bytes
 from pyspark_kafka_log.worker_memory import explain_memory_errors
@@ -81,7 +80,7 @@ class ReportReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Return the tasks, each with some of the selected partitions that may have rows; ``[]`` if
         there are none, as in an empty directory. The report ``findings`` gets a first task for log
-        directories, unless topics are chosen. Raise DirectoryError for another path without logs;
+        directories; chosen topics leave the findings about them. Raise DirectoryError for another path without logs;
         OptionError for an invalid path, a missing topic, partition, offset or time, and a partition
         in two directories; CodecError for damage before that time, and OSError for an unreadable
         directory, unless ``mode`` accepts damage; ``keys`` never accepts such a directory.
@@ -98,9 +97,8 @@ class ReportReader(DataSourceReader):
         pieces = [ReportInput(p, self._offset_range(p, starts), beside) for p in wanted]
         total = sum(piece.size for piece in pieces)
         tasks = list(pack(pieces, target_task_bytes(total, self.options, self.parallelism)))
-        directories = self._log_directories(there) if self.report == "findings" else ()
-        if directories:
-            tasks.insert(0, (ReportInput(None, directories=directories),))
+        if self.report == "findings" and there.directories:
+            tasks.insert(0, (ReportInput(None, directories=tuple(there.directories)),))
         return [Task(task) for task in tasks]
 
     def _check_readable(self, partition: Partition) -> None:
@@ -120,15 +118,6 @@ class ReportReader(DataSourceReader):
         return (
             resolve_offsets(partition, self.options, starts) if partition.segments else EVERYTHING
         )
-
-    def _log_directories(self, found: Survey) -> tuple[Path, ...]:
-        """Return the log directories that are the paths or lie below them; ``()`` if subscribe,
-        subscribePattern or assign chooses topics.
-        """
-        options = self.options
-        if (options.subscribe, options.subscribe_pattern, options.assign) != (None, None, None):
-            return ()
-        return tuple(found.directories)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a task, then warn of lost ranges."""
@@ -150,6 +139,7 @@ class ReportReader(DataSourceReader):
             _warn,
             engine=self.options.engine,
             deep=self.options.deep,
+            selects=partial(is_selected, self.options) if has_selection(self.options) else None,
             limits=Limits(decompressed=self.options.max_decompressed),
         )
         for (offsets, beside, directories), same in groupby(

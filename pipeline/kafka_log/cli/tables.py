@@ -73,9 +73,11 @@ def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
         say_left_out(log.excluded_segments)
         return
     say_left_out([segment for segment in log.excluded_segments if segment.state != "snapshot"])
+    if options.command in ("check", "salvage"):
+        return
     read = (segment for partition in log.all_partitions for segment in partition.segments)
     paths = {s.path.parent for s in (*log.excluded_segments, *read) if s.state == "snapshot"}
-    for path in sorted(paths) if options.command not in ("check", "salvage") else ():
+    for path in sorted(paths):
         is_writing = options.command in _WRITING
         why = (
             f"{options.command} does not write metadata snapshots; salvage copies them"

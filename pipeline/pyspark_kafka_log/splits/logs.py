@@ -228,6 +228,11 @@ def select_logs(logs: Sequence[Log], options: Options) -> list[Log]:
     return found
 
 
+def has_selection(options: Options) -> bool:
+    """Return whether subscribe, subscribePattern or assign is given."""
+    return (options.subscribe, options.subscribe_pattern, options.assign) != (None, None, None)
+
+
 def is_selected(options: Options, key: tuple[str, int]) -> bool:
     """Return whether subscribe, subscribePattern or assign selects a topic partition, whether it
     exists or not. Without these options all are selected. The pattern may match any part of the

@@ -149,8 +149,13 @@ def show_topic(listing: Listing, query: Query, topic_id: str, now: int | None) -
     """
     of_topic = listing.get_topic(topic_id)
     shown, pager = _slice_rows(of_topic, query, ("topics", topic_id))
+    topic = of_topic[0][1].topic
     problems = find_problems(
-        [partition for _, partition in shown], listing.found, now=now, with_directories=False
+        [partition for _, partition in shown],
+        listing.found,
+        now=now,
+        with_directories=True,
+        selects=lambda key: key[0] == topic,
     )
     rows = [
         (
@@ -171,7 +176,7 @@ def show_topic(listing: Listing, query: Query, topic_id: str, now: int | None) -
         *("partition", "problems", "segments", "size", "bytes", "first offset", "state"),
         *("directory", ""),
     ]
-    name = utf8(of_topic[0][1].topic)
+    name = utf8(topic)
     table = make_table(headings, rows, kinds="knnnnnkwk", caption="Partitions")
     return Page(name, [table, pager], [(name, make_url("topics", topic_id))])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka_log.inspect.check.table import check_table
+from kafka_log.inspect.check.table import PartitionTest, check_table
 from kafka_log.inspect.overview.quick_check import check_ends
 from kafka_log.inspect.transactions.coordinator_states import read_coordinators
 from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
@@ -66,6 +66,7 @@ def find_problems(
     *,
     now: int | None = None,
     with_directories: bool,
+    selects: PartitionTest | None = None,
 ) -> Problems:
     """Return the problems of ``partitions`` from index ``begin`` on, as many as one page may look
     at (at least one, if there are any). Those of at most MAX_BYTES are checked whole, with their
@@ -79,10 +80,11 @@ def find_problems(
         begin: Index of the first partition to look at.
         now: Time at which the log was in this state (milliseconds since 1970), for hanging transactions. None is the present; only a given time lets the age of a transaction alone make it hanging.
         with_directories: Add findings about files of log directories.
+        selects: Selects these findings by their partition; None: all.
     """
     checked, glanced, end = choose_partitions(partitions, begin)
     directories = found.directories if with_directories else []
-    findings = check_table(checked, directories)
+    findings = check_table(checked, directories, selects=selects)
     quick = check_ends(glanced, GLANCE_SECONDS)
     lines = list(quick.problems)
     if quick.skipped:

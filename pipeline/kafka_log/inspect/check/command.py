@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, add_engine, progress_of
 from kafka_log.cli.selection import CHOICE, say_unmatched
-from kafka_log.cli.tables import add_table_arguments, show, size_of
+from kafka_log.cli.tables import add_table_arguments, show
 from kafka_log.logs.partitions import NO_LIVE_SEGMENT, NotFoundError
 from kafka_log.segment.times import TIMES
 
@@ -49,8 +49,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Check the selected logs and print the findings in ``--format``, or a sentence if there are
     none. Return 1 if a finding is an error or a warning, else 0. Raise NotFoundError if a topic or
-    partition does not exist, or all segments (metadata snapshots do not count) are excluded by
-    their state, so that none is checked; DirectoryError if a path holds no log.
+    partition does not exist, also in no checkpoint file, or all segments (metadata snapshots do not
+    count) are excluded by their state, so that none is checked, and nothing else is wrong; DirectoryError if a path holds no log.
     """
     bad = judged = 0
 
@@ -60,11 +60,12 @@ def run_command(options: argparse.Namespace) -> int:
 
     def answer(log: LogDirectory) -> pa.Table:
         nonlocal bad
-        skipped = any(segment.state != "snapshot" for segment in log.excluded_segments)
-        if skipped and not any(partition.segments for partition in log.all_partitions):
-            raise NotFoundError(NO_LIVE_SEGMENT)
         table = _with_progress(log, options, count)
         bad = sum(severity != "note" for severity in table.column("severity").to_pylist())
+        skipped = any(segment.state != "snapshot" for segment in log.excluded_segments)
+        has_segments = any(partition.segments for partition in log.partitions_to_check)
+        if skipped and not bad and not has_segments:
+            raise NotFoundError(NO_LIVE_SEGMENT)
         if not judged and not bad:
             say_unmatched(options)
         return table
@@ -83,7 +84,7 @@ def _describe_no_findings(options: argparse.Namespace, log: LogDirectory, judged
     """
     if judged:
         return "nothing is wrong"
-    count = sum(len(partition.segments) for partition in log.all_partitions)
+    count = sum(len(partition.segments) for partition in log.partitions_to_check)
     if not count:
         return "there is no segment yet: nothing was checked but files beside segments"
     segments = f"{count} segment{'s' if count > 1 else ''}"
@@ -101,7 +102,7 @@ def _text(table: pa.Table, width: int | None) -> str:
 def _with_progress(
     log: LogDirectory, options: argparse.Namespace, judged: Callable[[int], None]
 ) -> pa.Table:
-    total = size_of(log)
+    total = sum(partition.size for partition in log.partitions_to_check)
     with progress_of("checking", total) as advance:
         return log.check(
             deep=options.deep,

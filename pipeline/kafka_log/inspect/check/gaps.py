@@ -53,7 +53,8 @@ class Gap:
         first: First missing offset.
         last: Last missing offset.
         before: Segment and position of the batch before the gap; None at the start of the log.
-        after: Segment and position of the batch after the gap.
+        after: Segment and position of the batch after the gap; position 0 of a segment that does not begin with a
+            valid batch, whose name ends the gap.
         between: Whether a whole segment is missing between two others.
         index: Index file of the missing segment, if it still exists.
     """
@@ -87,6 +88,7 @@ class GapCheck(Check):
         self.has_old = False
         self.end_before: tuple[int, tuple[Path, int] | None] | None = None
         self.base_before: int | None = None
+        self.before_empty: Gap | None = None  # ends at the name of a segment without bytes
         segments = context.partition.segments
         if (
             segments
@@ -103,8 +105,8 @@ class GapCheck(Check):
         self.has_holes |= bool((counted & (headers.count < span)).any())
         self.has_old |= not have_field(headers.magic, "record_count").all()
         self._find_gap_before(scanned)
-        if not scanned.placed.all():
-            self.end_before = None
+        if not scanned.placed.all() or (scanned.lost and not len(headers)):
+            self._forget_end()
         if not scanned.placed.all() or not len(headers):
             return ()
         apart = np.flatnonzero(headers.first[1:] > headers.last[:-1] + 1)
@@ -126,30 +128,47 @@ class GapCheck(Check):
         return ()
 
     def skip_segment(self, segment: Segment) -> None:
-        self.end_before = None
+        self._forget_end()
+
+    def _forget_end(self) -> None:
+        """Take note that the end of the last segment is unknown. A gap before an empty segment is recorded."""
+        if self.before_empty is not None:
+            self._add_gap(self.before_empty)
+        self.end_before = self.before_empty = None
 
     def _find_gap_before(self, scanned: ScannedSegment) -> None:
         """Record the gap between the last batch of the segment before and the first batch of this
-        one, if offsets are missing between them. Record nothing if damage, misplaced batches or
-        segments that are not checked make either end unknown, if this segment has no batch, or if
-        its name is not its base offset or is above its first batch.
+        one, if offsets are missing between them. If no valid batch begins this segment, its base
+        offset ends the gap; if it is empty, a batch of a later segment may extend the gap. Record
+        nothing if damage, misplaced batches or segments that are not checked make the end before it
+        unknown, or if its name is not its base offset or is above its first batch.
+
+        A broker names a segment after the end of the log, or the first offset that it appends: no lower one comes later.
         """
         headers, base = scanned.headers, scanned.segment.base_offset
         before, self.base_before = self.base_before, base
         if before is not None and before not in _previous_base(self.context.bases, base):
-            self.end_before = None  # segments between the two were not asked for
-        if self.end_before is None or not len(headers) or not scanned.placed.all():
-            return
-        if any(run.start < headers.position[0] for run in scanned.lost):
+            self._forget_end()  # segments between the two were not asked for
+        if (
+            self.end_before is None
+            or not scanned.placed.all()
+            or not scanned.segment.has_canonical_name
+        ):
             return
         last, place = self.end_before
-        first = int(headers.first[0])
-        if scanned.segment.has_canonical_name and last + 1 < first and base <= first:
-            here = scanned.segment.path, int(headers.position[0])
+        first, position = base, 0
+        if len(headers) and not any(run.start < headers.position[0] for run in scanned.lost):
+            first, position = int(headers.first[0]), int(headers.position[0])
+        if last + 1 < first and base <= first:
             # A segment that went missing leaves a gap up to the name of the next one.
             between = first == base and place is not None
             index = self._remaining_index(last + 1) if between else None
-            self._add_gap(Gap(last + 1, first - 1, place, here, between, index))
+            here = scanned.segment.path, position
+            self.before_empty = Gap(last + 1, first - 1, place, here, between, index)
+        if len(headers) or scanned.lost:
+            gap, self.before_empty = self.before_empty, None
+            if gap is not None:
+                self._add_gap(gap)
 
     def _remaining_index(self, base: int) -> Path | None:
         """Return the first index file that is left of the missing segment with the base offset
@@ -199,6 +218,7 @@ class GapCheck(Check):
         self.offsets_of_more += offsets
 
     def check_end(self) -> Iterable[Finding]:
+        self._forget_end()
         told = {offsets.start for offsets in self.context.missing}
         self.gaps = [gap for gap in self.gaps if gap.first not in told]
         reasons = [self._impossible_reason(gap) for gap in self.gaps]

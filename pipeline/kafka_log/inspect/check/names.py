@@ -233,10 +233,13 @@ def check_broker_directory(directory: Path, included: frozenset[State]) -> Itera
                 yield _unknown_directory(path)
         elif found:
             code, why = _DIRECTORIES[found["suffix"]]
+            name = parse_partition_name(path)
             yield make_finding(
                 code,
                 path,
                 f"{why} ({_describe_size(total_size(path), found['suffix'], included)}).",
+                topic=None if name is None else name.topic,
+                partition=None if name is None else name.partition,
             )
         elif path.name.endswith(".tmp"):
             yield make_finding(

@@ -65,6 +65,11 @@ EVERY = Selection()
 _GONE, _IO_ERROR, _NO_SEGMENT = "file_gone", "io_error", "no_segment"
 _UNREAD = (_GONE, _IO_ERROR, _NO_SEGMENT)
 """Findings about files that could not be read."""
+_UNKNOWN = "checkpoint_damaged"
+"""Finding about a file of a broker that may hide findings about any partition."""
+
+PartitionTest = Callable[[tuple[str, int]], bool]
+"""Returns whether a partition, given by topic and number, is selected."""
 
 CHECKS: Mapping[str, type[Check]] = {
     "batches": BatchCheck,
@@ -99,6 +104,7 @@ def check_table(
     *,
     deep: bool = False,
     wanted: Selection = EVERY,
+    selects: PartitionTest | None = None,
     engine: Engine = "auto",
     advance: Count = ignore,
     judged: Count = ignore,
@@ -115,6 +121,8 @@ def check_table(
         deep: Decode every record, not only headers and checksums.
         wanted: Selects findings by the offsets, timestamps and producers of the batches they are about. Findings
             about unknown batches are always selected.
+        selects: Selects findings about ``directories`` by their partition; only damaged checkpoint files remain of the
+            findings about no partition. None: all findings.
         engine: Decoder to use; the findings are the same.
         advance: Called with the number of bytes of segments that are done.
         judged: Called with the number of checked batches that ``wanted`` selects.
@@ -128,6 +136,7 @@ def check_table(
             directories,
             deep=deep,
             wanted=wanted,
+            selects=selects,
             engine=engine,
             advance=advance,
             judged=judged,
@@ -141,6 +150,7 @@ def check_partitions(
     *,
     deep: bool = False,
     wanted: Selection = EVERY,
+    selects: PartitionTest | None = None,
     engine: Engine = "auto",
     advance: Count = ignore,
     judged: Count = ignore,
@@ -153,7 +163,11 @@ def check_partitions(
     """
     clusters: Clusters = cache(Cluster)  # reads the metadata of a directory once
     included = frozenset(segment.state for p in partitions for segment in p.segments)
-    beside = _check_directories(directories, clusters, included, partitions)
+    beside = (
+        finding
+        for finding in _check_directories(directories, clusters, included, partitions)
+        if selects is None or _is_about_selected(finding, selects)
+    )
     for finding in chain(beside, check_duplicates_and_ids(partitions, clusters)):
         if is_selected(finding, wanted):
             yield finding
@@ -385,6 +399,13 @@ def _unread_segment(segment: Segment, error: OSError) -> Finding:
         return _io_error(segment.path, error, *key)
     meaning = f"The path has the name of a segment, but is {kind}. A broker starts as if the segment did not exist."
     return make_finding(_NO_SEGMENT, segment.path, meaning, topic=key[0], partition=key[1])
+
+
+def _is_about_selected(finding: Finding, selects: PartitionTest) -> bool:
+    """Return whether a finding about a log directory is about a partition that ``selects`` selects, or may hide one."""
+    if finding.topic is None or finding.partition is None:
+        return finding.code == _UNKNOWN
+    return selects((finding.topic, finding.partition))
 
 
 def is_selected(finding: Finding, wanted: Selection) -> bool:

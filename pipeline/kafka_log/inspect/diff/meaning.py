@@ -163,11 +163,16 @@ def _describe_damaged(row: Row, comparison: Comparison, here: str, other: str) -
 def _describe_behind(row: Row, comparison: Comparison, here: str, other: str) -> Explanation:
     """Return meaning and remedy for the side ``here`` (``"A"`` or ``"B"``), whose log ends before
     that of ``other`` (the other letter). The meaning has the number of records it lacks and both
-    end offsets. Remedy: nothing if it is a follower, which fetches them. ``comparison`` is not
-    used.
+    end offsets. Remedy: nothing if it is a follower, which fetches them; to check both if ``other``
+    has no records there, but the name of a segment. ``comparison`` is not used.
     """
     ends = row[f"end_{here.lower()}"], row[f"end_{other.lower()}"]
     count = row[f"behind_{here.lower()}"]
+    if not count:
+        return (
+            f"{here} ends before offset {ends[0]}, and {other} before {ends[1]} by the name of its last segment, but {other} has no record from {ends[0]} on.",
+            f"Run kafka-log check on both: segment_missing and offsets_missing say whether {other} has lost records.",
+        )
     return (
         f"{here} is behind by {count_noun(count, 'record')}: it ends before offset {ends[0]}, and {other} before {ends[1]}.",
         f"Nothing to do while the broker of {other} leads the partition: {here} fetches the records from it. If the broker of {here} becomes the leader, {other} truncates them, and they are lost.",

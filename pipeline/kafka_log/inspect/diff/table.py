@@ -223,7 +223,11 @@ def _findings(comparison: Comparison) -> list[str]:
     )
     for what in _LACKS:
         for name, side, lacks in sides:
-            if getattr(lacks, what) or (what == "damaged" and side.damage):
+            if (
+                getattr(lacks, what)
+                or (what == "damaged" and side.damage)
+                or (what == "behind" and side is _shorter_side(comparison))
+            ):
                 found.append(f"{what}_{name}")
     if comparison.other_batches and not (comparison.a.cleaned or comparison.b.cleaned):
         found.append("batches")
@@ -232,6 +236,16 @@ def _findings(comparison: Comparison) -> list[str]:
     ):
         found.append("segments")
     return found
+
+
+def _shorter_side(comparison: Comparison) -> Side | None:
+    """Return the side whose log ends before that of the other one, None if neither does. It is None too if a side
+    has damage or no known end, or if the logs part: what lies at their ends has another reason.
+    """
+    a, b = comparison.side_a, comparison.side_b
+    if a.damage or b.damage or comparison.first is not None or a.end is None or b.end is None:
+        return None
+    return None if a.end == b.end else min(a, b, key=lambda side: side.end or 0)
 
 
 def _bounds(side: Side, other: Side) -> set[int]:
@@ -262,7 +276,12 @@ def _first_offset(comparison: Comparison, verdict: str) -> int | None:
         return min(0 if offset is None else offset + 1 for offset in after)
     if verdict == "behind":
         return min(
-            (side.end for side, c in sides if c.behind and side.end is not None), default=None
+            (
+                side.end
+                for side, c in sides
+                if side.end is not None and (c.behind or side is _shorter_side(comparison))
+            ),
+            default=None,
         )
     return None
 

@@ -40,6 +40,67 @@ def test_a_partition_that_the_cleaner_does_not_know(tmp_path: Path) -> None:
     assert gaps(root) == [("note", "segment_missing", 42, 83)]
 
 
+def begin_without_batch(directory: Path, base: int, how: str) -> None:
+    """Make a segment one in which no valid batch comes first, as a broker may leave it that is killed."""
+    path = directory / f"{base:020d}.log"
+    data = path.read_bytes()
+    for suffix in (".index", ".timeindex"):
+        path.with_suffix(suffix).write_bytes(b"")
+    contents = {
+        "empty": b"",
+        "zeros": bytes(512),
+        "torn": data[:70],
+        "short": data[:9],
+        "damaged": bytes([*data[:80], data[80] ^ 1, *data[81:]]),
+    }
+    path.write_bytes(contents[how])
+
+
+@pytest.mark.parametrize("how", ["empty", "zeros", "torn", "short", "damaged"])
+def test_a_segment_without_a_batch_at_its_start_ends_a_gap(tmp_path: Path, how: str) -> None:
+    """A broker names a segment after the end of the log."""
+    directory = tmp_path / "broker" / PLAIN
+    for name in (METADATA, PLAIN):
+        shutil.copytree(BROKER / name, tmp_path / "broker" / name)
+    begin_without_batch(directory, 126, how)
+    assert gaps(tmp_path / "broker") == []
+    remove_segment(directory, 84)
+    assert gaps(tmp_path / "broker") == [("error", "segment_missing", 84, 125)]
+    last = LogDirectory(directory).partitions[0].segments[1].path
+    rows = [batch.position for batch in SegmentReader(last)]
+    last.write_bytes(last.read_bytes()[: rows[-1]])
+    (gap,) = gaps(tmp_path / "broker")
+    assert gap[0] == "error"
+    assert gap[2] < 84
+    assert gap[3] == 125
+
+
+def test_several_empty_segments_end_one_gap(tmp_path: Path) -> None:
+    for name in (METADATA, PLAIN):
+        shutil.copytree(BROKER / name, tmp_path / name)
+    remove_segment(tmp_path / PLAIN, 84)
+    begin_without_batch(tmp_path / PLAIN, 126, "empty")
+    (tmp_path / PLAIN / f"{144:020d}.log").touch()
+    assert gaps(tmp_path) == [("error", "segment_missing", 84, 143)]
+    # A file that cannot be read does not hide it.
+    (tmp_path / PLAIN / f"{150:020d}.log").symlink_to("gone")
+    assert gaps(tmp_path) == [("error", "segment_missing", 84, 143)]
+
+
+def test_an_empty_segment_at_the_end_of_a_compacted_log(tmp_path: Path) -> None:
+    """The cleaner removes tombstones and markers, also the last ones before the active segment."""
+    for name in ("cleaner-offset-checkpoint", METADATA):
+        (shutil.copytree if (BROKER / name).is_dir() else shutil.copy)(
+            BROKER / name, tmp_path / name
+        )
+    directory = tmp_path / "compacted-0"
+    shutil.copytree(BROKER / "compacted-0", directory)
+    last = LogDirectory(directory).partitions[0].segments[-1]
+    end = list(SegmentReader(last.path))[-1].last_offset + 1
+    (directory / f"{end + 2:020d}.log").touch()
+    assert gaps(tmp_path) == []
+
+
 def test_a_partition_that_the_cleaner_knows(tmp_path: Path) -> None:
     root = tmp_path / "broker"
     shutil.copytree(BROKER, root)

@@ -472,3 +472,21 @@ def test_a_segment_that_is_gone_before_its_records_are_decoded(
     monkeypatch.setattr(record_comparison, "Scanner", scan_after_removal)
     [row] = LogDirectory(a).diff(b).to_pylist()
     assert (row["same"], row["verdict"], row["findings"]) == (0, "damaged", ["damaged_b"])
+
+
+def test_an_end_by_the_name_of_an_empty_segment(tmp_path: Path) -> None:
+    """Nothing lies between 42 and 84 in A, but its log has gone as far; B never has."""
+    for side in ("a", "b"):
+        (tmp_path / side / "orders-0").mkdir(parents=True)
+        name = f"{0:020d}.log"
+        shutil.copy(
+            SAMPLES / "kafka-4.x" / "segments.small-0" / name, tmp_path / side / "orders-0" / name
+        )
+    (tmp_path / "b" / "orders-0" / f"{42:020d}.log").touch()
+    assert difference(tmp_path / "a", tmp_path / "b")["findings"] == []
+    (tmp_path / "a" / "orders-0" / f"{84:020d}.log").touch()
+    row = difference(tmp_path / "a", tmp_path / "b")
+    assert (row["verdict"], row["findings"], row["first_offset"]) == ("behind", ["behind_b"], 42)
+    assert (row["end_a"], row["end_b"], row["behind_b"]) == (84, 42, 0)
+    assert "before offset 42, and A before 84" in row["meaning"]
+    assert difference(tmp_path / "b", tmp_path / "a")["findings"] == ["behind_a"]
