@@ -231,7 +231,7 @@ def _parser() -> argparse.ArgumentParser:
     breaking = add(
         "breaking",
         evolution_commands.breaking,
-        "report changes since another state of the schemas that old readers or old data cannot survive",
+        "report changes since another state of the schemas that old readers or old data cannot survive (exit code 1; 2 if it could not compare)",
         "breaking --against v1.0 --schemas schemas",
         "breaking --against ../released/schemas",
         "explain B006",

@@ -21,12 +21,9 @@ from codecgen.schema.model import Model
 
 def diff_against(arguments: argparse.Namespace) -> int:
     """Run ``codecgen diff --against``: print all changes by group. Return 0, also if there are
-    changes, or 1 after printing the diagnostics of the schemas. Raise UsageError if the schema
-    directory is missing or the other state cannot be loaded.
+    changes. Raise UsageError if the schemas or the other state cannot be loaded or have diagnostics.
     """
-    new = sound(arguments.schemas)
-    if new is None:
-        return FINDINGS
+    new = _load_new(arguments.schemas)
     with _load_old(arguments.schemas, arguments.against) as old:
         changes = compare_models(old, new)
     print(f"{arguments.against} -> {arguments.schemas}")
@@ -47,13 +44,11 @@ def _line(change: Change) -> str:
 
 def breaking(arguments: argparse.Namespace) -> int:
     """Run ``codecgen breaking``: print accepted breaks and report the others. Return 1 if a
-    breaking change is not accepted in the manifest, or the schemas have diagnostics; else 0, also
-    if an accepted break does not occur, which is only noted. Raise UsageError if the schema
-    directory is missing or the other state cannot be loaded.
+    breaking change is not accepted in the manifest; else 0, also if an accepted break does not
+    occur, which is only noted. Raise UsageError if the schemas or the other state cannot be loaded
+    or have diagnostics.
     """
-    new = sound(arguments.schemas)
-    if new is None:
-        return FINDINGS
+    new = _load_new(arguments.schemas)
     with _load_old(arguments.schemas, arguments.against) as old:
         changes = compare_models(old, new)
     breaks = [change for change in changes if change.is_breaking]
@@ -91,6 +86,18 @@ def _diagnostic(change: Change, before: str) -> Diagnostic:
     may = "" if change.is_certain else "; the bytes may differ"
     message = f"{change.subject}: {change.message}{may}"
     return Diagnostic(change.rule, message, span, help=RULES[change.rule].remedy)
+
+
+def _load_new(schemas: Path) -> Model:
+    """Return the model of the schemas that are compared. Raise UsageError if the directory is
+    missing, or has diagnostics, after printing them.
+    """
+    new = sound(schemas)
+    if new is None:
+        raise UsageError(
+            f"could not compare: the schemas of {schemas} have the findings above; correct them first"
+        )
+    return new
 
 
 @contextmanager

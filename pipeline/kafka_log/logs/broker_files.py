@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from kafka_codecs import META_PROPERTIES, OFFSET_CHECKPOINT, PARTITION_METADATA
-from kafka_log.logs.names import CHECKPOINTS, CLEAN_SHUTDOWN, LOCK, META
+from kafka_log.logs.names import (
+    CHECKPOINTS,
+    CLEAN_SHUTDOWN,
+    HIGH_WATERMARK,
+    LOCK,
+    META,
+    RECOVERY_POINT,
+)
 from kafka_log.segment.positioned_reads import unreadable
 from kafka_log.segment.regular_files import open_regular
 
@@ -63,6 +70,9 @@ def read_small_file(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
 PartitionOffsets = Mapping[tuple[str, int], int]
 """Offsets by topic and partition number."""
 
+REACHED = (RECOVERY_POINT, HIGH_WATERMARK)
+"""Checkpoint files of offsets that the log has reached."""
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerFiles:
@@ -84,6 +94,18 @@ class BrokerFiles:
     def offset(self, name: str, key: tuple[str, int]) -> int | None:
         """Return the offset of a partition in the checkpoint ``name``, None if it has none."""
         return self.checkpoints.get(name, {}).get(key)
+
+    def reached_offset(self, key: tuple[str, int]) -> int:
+        """Return the offset that the log of a partition has reached: the higher one of its recovery
+        point and high watermark. Return 0 if the checkpoints have neither, or negative ones.
+        """
+        return max(0, *(self.offset(name, key) or 0 for name in REACHED))
+
+
+def log_directory_of(directory: Path) -> Path:
+    """Return the log directory of a partition directory, whose path may be relative or end in ``..``."""
+    has_name = directory.name not in ("", "..")
+    return directory.parent if has_name else directory.resolve().parent
 
 
 def read_broker_files(directory: Path) -> BrokerFiles:

@@ -1,4 +1,6 @@
-"""Incomplete tails: bytes after the last complete batch of an active segment. A live or killed broker leaves them; they are no damage."""
+"""Incomplete tails: bytes after the last complete batch of an active segment. A live or killed broker leaves them; they are no damage,
+unless the files of the broker say that the log was complete there.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,10 @@ from dataclasses import replace
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
+from kafka_log.logs.broker_files import BrokerFiles, log_directory_of, read_broker_files
+from kafka_log.logs.names import CLEAN_SHUTDOWN, CLUSTER_METADATA
 from kafka_log.logs.partitions import Segment
+from kafka_log.logs.replicas import read_segment_end
 from kafka_log.segment import framing, tails
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import End, Lost, Tail
@@ -15,6 +20,8 @@ from kafka_log.segment.positioned_reads import UnreadableError, open_segment, re
 from kafka_log.segment.reader import SegmentReader
 
 _FIRST_AND_LAST = ("base_offset", "last_offset")
+_APPENDED = ("live", "future")
+"""States of segments that a broker appends to."""
 
 
 def find_incomplete_tail(segment: Segment, position: int) -> Lost | None:
@@ -54,6 +61,73 @@ def separate_incomplete_tail(
         if torn is not None:
             return lost[:-1], replace(torn, after_offset=lost[-1].after_offset)
     return lost, None if end.note is None else find_incomplete_tail(segment, end.iterated_bytes)
+
+
+def separate_unfinished_tail(
+    segment: Segment, end: End | None
+) -> tuple[tuple[Lost, ...], Lost | None]:
+    """Return the lost ranges and the incomplete tail as :func:`separate_incomplete_tail` does. A tail
+    is among the lost ranges if the files of the broker say that its records were written
+    (:func:`find_tail_loss`). Raise OSError if the log directory may not be searched.
+    """
+    lost, tail = separate_incomplete_tail(segment, end)
+    loss = None if tail is None else find_tail_loss(segment, tail)
+    return (lost, tail) if loss is None else ((*lost, loss), None)
+
+
+def is_tail_error(topic: str, broker: BrokerFiles) -> bool:
+    """Return whether an incomplete tail of an active segment is damage because the broker was shut
+    down cleanly. The metadata log may have one all the same.
+    """
+    return broker.was_clean_shutdown and topic != CLUSTER_METADATA
+
+
+def find_tail_loss(segment: Segment, tail: Lost) -> Lost | None:
+    """Return the incomplete tail ``tail`` of an active segment as a lost range if the broker was shut
+    down cleanly, or if its recovery point or high watermark is above the first offset of the tail.
+    The higher one of the two is its ``before_offset``. Return None in all other cases, if the
+    segment is not in the log, and if a broker wrote to it since it was listed. Raise OSError if the
+    log directory may not be searched.
+    """
+    if segment.state not in _APPENDED:
+        return None
+    broker = read_broker_files(log_directory_of(segment.path.parent))
+    first = _first_offset_of(segment, tail)
+    reached = broker.reached_offset((segment.topic, segment.partition))
+    reasons = [tail.reason]
+    if is_tail_error(segment.topic, broker):
+        reasons.append(f"the broker was shut down cleanly ({CLEAN_SHUTDOWN})")
+    if reached > first:
+        reasons.append(f"by the checkpoints, the log reached offset {reached}")
+    if len(reasons) == 1 or _has_changed(segment, tail):
+        return None
+    before = reached if reached > first else None
+    return replace(tail, reason="; ".join(reasons), after_offset=first - 1, before_offset=before)
+
+
+def _first_offset_of(segment: Segment, tail: Lost) -> int:
+    """Return the offset that the first record of an incomplete tail has: the one after the last batch
+    before it, or the base offset of the segment if there is none, or its header is damaged.
+    """
+    if tail.after_offset is not None:
+        return tail.after_offset + 1
+    try:
+        end = read_segment_end(segment)
+    except CodecError:
+        end = None
+    return segment.base_offset if end is None else end.offset
+
+
+def _has_changed(segment: Segment, tail: Lost) -> bool:
+    """Return whether a broker wrote to the segment since it was listed: its file has another size,
+    or no longer the incomplete tail ``tail``. Return True if the file cannot be read.
+    """
+    try:
+        if segment.path.stat().st_size != segment.size:
+            return True
+    except OSError:
+        return True
+    return find_incomplete_tail(segment, tail.start) is None
 
 
 def _is_plausible_header(segment: Segment, position: int) -> bool:

@@ -22,7 +22,7 @@ from codecgen.runtime.errors import Where
 from kafka_codecs import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY, TRANSACTION_INDEX
 from kafka_log.logs.broker_files import read_producer_snapshot
 from kafka_log.logs.header_rows import iter_row_tuples
-from kafka_log.logs.incomplete_tails import separate_incomplete_tail
+from kafka_log.logs.incomplete_tails import separate_unfinished_tail
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.transactions import MarkerCache, MarkerReader
 from kafka_log.segment.block_reader import BlockReader
@@ -65,7 +65,7 @@ class BatchRows:
                 yield from iter_row_tuples(part.batch_headers.select(self.columns))
             else:
                 yield tuple([value(part, None) for value in values])
-        self.lost, self.unfinished = separate_incomplete_tail(self._segment, self._reader.end)
+        self.lost, self.unfinished = separate_unfinished_tail(self._segment, self._reader.end)
 
 
 _OFFSETS = structured(OFFSET_INDEX_ENTRY)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kafka_log.logs.incomplete_tails import separate_incomplete_tail
+from kafka_log.logs.incomplete_tails import separate_unfinished_tail
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.blocks import COUNTED, Block
@@ -136,7 +136,7 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
         ):
             headers.last[i] = last
             troubles[i] = BatchProblem(REVERSED, sound)
-    lost, unfinished = separate_incomplete_tail(segment, reader.end)
+    lost, unfinished = separate_unfinished_tail(segment, reader.end)
     return SegmentContents(segment, headers, row_counts, troubles, lost, unfinished)
 
 

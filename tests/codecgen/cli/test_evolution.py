@@ -196,6 +196,18 @@ def test_old_schemas_with_findings(tmp_path: Path, capsys: pytest.CaptureFixture
     assert f"the schemas of {old} have 1 finding in this release" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["breaking", "diff"])
+def test_new_schemas_with_findings(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code 1 says that there are breaks, so it must not say this too."""
+    old, new = write(tmp_path / "old", OLD), write(tmp_path / "new", "layout: packet\n")
+    assert run(command, "--against", old, "--schemas", new) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"\ncodecgen: 1 finding\ncodecgen: could not compare: the schemas of {new} " in err
+
+
 @pytest.mark.slow
 def test_our_own_schemas_with_one_edit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     copy = tmp_path / "schemas"

@@ -12,8 +12,8 @@ from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.catalog import CATALOG
 from kafka_log.inspect.check.cluster import Cluster
 from kafka_log.inspect.check.finding import Finding, make_finding
-from kafka_log.inspect.check.log_end import KILLED, REACHED, EndCheck
-from kafka_log.logs.broker_files import BrokerFiles, is_broker_running
+from kafka_log.inspect.check.log_end import KILLED, EndCheck
+from kafka_log.logs.broker_files import REACHED, BrokerFiles, is_broker_running
 from kafka_log.logs.listing import list_partition_names
 from kafka_log.logs.names import (
     CHECKPOINTS,
@@ -159,8 +159,7 @@ def _offset_range(broker: BrokerFiles, key: tuple[str, int]) -> tuple[int, int]:
     """Return the log start offset, and the end offset (excluded): the higher one of recovery point
     and high watermark. Each is 0 if the checkpoints do not have it, or have a negative one.
     """
-    start, *ends = (max(broker.offset(name, key) or 0, 0) for name in (LOG_START, *REACHED))
-    return start, max(ends)
+    return max(broker.offset(LOG_START, key) or 0, 0), broker.reached_offset(key)
 
 
 def check_checkpoints(broker: BrokerFiles, cluster: Cluster) -> Iterator[Finding]:

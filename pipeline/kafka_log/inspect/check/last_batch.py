@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from kafka_log.inspect.check.base import Check, Context
 from kafka_log.inspect.check.finding import Finding
-from kafka_log.inspect.check.log_end import REACHED
 from kafka_log.inspect.check.segment_scan import ScannedSegment
+from kafka_log.logs.broker_files import REACHED
 from kafka_log.logs.partitions import Segment
 
 

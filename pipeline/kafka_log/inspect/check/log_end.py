@@ -12,12 +12,8 @@ from kafka_log.inspect.check.base import Check, Context
 from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.segment_scan import ScannedSegment, find_tail_kind
 from kafka_log.logs.listing import list_base_offsets
-from kafka_log.logs.names import HIGH_WATERMARK, RECOVERY_POINT
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.model import Lost
-
-REACHED = (RECOVERY_POINT, HIGH_WATERMARK)
-"""Checkpoint files of offsets that the log has reached."""
 
 KILLED = "Nothing to do if the broker was killed right after it truncated the log for a new leader: it writes high watermarks every five seconds. Otherwise start it only while another replica leads the partition: if this broker leads first, the other replicas truncate theirs. If the partition has other errors or warnings, follow these first. Without another replica, the broker starts without these records."
 
@@ -106,8 +102,8 @@ class EndCheck(Check):
             offset: End offset of the log when the file was written.
         """
         context = self.context
-        ends = (context.broker.offset(name, context.key) or 0 for name in REACHED)
-        if self.is_reported or offset <= max(self.log_end, *ends) or not self.is_settled():
+        reached = max(self.log_end, context.broker.reached_offset(context.key))
+        if self.is_reported or offset <= reached or not self.is_settled():
             return
         if offset <= max(list_base_offsets(context.partition.directory), default=0):
             return  # a broker goes on writing

@@ -47,7 +47,7 @@ from kafka_log.inspect.check.sequences import SequenceCheck
 from kafka_log.inspect.check.tails import ShrunkCheck, TailCheck
 from kafka_log.inspect.check.transaction_index import TransactionIndexCheck
 from kafka_log.inspect.header_pass import Piece
-from kafka_log.logs.broker_files import BrokerFiles, read_broker_files
+from kafka_log.logs.broker_files import BrokerFiles, log_directory_of, read_broker_files
 from kafka_log.logs.listing import list_base_offsets
 from kafka_log.logs.names import State
 from kafka_log.logs.partitions import Partition, Segment, group_by_state, pair_with_next_base_offset
@@ -173,7 +173,7 @@ def check_partitions(
             yield finding
     # Before segments are read: later checkpoints may be about records that were not there yet.
     parents = {
-        partition.directory: _parent_directory(partition.directory) for partition in partitions
+        partition.directory: log_directory_of(partition.directory) for partition in partitions
     }
     brokers = {path: (read_broker_files(path), clusters(path)) for path in {*parents.values()}}
     checked = {partition.directory for partition in partitions}
@@ -215,12 +215,6 @@ def _split_by_state(partition: Partition) -> Iterator[Partition]:
     for _, state, segments in group_by_state([partition]):
         if state == partition.state or state != "snapshot":
             yield replace(partition, segments=segments)
-
-
-def _parent_directory(directory: Path) -> Path:
-    """Return the parent of a directory, whose path may be relative or end in ``..``."""
-    has_name = directory.name not in ("", "..")
-    return directory.parent if has_name else directory.resolve().parent
 
 
 def _check_directories(

@@ -12,10 +12,10 @@ from kafka_log.inspect.check.finding import Finding
 from kafka_log.inspect.check.repairs import describe_range_repairs
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_broker_files
+from kafka_log.logs.incomplete_tails import is_tail_error
 from kafka_log.logs.names import (
     CLEAN_SHUTDOWN,
     CLEANER,
-    CLUSTER_METADATA,
     HIGH_WATERMARK,
     REMOTE_LOG_METADATA,
 )
@@ -50,11 +50,7 @@ class TailCheck(Check):
             what = f"{size} of zeros follow the last batch"
         else:
             what = f"The last {size} are a batch that was not written completely"
-        if (
-            scanned.is_active
-            and self.context.broker.was_clean_shutdown
-            and self.context.key[0] != CLUSTER_METADATA
-        ):
+        if scanned.is_active and is_tail_error(self.context.key[0], self.context.broker):
             return self.context.finding(
                 kind,
                 scanned.segment.path,

@@ -28,7 +28,7 @@ from kafka_codecs import LOG_ENTRY, Compression, TimestampType
 from kafka_codecs.columns.records import RECORDS as RECORD_COLUMNS
 from kafka_codecs.rows.batches import BATCHES
 from kafka_codecs.rows.records import RECORDS
-from kafka_log.logs.incomplete_tails import find_incomplete_tail
+from kafka_log.logs.incomplete_tails import find_incomplete_tail, find_tail_loss
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.block_reader import BlockReader
@@ -432,6 +432,10 @@ def _find_unfinished_tail(segment: Segment, reader: BlockReader) -> Lost | None:
         raise _advise_salvage(
             TrailingError("the bytes at the end are not the beginning of a batch", where)
         )
+    loss = find_tail_loss(segment, rest)
+    if loss is not None:
+        where = Where(position=loss.start, file=os.fspath(segment.path))
+        raise _advise_salvage(TrailingError(f"the bytes at the end are {loss.reason}", where))
     return rest
 
 

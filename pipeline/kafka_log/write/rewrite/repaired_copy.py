@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from kafka_log.logs.incomplete_tails import separate_incomplete_tail
+from kafka_log.logs.incomplete_tails import separate_unfinished_tail
 from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.block_reader import BlockReader
@@ -125,7 +125,7 @@ def _read_headers(
             parts.append(headers_from_block(item))
         else:
             parts.append(headers_from_rows([header_row(item)]))
-    lost, unfinished = separate_incomplete_tail(segment, reader.end)
+    lost, unfinished = separate_unfinished_tail(segment, reader.end)
     tail = () if unfinished is None else (unfinished,)
     ranges = [tuple(one.up_to(next_base) for one in some) for some in (lost, tail)]
     return concatenate_headers(parts), ranges[0], ranges[1]

@@ -10,6 +10,7 @@ import pytest
 
 from kafka_log import LogDirectory
 from kafka_log.cli import main
+from kafka_log.logs.names import CLEAN_SHUTDOWN, HIGH_WATERMARK, RECOVERY_POINT
 from tests.support.batches import batch, message
 from tests.support.salvage_rows import rows
 from tests.support.segment_files import put
@@ -127,6 +128,75 @@ def test_damage_there_stays_damage(
         code, said, _ = wrote(verb, log, tmp_path / f"out{i}", capsys)
         assert code == 1
         assert {row["what"] for row in said} & {"lost", "refused"}
+
+
+def stop_broker(directory: Path, *, is_clean: bool, reached: dict[str, int]) -> None:
+    """Write the files of a broker that has stopped beside the partition t-0."""
+    if is_clean:
+        (directory / CLEAN_SHUTDOWN).write_text('{"version":0,"brokerEpoch":7}')
+    for name, offset in reached.items():
+        (directory / name).write_text(f"0\n1\nt 0 {offset}\n")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    ("is_clean", "reached", "offsets"),
+    [
+        (True, {}, (13, None)),
+        (True, {RECOVERY_POINT: 22}, (13, 21)),
+        (False, {HIGH_WATERMARK: 22}, (13, 21)),
+        (False, {RECOVERY_POINT: 22, HIGH_WATERMARK: 21}, (13, 21)),
+    ],
+)
+def test_a_tail_that_the_broker_had_written_is_lost(
+    verb: str,
+    is_clean: bool,
+    reached: dict[str, int],
+    offsets: tuple[int, int | None],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A clean shutdown leaves no such tail, and offsets below a checkpoint were complete."""
+    for i, look in enumerate(("half a head", "zeros")):
+        log = put(tmp_path / str(i) / "t-0", (0, WHOLE + LOOKS[look]))
+        stop_broker(log.parent, is_clean=is_clean, reached=reached)
+        code, said, _ = wrote(verb, log, tmp_path / f"out{i}", capsys)
+        assert code == 1
+        assert "unfinished" not in {row["what"] for row in said}
+        (row,) = [row for row in said if row["what"] in ("lost", "refused")]
+        if verb == "convert":
+            assert "salvage it first" in row["reason"]
+        else:
+            assert (row["first_offset"], row["last_offset"]) == offsets
+            assert row["byte"] == len(WHOLE)
+        found = LogDirectory(log.parent).check().to_pylist()
+        assert {row["severity"] for row in found} & {"error", "warning"}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_tail_after_all_that_was_written_is_no_damage(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = put(tmp_path / "disk" / "t-0", (0, WHOLE + LOOKS["half a head"]))
+    stop_broker(log.parent, is_clean=False, reached={RECOVERY_POINT: 13, HIGH_WATERMARK: 13})
+    code, said, _ = wrote(verb, log, tmp_path / "out", capsys)
+    assert code == 0
+    assert not {row["what"] for row in said} & {"lost", "refused"}
+    found = LogDirectory(log.parent).check().to_pylist()
+    assert {row["severity"] for row in found} == {"note"}
+
+
+def test_text_names_the_offsets_that_are_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = put(tmp_path / "disk" / "t-0", (0, WHOLE + LOOKS["half a head"]))
+    stop_broker(log.parent, is_clean=True, reached={HIGH_WATERMARK: 22})
+    assert main(["salvage", str(log), "--out", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        f"  lost: {0:020d}.log byte {len(WHOLE)}, 40 bytes, offsets 13 to 21: of a batch that was not written to its end;"
+        f" the broker was shut down cleanly ({CLEAN_SHUTDOWN}); by the checkpoints, the log reached offset 22",
+        "1 range or record is lost: see the line with lost",
+    ]
 
 
 def test_what_lies_outside_of_a_range_is_not_said(tmp_path: Path) -> None:
