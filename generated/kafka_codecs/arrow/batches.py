@@ -113,9 +113,9 @@ BATCHES = View(
         ),
     ),
     cases=(
-        Case("message_v0", {0: None}, each_entry=True, least=26),
-        Case("message_v1", {0: None}, each_entry=True, least=34),
-        Case("record_batch", {0: None}, each_entry=True, least=61),
+        Case("message_v0", {0: None}, each_entry=True, min_row_size=26),
+        Case("message_v1", {0: None}, each_entry=True, min_row_size=34),
+        Case("record_batch", {0: None}, each_entry=True, min_row_size=61),
     ),
     row_size=80,
     kind=Kind(16, 1, True, "big"),
@@ -131,4 +131,4 @@ BATCHES = View(
 __all__ = ["BATCHES"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

@@ -108,7 +108,7 @@ RECORDS = View(
         ),
     ),
     cases=(
-        Case("message_v0", {0: None}, each_entry=True, least=26),
+        Case("message_v0", {0: None}, each_entry=True, min_row_size=26),
         Case(
             "message_v0_messages",
             {
@@ -117,9 +117,9 @@ RECORDS = View(
                 2: Codec("snappy", "xerial-or-raw", 268435456),
                 3: Codec("lz4", "unchecked-header", 268435456),
             },
-            least=26,
+            min_row_size=26,
         ),
-        Case("message_v1", {0: None}, each_entry=True, least=34),
+        Case("message_v1", {0: None}, each_entry=True, min_row_size=34),
         Case(
             "message_v1_messages",
             {
@@ -128,7 +128,7 @@ RECORDS = View(
                 2: Codec("snappy", "xerial-or-raw", 268435456),
                 3: Codec("lz4", None, 268435456),
             },
-            least=34,
+            min_row_size=34,
         ),
         Case(
             "record_batch_records",
@@ -139,7 +139,7 @@ RECORDS = View(
                 3: Codec("lz4", None, 268435456),
                 4: Codec("zstd", None, 268435456),
             },
-            least=7,
+            min_row_size=7,
         ),
     ),
     row_size=208,
@@ -183,4 +183,4 @@ RECORDS = View(
 __all__ = ["RECORDS"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

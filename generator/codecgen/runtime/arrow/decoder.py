@@ -165,7 +165,7 @@ class Decoder:
             np.zeros(LEAVES + len(self.leaves), np.int64),
         )
         self.decompressor = Decompressor(view, self.limits, getattr(self.kernels, "JIT", False))
-        self.least = np.array([case.least for case in view.cases] or [1], np.int64)
+        self.min_row_sizes = np.array([case.min_row_size for case in view.cases] or [1], np.int64)
         self.shares: Any = None  # what of a section each leaf takes, as far as is known
         self.rows = -1
         """How many rows the index says there are; -1 where it does not, or sections are compressed."""
@@ -306,7 +306,7 @@ class Decoder:
         """
         part = self.table[first:last]
         good = part[:, STATUS] == 0
-        least = self.least[np.where(good, part[:, CASE], 0)]
+        least = self.min_row_sizes[np.where(good, part[:, CASE], 0)]
         too_many = part[:, COUNT] * least > part[:, SECTION_END] - part[:, SECTION]
         part[good & too_many, STATUS] = -1
 
@@ -412,7 +412,9 @@ class Decoder:
         if (counts >= 0).all():
             return int(counts.sum())
         sections = part[:, SECTION_END] - part[:, SECTION]
-        most = int(np.where(counts < 0, sections // self.least[part[:, CASE]], counts).sum())
+        most = int(
+            np.where(counts < 0, sections // self.min_row_sizes[part[:, CASE]], counts).sum()
+        )
         return min(most, expected)
 
     def _measure(self, decode: Any, first: int, last: int, most: int | None = None) -> Any:

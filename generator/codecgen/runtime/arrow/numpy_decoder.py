@@ -26,7 +26,7 @@ from codecgen.runtime.arrow.chunks import (
 from codecgen.runtime.arrow.memory_limit import limit_size
 from codecgen.runtime.arrow.numpy_cases import Case, Layout, Section
 from codecgen.runtime.arrow.numpy_elements import find_elements
-from codecgen.runtime.arrow.numpy_fields import Walk
+from codecgen.runtime.arrow.numpy_fields import StructureReader
 from codecgen.runtime.arrow.numpy_index import find
 from codecgen.runtime.arrow.numpy_memory import Fields, Memory, Vector, missing, to_arrow
 from codecgen.runtime.arrow.numpy_rules import RowRules
@@ -231,8 +231,8 @@ class NumpyDecoder:
         short. ``bias`` is added to a position to get that in the file.
         """
         start, end = edges[:-1], edges[1:]
-        cases = layout.choose(Walk(memory, start, end, 0), self.full_check)
-        cases[end - start < layout.least] = -1
+        cases = layout.choose(StructureReader(memory, start, end, 0), self.full_check)
+        cases[end - start < layout.min_size] = -1
         changes = np.flatnonzero(np.diff(cases)) + 1
         for at, after in pairwise([0, *changes.tolist(), len(cases)]):
             if at == after:
@@ -263,17 +263,17 @@ class NumpyDecoder:
         """
         case = self.cases[number]
         assert case.open is not None
-        walk = Walk(memory, start, end, self.limits.elements)
-        whole = case.open(walk)
+        reader = StructureReader(memory, start, end, self.limits.elements)
+        whole = case.open(reader)
         for holds in case.rules if self.rules else ():
-            walk.refuse(~holds(Fields(entry=whole.fields)))
-        passed = ~walk.bad & (whole.codec != 0) & (whole.count >= 0)
+            reader.refuse(~holds(Fields(entry=whole.fields)))
+        passed = ~reader.bad & (whole.codec != 0) & (whole.count >= 0)
         if self.decompress:
             passed[:] = False
         for at, after, is_passed in split_by_flag(passed):
             if not is_passed:
                 yield from self._decode_opened(
-                    number, memory, start, end, whole, walk.bad, bias, at, after
+                    number, memory, start, end, whole, reader.bad, bias, at, after
                 )
                 continue
             batch = pa.RecordBatch.from_pylist([], schema=self.schema)
@@ -426,20 +426,22 @@ class NumpyDecoder:
         batches = []
         rules = RowRules(entries.section.fields, counts, entries.first) if self.rules else None
         for own in entries.row_slices():
-            walk = Walk(entries.memory, entries.rows[own], row_ends[own], self.limits.elements)
-            item = case.read(walk)
+            reader = StructureReader(
+                entries.memory, entries.rows[own], row_ends[own], self.limits.elements
+            )
+            item = case.read(reader)
             if case.open is not None and case.prefix is None:
-                walk.refuse(walk.p != walk.end)
+                reader.refuse(reader.p != reader.end)
             if rules is not None:
                 rules.add(item)
                 for holds in case.rules if case.open is None else ():
-                    walk.refuse(~holds(Fields(item=item)))
-            if walk.bad.any():
+                    reader.refuse(~holds(Fields(item=item)))
+            if reader.bad.any():
                 bad = np.zeros(len(counts), np.bool_)
-                bad[owners[own][walk.bad]] = True
+                bad[owners[own][reader.bad]] = True
                 return None, bad
             if len(counts) == 1:
-                counts = np.array([len(walk.p)], np.int64)
+                counts = np.array([len(reader.p)], np.int64)
             batches.append(self._columns(entries, item, ends, counts))
         if rules is not None:
             broken = rules.find_breaches(case)
@@ -460,8 +462,10 @@ class NumpyDecoder:
             ("first", entries.first[:-1][some]),
             ("last", entries.first[1:][some] - 1),
         ):
-            walk = Walk(entries.memory, entries.rows[at], end[at], self.limits.elements)
-            found[name] = entries.case.read(walk)
+            reader = StructureReader(
+                entries.memory, entries.rows[at], end[at], self.limits.elements
+            )
+            found[name] = entries.case.read(reader)
         return Fields(**found)
 
     def _find_refused(self, entries: _Entries, ends: Fields, counts: Vector) -> Vector:

@@ -9,7 +9,7 @@ import numpy as np
 
 from codecgen.runtime.arrow.numpy_cases import Layout
 from codecgen.runtime.arrow.numpy_chains import follow
-from codecgen.runtime.arrow.numpy_fields import Walk
+from codecgen.runtime.arrow.numpy_fields import StructureReader
 from codecgen.runtime.arrow.numpy_memory import Memory, Vector
 from codecgen.runtime.arrow.view import Kind
 
@@ -21,21 +21,21 @@ ENOUGH, ENDED, REFUSED, OTHER = 1, 0, -1, 2
 
 
 def find(
-    kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
+    kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, max_entries: int
 ) -> tuple[Vector, int]:
-    """Find at most ``most`` consecutive entries of a layout from byte ``at`` on, in a chunk of
+    """Find at most ``max_entries`` consecutive entries of a layout from byte ``at`` on, in a chunk of
     ``size`` bytes. Return an array with the start of each entry and the end of the last one (``at``
     alone if there is none), and why the search stopped: ENOUGH, ENDED (no whole entry is left),
     OTHER (another discriminator) or REFUSED (an invalid length). ``kind`` is None if entries have
     no discriminator.
     """
     if layout.prefix is None:
-        return _alike(kind, layout, memory, at, size, most)
-    first, why = _one_by_one(kind, layout, memory, at, size, min(most, FIRST))
+        return _alike(kind, layout, memory, at, size, max_entries)
+    first, why = _one_by_one(kind, layout, memory, at, size, min(max_entries, FIRST))
     edges = np.array(first, np.int64)
-    if why == ENOUGH and most > FIRST:
-        more = _at_once(kind, layout, memory, edges, size, most - FIRST)
-        left = most - FIRST - len(more)
+    if why == ENOUGH and max_entries > FIRST:
+        more = _at_once(kind, layout, memory, edges, size, max_entries - FIRST)
+        left = max_entries - FIRST - len(more)
         at = int(more[-1]) if len(more) else first[-1]
         last, why = _one_by_one(kind, layout, memory, at, size, left)
         edges = np.concatenate([edges, more, np.array(last[1:], np.int64)])
@@ -44,19 +44,19 @@ def find(
 
 
 def _alike(
-    kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
+    kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, max_entries: int
 ) -> tuple[Vector, int]:
-    """Find at most ``most`` consecutive entries of a constant size. Return an array with the start
+    """Find at most ``max_entries`` consecutive entries of a constant size. Return an array with the start
     of each entry and the end of the last one, and why the search stopped: ENOUGH, ENDED or OTHER
     (the discriminator is of another layout).
     """
-    count = min(most, (size - at) // layout.size)
+    count = min(max_entries, (size - at) // layout.size)
     edges = at + layout.size * np.arange(count + 1)
     if kind is not None:
         others = np.flatnonzero(~_of_kind(kind, layout, memory, edges[:-1], edges[1:]))
         if len(others):
             return edges[: others[0] + 1], OTHER
-    return edges, ENOUGH if count == most else ENDED
+    return edges, ENOUGH if count == max_entries else ENDED
 
 
 def _of_kind(kind: Kind, layout: Layout, memory: Memory, start: Vector, end: Vector) -> Vector:
@@ -66,7 +66,7 @@ def _of_kind(kind: Kind, layout: Layout, memory: Memory, start: Vector, end: Vec
     memory the last ones.
     """
     form = f"{_order(kind)}{'i' if kind.signed else 'u'}{kind.size}"
-    found = Walk(memory, start, end, 0).at(form, kind.offset)
+    found = StructureReader(memory, start, end, 0).at(form, kind.offset)
     good: Vector = np.logical_or.reduce([found == number for number in layout.kinds])
     return good
 
@@ -84,54 +84,54 @@ def _order(kind: Kind) -> str:
 
 
 def _at_once(
-    kind: Kind | None, layout: Layout, memory: Memory, edges: Vector, size: int, most: int
+    kind: Kind | None, layout: Layout, memory: Memory, edges: Vector, size: int, max_entries: int
 ) -> Vector:
-    """Return the ends of at most ``most`` further entries after ``edges``, up to the first one that
+    """Return the ends of at most ``max_entries`` further entries after ``edges``, up to the first one that
     ends after ``size`` or has an invalid length or another discriminator. They are found by
     following lengths from many places at once.
     """
     assert layout.prefix is not None
     start = edges[-1:]
     mean = (int(edges[-1]) - int(edges[0])) // (len(edges) - 1) + 1
-    end = np.array([min(size, int(edges[-1]) + mean * most)])
+    end = np.array([min(size, int(edges[-1]) + mean * max_entries)])
     places, _, after = follow(layout.prefix, memory, start, end, None)
     ends = np.append(places, after)[1:]
     prefix = layout.prefix
-    good = places <= size - max(0 if kind is None else kind.offset + kind.size, prefix.head)
+    good = places <= size - max(0 if kind is None else kind.offset + kind.size, prefix.end)
     if kind is not None:
         good &= _of_kind(kind, layout, memory, places, ends)
     good &= (ends <= size) & (ends - places >= prefix.after)
     wrong = np.flatnonzero(~good)
-    return ends[: min(int(wrong[0]) if len(wrong) else len(ends), most)]
+    return ends[: min(int(wrong[0]) if len(wrong) else len(ends), max_entries)]
 
 
 def _one_by_one(
-    kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, most: int
+    kind: Kind | None, layout: Layout, memory: Memory, at: int, size: int, max_entries: int
 ) -> tuple[list[int], int]:
-    """Find at most ``most`` consecutive entries from byte ``at`` on by a plain loop, in a chunk of
+    """Find at most ``max_entries`` consecutive entries from byte ``at`` on by a plain loop, in a chunk of
     ``size`` bytes. Return the start of each entry and the end of the last one, and why it stopped:
     ENOUGH, ENDED, OTHER or REFUSED (a negative or refused length). Lengths of entries that fit are
     not checked for being refused.
     """
     assert layout.prefix is not None
     prefix = layout.prefix
-    numbers = [(prefix.offset, prefix.head - prefix.offset, prefix.format())]
+    numbers = [(prefix.offset, prefix.end - prefix.offset, prefix.format())]
     order, first = prefix.order, 0  # which of the two numbers is the kind
     if kind is not None:
         letter = {1: "b", 2: "h", 4: "i", 8: "q"}[kind.size]
         numbers.append((kind.offset, kind.size, letter if kind.signed else letter.upper()))
         order, first = _order(kind), 0 if kind.offset < prefix.offset else 1
     form = order
-    head = 0
+    needed = 0
     for offset, width, letter in sorted(numbers):
-        form += f"{offset - head}x{letter}"
-        head = offset + width
+        form += f"{offset - needed}x{letter}"
+        needed = offset + width
     unpack = struct.Struct(form).unpack_from
     view, kinds, after = memory.view, layout.kinds, prefix.after
     edges = [at]
     add = edges.append
-    last = size - head
-    for _ in repeat(None, most):
+    last = size - needed
+    for _ in repeat(None, max_entries):
         if at > last:
             return edges, ENDED
         pair = unpack(view, at)

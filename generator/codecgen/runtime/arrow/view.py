@@ -134,13 +134,13 @@ class Case:
         name: Name of the layout.
         codecs: Codecs by their numbers, None for a number that means no compression.
         each_entry: Each entry is a row. Otherwise its elements are the rows.
-        least: Min bytes of a row.
+        min_row_size: Min bytes of a row.
     """
 
     name: str
     codecs: Mapping[int, Codec | None] = field(default_factory=dict)
     each_entry: bool = False
-    least: int = 1
+    min_row_size: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +211,6 @@ class View(Columns):
     checks: tuple[Place, ...] = ()
     numpy: str | None = None
     framed: bool = True
-
-    @property
-    def head(self) -> int:
-        """Bytes up to the end of the number that tells entries apart, 0 without one."""
-        return 0 if self.kind is None else self.kind.offset + self.kind.size
 
     def place_of_check(self, check: int) -> Place | None:
         """Return the place in YAML of the check number ``check``, None if there is no such check."""

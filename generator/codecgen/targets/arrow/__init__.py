@@ -254,5 +254,5 @@ def _case(plan: Plan, case: CasePlan) -> Code:
         string(case.name),
         mapping(codecs),
         each_entry="True" if case.array is None else None,
-        least=str(min_size_of(plan, case)),
+        min_row_size=str(min_size_of(plan, case)),
     )

@@ -74,7 +74,7 @@ class ColumnOutputs:
 
     Attributes:
         row: Entry of the index that a failure is noted in.
-        most: Max elements of an array.
+        max_elements: Max elements of an array.
         at: Number of the row.
         check: Function that returns the number of the check of a field.
         targets: Variables by the index of the column.
@@ -88,14 +88,14 @@ class ColumnOutputs:
         slots: Mapping[int, Slots],
         *,
         row: Var,
-        most: Expr,
+        max_elements: Expr,
         at: Var,
         check: Callable[[Field], Num],
     ) -> None:
         self.code = code
         self.slots = slots
         self.row = row
-        self.most = most
+        self.max_elements = max_elements
         self.at = at
         self.check = check
         self.targets: dict[int, Target] = {}

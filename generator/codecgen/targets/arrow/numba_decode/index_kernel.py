@@ -154,7 +154,9 @@ class Index:
         kernels cannot read a field or express a condition.
         """
         slots, module = self.kernels.slots, self.module
-        p, end, row, most, full_check = map(Var, ("p", "end", "row", "most", "full_check"))
+        p, end, row, max_elements, full_check = map(
+            Var, ("p", "end", "row", "max_elements", "full_check")
+        )
         start = Var("start")
         code, variables = Builder(), Variables()
         code.assign(start, p)
@@ -174,17 +176,19 @@ class Index:
             if test.when == FALSE:
                 continue
             if test.when is None or test.when == TRUE:
-                self.open_case(code, test, variables, p, end, row, most, full_check, start)
+                self.open_case(code, test, variables, p, end, row, max_elements, full_check, start)
                 closed = test.case.array is not None
                 break
             if test.case.array is not None or test.care is not None:
                 with code.when(test.when):
-                    self.open_case(code, test, variables, p, end, row, most, full_check, start)
+                    self.open_case(
+                        code, test, variables, p, end, row, max_elements, full_check, start
+                    )
         if not closed:
             check = module.check(length, self.entry.layout.span, self.entry.name)
             code.give(effect("fail", row, check, start), self.entry.name)
         doc = f"{self.entry.layout.span.file}: which rows an entry holds, and what they need of it. 0 when it is not as it should be."
-        parameters = [(v, "int") for v in (p, end, row, most, full_check)]
+        parameters = [(v, "int") for v in (p, end, row, max_elements, full_check)]
         module.functions.append(
             Function(self.opener.name, parameters, "int", doc, code.body, "inner")
         )
@@ -197,7 +201,7 @@ class Index:
         p: Var,
         end: Var,
         row: Var,
-        most: Var,
+        max_elements: Var,
         full_check: Var,
         start: Var,
     ) -> None:
@@ -212,12 +216,12 @@ class Index:
                 code.give(effect("fail", row, check, start), "full_check")
         if case.array is not None:
             gives = ColumnOutputs(
-                code, None, {}, row=row, most=most, at=Var("at"), check=module.check
+                code, None, {}, row=row, max_elements=max_elements, at=Var("at"), check=module.check
             )
             reader = LayoutReader(self.kernels.plan, code, "open", variables, p, gives)
-            ArrayOpener(self.kernels, case, code, reader, variables, row, most, full_check).emit(
-                end
-            )
+            ArrayOpener(
+                self.kernels, case, code, reader, variables, row, max_elements, full_check
+            ).emit(end)
 
     # ------------------------------------------------------------ where it ends
 
@@ -232,15 +236,15 @@ class Index:
         p, end = Var("p"), Var("end")
         number, after = Var("kind"), Var("after")
         code, variables = Builder(), Variables()
-        head = framing.size or 0
+        header_size = framing.size or 0
         if framing.open:
-            head = size_bounds(kernels.plan, self.entry).min_size
+            header_size = size_bounds(kernels.plan, self.entry).min_size
         for m in self.entry.fields:
             if m.measures is not None and m.offset is not None:
-                head = max(head, m.offset + (m.size or 0))
+                header_size = max(header_size, m.offset + (m.size or 0))
         if kind is not None:
-            head = max(head, kind[0] + kind[1])
-        with code.when(end - p < head):
+            header_size = max(header_size, kind[0] + kind[1])
+        with code.when(end - p < header_size):
             code.give(0)
         if kind is not None:
             offset, size, signed, endian = kind
@@ -291,14 +295,14 @@ class Index:
         code, variables = Builder(), Variables()
         tests = self.tests(variables)
         test = next(t for t in tests if t.case is case)
-        least = bytes_to_fixed(self.entry)
+        min_size = bytes_to_fixed(self.entry)
         conditions = [] if test.when is None or test.when == TRUE else [test.when]
         if test.care is not None:
             conditions.append(invert(all_of([full_check & WITH_CARE, test.care])))
         if not conditions:
-            code.give(after - p >= least)
+            code.give(after - p >= min_size)
         else:
-            with code.when(after - p < least):
+            with code.when(after - p < min_size):
                 code.give(FALSE)
             self.load_tested(code, tests, p, variables)
             code.give(all_of(conditions))
@@ -317,8 +321,8 @@ class Index:
         checks and goes on.
         """
         slots, code = self.kernels.slots, Builder()
-        table, capacity, p, end, most, full_check = map(
-            Var, ("table", "capacity", "p", "end", "most", "full_check")
+        table, capacity, p, end, max_elements, full_check = map(
+            Var, ("table", "capacity", "p", "end", "max_elements", "full_check")
         )
         n, rows, after, row, count = map(Var, ("n", "rows", "after", "row", "count"))
         code.assign(n, 0)
@@ -334,7 +338,7 @@ class Index:
             with code.when(n.eq(capacity)):
                 stop(1)
             ahead = Num(2) * after - p
-            code.do("fetch_around", ahead, remark="a head to come, if entries are of like size")
+            code.do("fetch_around", ahead, remark="a header to come, if entries are of like size")
             code.assign(row, table + n * self.kernels.row_size)
             code.add(n, 1)
             for case in self.cases:
@@ -348,7 +352,7 @@ class Index:
                     ):  # fmt: skip
                         code.do("store_64", row + slots[slot], value)
                     stop(3, -1)
-            opened = Call(self.opener, (p, after, row, most, full_check), (), False)
+            opened = Call(self.opener, (p, after, row, max_elements, full_check), (), False)
             with code.when(all_of([opened, rows >= 0])):
                 code.assign(count, call("load_i64_le", row + slots["COUNT"]))
                 codec = call("load_i64_le", row + slots["CODEC"])
@@ -360,7 +364,7 @@ class Index:
             "follows is no entry. And how many rows they say they have; -1 when some are compressed, or do not say."
         )
         name = self.module.name(function_name("index", self.entry))
-        parameters = [(v, "int") for v in (table, capacity, p, end, most, full_check)]
+        parameters = [(v, "int") for v in (table, capacity, p, end, max_elements, full_check)]
         result = "tuple[int, int, int, int]"
         self.module.functions.append(Function(name, parameters, result, doc, code.body, "jit"))
         return name

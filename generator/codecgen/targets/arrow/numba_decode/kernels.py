@@ -42,9 +42,9 @@ def decode(kernels: Kernels, entry: LayoutPlan, fills: list[RowsKernel]) -> str:
     """
     code, slots = Builder(), kernels.slots
     parameters = [
-        Var(n) for n in ("table", "first", "last", "most", "bias", "out", "state", "room")
+        Var(n) for n in ("table", "first", "last", "max_elements", "bias", "out", "state", "room")
     ]
-    table, first, last, most, bias, out, state, room = parameters
+    table, first, last, max_elements, bias, out, state, room = parameters
     i, row, case, at, done = map(Var, ("i", "row", "case", "at", "done"))
     with code.count(i, first, last):
         code.assign(row, table + i * kernels.row_size)
@@ -55,7 +55,7 @@ def decode(kernels: Kernels, entry: LayoutPlan, fills: list[RowsKernel]) -> str:
         code.assign(done, 0)
         for fill in fills:
             with code.when(case.eq(fill.case.number)):
-                arguments = (row, out, state, room, most, bias)
+                arguments = (row, out, state, room, max_elements, bias)
                 code.assign(done, Call(Global(fill.rows_name), arguments, (), False))
                 same = (row, out, state, at, bias)
                 code.do_call(Call(Global(fill.same_name), same, (), False))

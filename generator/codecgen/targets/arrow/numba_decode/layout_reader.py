@@ -518,8 +518,8 @@ class LayoutReader:
             self.handle_null_array(type_, n, null, self.gives.find_target(part, f.name), f)
             type_ = replace(type_, at_least=0)
         if counted:
-            most = self.gives.most
-            self.values.fail_if(any_of([n < 0, n > end - self.p, n > most]), f)
+            max_elements = self.gives.max_elements
+            self.values.fail_if(any_of([n < 0, n > end - self.p, n > max_elements]), f)
             self.values.loose = 0
         self.give(fp, fields, self.part_of_elements(part, f))
         size = element_size(element)
@@ -588,7 +588,7 @@ class LayoutReader:
             self.values.check_end(end, f)
             if not counted:
                 code.add(n, 1)
-                self.values.fail_if(n > self.gives.most, f)
+                self.values.fail_if(n > self.gives.max_elements, f)
             if target is not None:
                 code.add(target.at, 1)
         if type_.at_least:
@@ -685,7 +685,7 @@ class LayoutReader:
         )
         self.values.covered = 0
         self.values.read_number("uvarint", number, end, f)
-        limits = [number > self.gives.most, number > MAX_COUNT]
+        limits = [number > self.gives.max_elements, number > MAX_COUNT]
         self.values.fail_if(any_of([Num(_MIN_TAGGED) * number > end - self.p, *limits]), f)
         self.values.loose = 0
         code.assign(last, -1)

@@ -132,7 +132,7 @@ class PayloadReader(LayoutReader):
             self.read_item(element, end)
             if not counted:
                 code.add(n, 1)
-                self.values.fail_if(n > self.gives.most, f)
+                self.values.fail_if(n > self.gives.max_elements, f)
         if type_.at_least:
             self.values.fail_if(n < type_.at_least, f)
 

@@ -45,8 +45,8 @@ class PayloadRowsKernel:
         self.places = Places()
         self.cases = Cases(kernels.plan)
         self.unread = Var("unread")
-        self.note, self.out, self.state, self.room, self.most = map(
-            Var, ("note", "out", "state", "room", "most")
+        self.note, self.out, self.state, self.room, self.max_elements = map(
+            Var, ("note", "out", "state", "room", "max_elements")
         )
         self.at = Var("at")
         self.gives = self.make_outputs()
@@ -87,7 +87,7 @@ class PayloadRowsKernel:
         code.give(1)
         parameters = [v for n in self.layouts for v in (self.starts[n], self.ends[n])]
         parameters += [self.variables.get("place", "row")]
-        parameters += [self.note, self.out, self.state, self.room, self.most]
+        parameters += [self.note, self.out, self.state, self.room, self.max_elements]
         doc = "Check a payload and write its rows. 0 when it is not as it should be, or there is no room."
         typed = [(v, "int") for v in parameters]
         self.kernels.module.functions.append(
@@ -391,7 +391,7 @@ class PayloadRowsKernel:
             sources,
             self.kernels.columns,
             row=self.note,
-            most=self.most,
+            max_elements=self.max_elements,
             at=self.at,
             check=self.kernels.module.check,
         )

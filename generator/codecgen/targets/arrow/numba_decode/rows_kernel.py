@@ -63,8 +63,8 @@ class RowsKernel:
         self.same_name = kernels.module.name(f"same_{case.name}")
         self.code = Builder()
         self.variables = Variables()
-        self.row, self.out, self.state, self.room, self.most, self.bias = map(
-            Var, ("row", "out", "state", "room", "most", "bias")
+        self.row, self.out, self.state, self.room, self.max_elements, self.bias = map(
+            Var, ("row", "out", "state", "room", "max_elements", "bias")
         )
         self.p, self.end, self.at = Var("p"), Var("end"), Var("at")
         self.gives = self.gives_to(self.code)
@@ -76,7 +76,7 @@ class RowsKernel:
             self.sources,
             self.kernels.columns,
             row=self.row,
-            most=self.most,
+            max_elements=self.max_elements,
             at=self.at,
             check=self.kernels.module.check,
         )
@@ -127,7 +127,7 @@ class RowsKernel:
         doc = (
             "Check rows and write them. 0 when they are not as they should be, or there is no room."
         )
-        tables = (self.row, self.out, self.state, self.room, self.most, self.bias)
+        tables = (self.row, self.out, self.state, self.room, self.max_elements, self.bias)
         self.kernels.module.functions.append(
             Function(self.rows_name, [(v, "int") for v in tables], "int", doc, code.body, "inner")
         )
@@ -187,7 +187,7 @@ class RowsKernel:
             self.numbers(varying=True)
             if not counted:
                 code.add(self.at, 1)
-                reader.values.fail_if(self.at - first > self.most, array.field)
+                reader.values.fail_if(self.at - first > self.max_elements, array.field)
         if type_.at_least:
             number = count if counted else self.at - first
             reader.values.fail_if(number < type_.at_least, array.field)
@@ -228,7 +228,13 @@ class RowsKernel:
         code.assign(start, self.p)
         only_first = all(which == "first" for which, _, _ in wanted)
         gives = ColumnOutputs(
-            code, None, {}, row=self.row, most=self.most, at=self.at, check=self.gives.check
+            code,
+            None,
+            {},
+            row=self.row,
+            max_elements=self.max_elements,
+            at=self.at,
+            check=self.gives.check,
         )
         reader = LayoutReader(self.kernels.plan, code, "hop", self.variables, self.p, gives)
         with code.loop(self.p < self.end):
@@ -278,7 +284,7 @@ class RowsKernel:
             if not is_open:
                 code.assign(self.variables.get("place", "size"), after - self.p)
             if case.rows.header_only:
-                self.head_fields()
+                self.header_fields()
                 code.assign(self.p, after)
             else:
                 reader = LayoutReader(
@@ -301,7 +307,7 @@ class RowsKernel:
             code.do("store_64", self.slot(self.row, "SECTION"), self.p)
             code.do("store_64", self.slot(self.state, "NEXT"), self.p)
 
-    def head_fields(self) -> None:
+    def header_fields(self) -> None:
         """Emit loads of the header fields that columns use, from their fixed offsets, for a
         header-only case. Raise Unsupported if a field is optional, has no fixed offset, or is of a
         type that is not loaded here: only integers but 24-bit ones, bits and floats are.

@@ -94,14 +94,14 @@ class EntryPlanner:
         code.assign(frame.size, 0)
         code.assign(frame.blamed, -1)
         code.assign(frame.row, frame.start)
-        more = all_of([frame.row < self.last, frame.row - frame.start < frame.most])
+        more = all_of([frame.row < self.last, frame.row - frame.start < frame.max_elements])
         with code.loop(more):
             frame.inside = True
             self.one_row()
         self.close()
         code.give(Several((frame.row - frame.start, Num(-1))))
         parameters = (
-            self.columns, frame.start, self.last, self.entry, frame.sizes, self.bytes_room, frame.most,
+            self.columns, frame.start, self.last, self.entry, frame.sizes, self.bytes_room, frame.max_elements,
         )  # fmt: skip
         self.encoders.module.functions.append(
             Function(
@@ -411,10 +411,12 @@ def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -
     parameters = [
         Var(name)
         for name in (
-            "columns", "table", "capacity", "start", "last", "final", "sizes", "bytes_room", "enough", "most",
+            "columns", "table", "capacity", "start", "last", "final", "sizes", "bytes_room", "enough", "max_elements",
         )
     ]  # fmt: skip
-    columns, table, capacity, start, last, final, sizes, bytes_room, enough, most = parameters
+    columns, table, capacity, start, last, final, sizes, bytes_room, enough, max_elements = (
+        parameters
+    )
     n, done, compressed_entries, row, own, at = map(
         Var, ("n", "done", "compressed_entries", "row", "entry", "at")
     )
@@ -433,10 +435,12 @@ def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -
         for case in cases:
             program = encoders.programs[case.number]
             limit = max_rows(program)
-            least = most if limit == MAX_BYTES else call("min", most, limit)
+            max_rows_of_entry = (
+                max_elements if limit == MAX_BYTES else call("min", max_elements, limit)
+            )
             room = call("min", bytes_room, room_for_rows(program))
             many = room if program.around else enough - done
-            arguments = (columns, row, last, own, at, many, least)
+            arguments = (columns, row, last, own, at, many, max_rows_of_entry)
             with code.when(rows < 0):
                 plan = Call(encoders.function("plan", case), arguments, (), False)
                 code.unpack((rows, blamed), plan)

@@ -33,7 +33,9 @@ class PlannerFunction:
         self.columns = Columns(encoders, self.code, self.variables)
         self.values = Values(program, self.variables)
         self.inside = False
-        self.row, self.start, self.most, self.sizes = map(Var, ("row", "start", "most", "sizes"))
+        self.row, self.start, self.max_elements, self.sizes = map(
+            Var, ("row", "start", "max_elements", "sizes")
+        )
         self.blamed, self.size, self.taken = map(Var, ("blamed", "size", "taken"))
 
     # ------------------------------------------------------------ values
