@@ -284,9 +284,9 @@ def _check_width(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]
     branches = [_printed_range(branch) for branch in _branches(value)] or [(0, 0)]
     known = [(min(low for low, _ in branches), max(high for _, high in branches))]
     known += [] if isinstance(value, FieldValue) else [range_of(value)]
-    least, most = column_range(column.type)
+    minimum, maximum = column_range(column.type)
     for low, high in known:
-        if low < least or high > most:
+        if low < minimum or high > maximum:
             message = f'"{column.name}" is {column.type}, but its value can be from {low} to {high}'
             help = f"give the column a type that holds these numbers ({column.span}), or change its value"
             yield Diagnostic("C032", message, span, help=help)

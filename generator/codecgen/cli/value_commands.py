@@ -58,9 +58,9 @@ def _find_codec(arguments: argparse.Namespace) -> named_codec.NamedCodec | None:
         return None
     model, name = within(model, arguments.layout)
     plan = make_plan(model)
-    codecs, refused = load_codecs(plan)
+    codecs, unsupported = load_codecs(plan)
     if codecs is None:
-        report(list(refused), directories.texts_of(model))
+        report(list(unsupported), directories.texts_of(model))
         return None
     try:
         return named_codec.find_codec(plan, codecs, name, arguments.given)

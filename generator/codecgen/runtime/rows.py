@@ -15,8 +15,8 @@ from codecgen.runtime.chosen import Chosen
 from codecgen.runtime.declared import Declared
 from codecgen.runtime.errors import LengthError, TruncatedError, ValueRefused
 from codecgen.runtime.fields import Field
-from codecgen.runtime.heads import Head, PlainBits
 from codecgen.runtime.layout import Choice, Layout
+from codecgen.runtime.leading_fields import LeadingFields, PlainBits
 from codecgen.runtime.located_bytes import Condition, Source
 from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.parsing import Opened
@@ -150,11 +150,11 @@ class Header:
     """Makes rows of entries from their fields at fixed places alone, without verification."""
 
     def __init__(self, cases: Sequence[Case], columns: Sequence[str]) -> None:
-        self._of_layout: dict[int, list[_HeadCase]] = {}
+        self._of_layout: dict[int, list[_HeaderCase]] = {}
         for case in cases:
             if case.header_only:
                 known = self._of_layout.setdefault(id(case.layout), [])
-                known.append(_HeadCase(case, columns))
+                known.append(_HeaderCase(case, columns))
 
     def row(self, layout: Layout, source: Source, place: Place) -> tuple[Any, ...] | None:
         """Return the row of the entry at the head of ``source`` as a tuple, from the first
@@ -164,8 +164,8 @@ class Header:
         """
         for case in self._of_layout.get(id(layout), ()):
             entry = None
-            if case.head is not None:
-                entry = case.head.values(source.data, source.pos, source.end)
+            if case.leading_fields is not None:
+                entry = case.leading_fields.values(source.data, source.pos, source.end)
             if entry is None:
                 entry = case.fields_of(source)
             if case.when is None or case.when(entry):
@@ -173,7 +173,7 @@ class Header:
         return None
 
 
-class _HeadCase:
+class _HeaderCase:
     """A case that needs only fields at fixed places."""
 
     def __init__(self, case: Case, columns: Sequence[str]) -> None:
@@ -183,10 +183,10 @@ class _HeadCase:
         self.values = case.values(columns)
 
     @cached_property
-    def head(self) -> Head | None:
+    def leading_fields(self) -> LeadingFields | None:
         """Return the reader of the leading fields, or None if a needed field is not among them."""
-        head = self.layout.head
-        return head if head.fields.issuperset(f.name for f, _, _ in self.places) else None
+        found = self.layout.leading_fields
+        return found if found.fields.issuperset(f.name for f, _, _ in self.places) else None
 
     def fields_of(self, source: Source) -> construct.Container:
         """Return the fields that the row needs, read at their fixed places in the entry at the head

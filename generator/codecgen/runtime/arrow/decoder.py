@@ -306,8 +306,8 @@ class Decoder:
         """
         part = self.table[first:last]
         good = part[:, STATUS] == 0
-        least = self.min_row_sizes[np.where(good, part[:, CASE], 0)]
-        too_many = part[:, COUNT] * least > part[:, SECTION_END] - part[:, SECTION]
+        min_row_sizes = self.min_row_sizes[np.where(good, part[:, CASE], 0)]
+        too_many = part[:, COUNT] * min_row_sizes > part[:, SECTION_END] - part[:, SECTION]
         part[good & too_many, STATUS] = -1
 
     def _begin(self, i: int) -> int:
@@ -412,28 +412,28 @@ class Decoder:
         if (counts >= 0).all():
             return int(counts.sum())
         sections = part[:, SECTION_END] - part[:, SECTION]
-        most = int(
+        upper = int(
             np.where(counts < 0, sections // self.min_row_sizes[part[:, CASE]], counts).sum()
         )
-        return min(most, expected)
+        return min(upper, expected)
 
-    def _measure(self, decode: Any, first: int, last: int, most: int | None = None) -> Any:
+    def _measure(self, decode: Any, first: int, last: int, max_bytes: int | None = None) -> Any:
         """Run the kernel on entries ``first`` to ``last`` (excluded) without writing, and return
         the rows and the bytes or elements of each column that they need. Update the estimates, and
-        restore the index rows, unless ``most`` is None and the first entry is rejected. ``most``
+        restore the index rows, unless ``max_bytes`` is None and the first entry is rejected. ``max_bytes``
         limits the pass to that many bytes of the last section, if its entries are rows themselves.
         """
         before = self.table[first:last].copy()
-        if most is not None and self._is_section(last - 1):
+        if max_bytes is not None and self._is_section(last - 1):
             row = self.table[last - 1]
-            row[SECTION_END] = min(row[SECTION_END], row[SECTION] + most)
+            row[SECTION_END] = min(row[SECTION_END], row[SECTION] + max_bytes)
         self.out[:] = 0
         self.room[:] = MAX_BYTES
         left = self._section_bytes(first, last)
         after = self._section(decode, first, last, 0)
         self._learn(left - self._section_bytes(after, last))
         if (
-            self.state[_ENTRIES] or most is not None
+            self.state[_ENTRIES] or max_bytes is not None
         ):  # if not, the first entry is rejected, and stays so
             self.table[first:last] = before
         return self._used()
@@ -488,5 +488,5 @@ class Decoder:
         file. Return the first entry that is not done.
         """
         self.state[:] = 0
-        most = self.limits.elements
-        return int(decode(self.table_address, first, last, most, bias, *self.addresses))
+        max_elements = self.limits.elements
+        return int(decode(self.table_address, first, last, max_elements, bias, *self.addresses))

@@ -272,7 +272,7 @@ def _dump_damage(read: Any, place: EntryRange, records: int, limits: Limits) -> 
     found: list[Stream] = []
     if len(data) > framing.HEADER_START:
         layout = framing.layout_of(LOG_ENTRY.peek(Source(data, Session(strict=False))))
-        end = len(data) if isinstance(place.error, TrailingError) else layout.head_size
+        end = len(data) if isinstance(place.error, TrailingError) else layout.leading_size
         found, _ = read_streams(
             layout, data[:end], place.start, limits, records, _delta_note(layout)
         )
