@@ -48,7 +48,7 @@ class Column:
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
     """Rows of one layout if ``when`` holds: one for each element of the array ``each``, or one for the entry if that
-    is None. With arrays ``beside`` it, a row is made of one element of each array, and columns get a tuple of them.
+    is None. With ``other_arrays``, a row is made of one element of each array, and columns get a tuple of them.
 
     ``is_written`` is False if the view cannot write the rows, though it writes those of other layouts. With
     ``header_only`` the fields at fixed places are enough. With ``whole`` a column or ``when`` takes the first or
@@ -58,7 +58,7 @@ class Case:
     layout: Layout
     columns: Mapping[str, Column]
     each: str | None = None
-    beside: tuple[str, ...] = ()
+    other_arrays: tuple[str, ...] = ()
     when: Condition | None = None
     header_only: bool = False
     whole: bool = False
@@ -72,9 +72,9 @@ class Case:
 
     def item_of(self, element: Any) -> Any:
         """Return what the functions of columns take as ``item`` for an element of the array ``each``:
-        the element, or a tuple with None for the elements of arrays ``beside`` it.
+        the element, or a tuple with None for the elements of ``other_arrays``.
         """
-        return (element, *(None for _ in self.beside)) if self.beside else element
+        return (element, *(None for _ in self.other_arrays)) if self.other_arrays else element
 
     def fields(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the entry's fields on which columns depend, in the order of the bytes."""
@@ -221,7 +221,7 @@ def _fixed_fields(case: Case, columns: Sequence[str]) -> tuple[tuple[Field, int,
 
 def row_items(case: Case, opened: Opened, columns: Sequence[str]) -> Iterator[Any]:
     """Return an iterator over what becomes rows: the elements of the array ``case.each`` (tuples of
-    elements if there are arrays ``beside`` it), or the fields of the entry, once, if the case has
+    elements if there are ``other_arrays``), or the fields of the entry, once, if the case has
     none. Parse the rest of the entry first if there is no such array or ``case.whole`` is set. A
     null array gives none. The iterator raises CodecError if an element does not parse, or arrays
     have different numbers of elements.
@@ -232,7 +232,7 @@ def row_items(case: Case, opened: Opened, columns: Sequence[str]) -> Iterator[An
         parse_rest(opened)
     if case.each is None:
         return iter((opened.fields,))
-    if case.beside:
+    if case.other_arrays:
         return _items_side_by_side(case, opened, columns)
     return _elements(opened, case.each)
 
@@ -249,7 +249,7 @@ def _items_side_by_side(case: Case, opened: Opened, columns: Sequence[str]) -> I
     """
     assert case.each is not None
     needed = {path for name in columns for path in case.columns[name].paths}
-    names = (case.each, *case.beside)
+    names = (case.each, *case.other_arrays)
     arrays = [
         _elements(opened, name) if i == 0 or name in needed else repeat(None)
         for i, name in enumerate(names)

@@ -162,7 +162,7 @@ class ArrayOpener:
                 test = all_of([codec.eq(0), test])
             with code.when(test):
                 failed = effect("fail", self.row, -1, 0)
-                code.give(failed, "more rows than there are bytes for")
+                code.emit_return(failed, "more rows than there are bytes for")
         self.checksums(end, codec)
         code.do("store_64", self.row + slots["CODEC"], codec)
         code.do("store_64", self.row + slots["SECTION"], reader.p)
@@ -171,7 +171,7 @@ class ArrayOpener:
         for (part, name), slot in self.kernels.case_slots(case).items():
             if part == ENTRY:
                 code.do("store_64", self.row + slot, self.variables.found[ENTRY, name])
-        code.give(1)
+        code.emit_return(1)
 
     def count(self, type_: ArrayType, f: Field, end: Expr) -> Expr | None:
         """Emit the read of the element count and return its variable; a null array counts 0. Return

@@ -167,7 +167,7 @@ class Index:
             code.do("store_64", row + slots[slot], value)
         length = self.framing.blamed
         with code.when(end - p < bytes_to_fixed(self.entry)):
-            code.give(effect("fail", row, module.check(length), p), length.name)
+            code.emit_return(effect("fail", row, module.check(length), p), length.name)
         tests = self.tests(variables)
         if any(test.case.array is not None or test.care is not None for test in tests):
             self.load_tested(code, tests, start, variables)
@@ -186,7 +186,7 @@ class Index:
                     )
         if not closed:
             check = module.check(length, self.entry.layout.span, self.entry.name)
-            code.give(effect("fail", row, check, start), self.entry.name)
+            code.emit_return(effect("fail", row, check, start), self.entry.name)
         doc = f"{self.entry.layout.span.file}: which rows an entry holds, and what they need of it. 0 when it is not as it should be."
         parameters = [(v, "int") for v in (p, end, row, max_elements, full_check)]
         module.functions.append(
@@ -213,12 +213,12 @@ class Index:
         if test.care is not None:
             with code.when(all_of([full_check & WITH_CARE, test.care])):
                 check = module.check(case.entry.fields[0].field, case.rows.span, "full_check")
-                code.give(effect("fail", row, check, start), "full_check")
+                code.emit_return(effect("fail", row, check, start), "full_check")
         if case.array is not None:
-            gives = ColumnOutputs(
+            outputs = ColumnOutputs(
                 code, None, {}, row=row, max_elements=max_elements, at=Var("at"), check=module.check
             )
-            reader = LayoutReader(self.kernels.plan, code, "open", variables, p, gives)
+            reader = LayoutReader(self.kernels.plan, code, "open", variables, p, outputs)
             ArrayOpener(
                 self.kernels, case, code, reader, variables, row, max_elements, full_check
             ).emit(end)
@@ -245,23 +245,23 @@ class Index:
         if kind is not None:
             header_size = max(header_size, kind[0] + kind[1])
         with code.when(end - p < header_size):
-            code.give(0)
+            code.emit_return(0)
         if kind is not None:
             offset, size, signed, endian = kind
             order = "_le" if endian == "little" and size > 1 else ""
             found = call(f"load_{'i' if signed else 'u'}{8 * size}{order}", p + offset)
             code.assign(number, found)
             with code.when(all_of([number.ne(key) for key in self.keys])):
-                code.give(2)
+                code.emit_return(2)
         if framing.length is not None:
             measured = variables.get(ENTRY, framing.length.name)
             code.assign(measured, self.at_fixed_place(framing.length, p))
             with code.when(any_of(self.refused(measured, variables))):
-                code.give(-1)
+                code.emit_return(-1)
             code.assign(after, p + framing.uncounted + measured)
-            code.give(Pick(after <= end, after, Num(0)))
+            code.emit_return(Pick(after <= end, after, Num(0)))
         else:
-            code.give(end if framing.size is None else p + framing.size)
+            code.emit_return(end if framing.size is None else p + framing.size)
         doc = "Where the entry at an address ends; 2 when it is one of another kind, 0 when the bytes end before it does, -1 when it is no entry."
         if framing.open:
             doc = "Where entries end, of which only their fields say where each ends; 0 when there are too few bytes for one."
@@ -300,12 +300,12 @@ class Index:
         if test.care is not None:
             conditions.append(invert(all_of([full_check & WITH_CARE, test.care])))
         if not conditions:
-            code.give(after - p >= min_size)
+            code.emit_return(after - p >= min_size)
         else:
             with code.when(after - p < min_size):
-                code.give(FALSE)
+                code.emit_return(FALSE)
             self.load_tested(code, tests, p, variables)
-            code.give(all_of(conditions))
+            code.emit_return(all_of(conditions))
         parameters = [(v, "int") for v in (p, after, full_check)]
         doc = "Whether an entry is a row of its own."
         name = self.is_row[case.number].name
@@ -329,7 +329,7 @@ class Index:
         code.assign(rows, 0)
 
         def stop(why: Expr | int, reported: Expr | int = rows) -> None:
-            code.give(Several((n, p, _expr(why), _expr(reported))))
+            code.emit_return(Several((n, p, _expr(why), _expr(reported))))
 
         with code.loop(TRUE):
             code.assign(after, Call(self.frame, (p, end)))

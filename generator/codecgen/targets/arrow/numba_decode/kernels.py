@@ -49,7 +49,7 @@ def decode(kernels: Kernels, entry: LayoutPlan, fills: list[RowsKernel]) -> str:
     with code.count(i, first, last):
         code.assign(row, table + i * kernels.row_size)
         with code.when(call("load_i64_le", row + slots["STATUS"])):
-            code.give(i)
+            code.emit_return(i)
         code.assign(case, call("load_i64_le", row + slots["CASE"]))
         code.assign(at, call("load_i64_le", state + kernels.state["ROWS"]))
         code.assign(done, 0)
@@ -60,8 +60,8 @@ def decode(kernels: Kernels, entry: LayoutPlan, fills: list[RowsKernel]) -> str:
                 same = (row, out, state, at, bias)
                 code.do_call(Call(Global(fill.same_name), same, (), False))
         with code.when(done.eq(0)):
-            code.give(i)
-    code.give(last)
+            code.emit_return(i)
+    code.emit_return(last)
     name = kernels.module.name(function_name("decode_all", entry))
     doc = (
         "Pass 2: check the rows of entries and write them, until one is not as it should be or does not fit. The first "

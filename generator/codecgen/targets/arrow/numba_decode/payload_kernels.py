@@ -98,7 +98,7 @@ class PayloadLoop:
             with code.when(self.done.eq(_LOOK)):
                 noted = self.state + state["NOTED"]
                 with code.when(call("load_i64_le", noted).eq(0)):
-                    code.give(self.i)
+                    code.emit_return(self.i)
                 code.do("store_64", noted, 0)
             for what, out, word in (
                 (self.done.eq(_UNKNOWN), unknown, "UNKNOWN"),
@@ -110,7 +110,7 @@ class PayloadLoop:
                     code.assign(count, call("load_i64_le", place))
                     code.do("store_64", out + Num(8) * count, self.i + self.bias)
                     code.do("store_64", place, count + 1)
-        code.give(last)
+        code.emit_return(last)
         name = self.kernels.module.name("decode_payloads")
         doc = (
             "Check payloads and write their rows, until there is no room. The first one that is not done. Those that are not "

@@ -99,7 +99,7 @@ class EntryPlanner:
             frame.inside = True
             self.one_row()
         self.close()
-        code.give(Several((frame.row - frame.start, Num(-1))))
+        code.emit_return(Several((frame.row - frame.start, Num(-1))))
         parameters = (
             self.columns, frame.start, self.last, self.entry, frame.sizes, self.bytes_room, frame.max_elements,
         )  # fmt: skip
@@ -356,7 +356,7 @@ class EntryPlanner:
             self.frame.variables,
         )
         with code.when(frame.row.eq(frame.start)):
-            code.give(Several((Num(0), frame.blamed)))
+            code.emit_return(Several((Num(0), frame.blamed)))
         if self.running:
             with code.when(frame.blamed >= 0):
                 for op in self.running:
@@ -447,16 +447,16 @@ def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -
                 if program.around:
                     waits = all_of([rows > 0, (row + rows).eq(last), invert(final)])
                     with code.when(waits):
-                        code.give(Several((n, row, Num(-1), done, compressed_entries)))
+                        code.emit_return(Several((n, row, Num(-1), done, compressed_entries)))
         with code.when(rows <= 0):
-            code.give(Several((n, row, blamed, done, compressed_entries)))
+            code.emit_return(Several((n, row, blamed, done, compressed_entries)))
         code.do("store_64", own + encoders.table["SIZES"], at)
         code.add(done, call("load_i64_le", own + encoders.table["SIZE"]))
         compressed = call("load_i64_le", own + encoders.table["CODEC"]).ne(0)
         code.add(compressed_entries, call("int", compressed))
         code.add(row, rows)
         code.add(n, 1)
-    code.give(Several((n, row, Num(-1), done, compressed_entries)))
+    code.emit_return(Several((n, row, Num(-1), done, compressed_entries)))
     name = encoders.entry_function("plan_entries", entry)
     typed = [(parameter, "int") for parameter in parameters]
     result = "tuple[int, int, int, int, int]"

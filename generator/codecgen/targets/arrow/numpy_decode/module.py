@@ -261,7 +261,7 @@ class Readers(ElementReader):
         inner = _NoArrays() if part else self
         reader = NumpyLayoutReader(self.plan, layout, code, structures, inner)
         reader.emit(wanted)
-        code.give(self.gathered(reader, sorted(wanted)))
+        code.emit_return(self.gathered(reader, sorted(wanted)))
         doc = self.about(layout, "a part of a row" if part else "a row")
         self.function(name, [(structures, "StructureReader")], "Fields", doc, code)
         return name
@@ -378,7 +378,7 @@ class Readers(ElementReader):
         for _, name in sorted(fields.used):
             code.assign(fields.local.get(name), self.header_field(entry, name, structures))
         count = call("len", Attribute(structures, "p"))
-        code.give(call("choose", count, *choices))
+        code.emit_return(call("choose", count, *choices))
         name = self.names.new(function_name("choose", entry))
         parameters = [(structures, "StructureReader"), (full_check, "bool")]
         self.function(name, parameters, "Vector", "Which case each entry is.", code)
@@ -450,7 +450,7 @@ class Readers(ElementReader):
         documentation or text as docstring, and return its name.
         """
         code = Builder()
-        code.give(condition)
+        code.emit_return(condition)
         name = self.names.new(f"{rule.name}_in_{case.entry.name.replace('.', '_')}")
         self.function(name, [(self.row, "Any")], "Vector", rule.rule.doc or rule.rule.text, code)
         return name
@@ -465,7 +465,9 @@ class Readers(ElementReader):
         wanted = sorted(self.used_fields(case.element, "item"))
         for name in wanted:
             code.assign(local.get(name), self.header_field(case.entry, name, structures))
-        code.give(Call(Global("Fields"), (), tuple((name, local.get(name)) for name in wanted)))
+        code.emit_return(
+            Call(Global("Fields"), (), tuple((name, local.get(name)) for name in wanted))
+        )
         name = self.names.new(function_name("header", case.entry))
         self.function(
             name,
@@ -546,7 +548,7 @@ class Readers(ElementReader):
             reader.refuse(none & reader.p.ne(reader.end))
             code.assign(codec, call("np.where", none, 0, codec))
         fields = self.gathered(reader, sorted(self.used_fields(entry, "entry")))
-        code.give(call("Section", reader.p, reader.end, codec, count, fields))
+        code.emit_return(call("Section", reader.p, reader.end, codec, count, fields))
         doc = self.about(entry, f"up to {f.name}")
         self.function(name, [(structures, "StructureReader")], "Section", doc, code)
         return name
