@@ -46,7 +46,7 @@ def choose_transaction_index_entry_v0(reader: StructureReader, full_check: bool)
 
 
 LAYOUT_TRANSACTION_INDEX_ENTRY_V0 = Layout(
-    kinds=(0,),
+    keys=(0,),
     size=34,
     min_size=34,
     choose=choose_transaction_index_entry_v0,

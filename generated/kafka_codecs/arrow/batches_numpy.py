@@ -60,7 +60,7 @@ def choose_message_v0(reader: StructureReader, full_check: bool) -> Vector:
 
 
 LAYOUT_MESSAGE_V0 = Layout(
-    kinds=(0,),
+    keys=(0,),
     prefix=LengthPrefix(">i4", 8, 12),
     min_size=18,
     choose=choose_message_v0,
@@ -132,7 +132,7 @@ def choose_message_v1(reader: StructureReader, full_check: bool) -> Vector:
 
 
 LAYOUT_MESSAGE_V1 = Layout(
-    kinds=(1,),
+    keys=(1,),
     prefix=LengthPrefix(">i4", 8, 12),
     min_size=26,
     choose=choose_message_v1,
@@ -284,7 +284,7 @@ def choose_record_batch(reader: StructureReader, full_check: bool) -> Vector:
 
 
 LAYOUT_RECORD_BATCH = Layout(
-    kinds=(2,),
+    keys=(2,),
     prefix=LengthPrefix(">i4", 8, 12),
     min_size=61,
     choose=choose_record_batch,

@@ -36,7 +36,7 @@ def choose_offset_index_entry(reader: StructureReader, full_check: bool) -> Vect
     return choose(len(reader.p), (True, False, 0))
 
 
-LAYOUT_OFFSET_INDEX_ENTRY = Layout(kinds=(0,), size=8, min_size=8, choose=choose_offset_index_entry)
+LAYOUT_OFFSET_INDEX_ENTRY = Layout(keys=(0,), size=8, min_size=8, choose=choose_offset_index_entry)
 
 
 CASES = (ROWS_OFFSET_INDEX_ENTRY,)

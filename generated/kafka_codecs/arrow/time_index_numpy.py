@@ -36,7 +36,7 @@ def choose_time_index_entry(reader: StructureReader, full_check: bool) -> Vector
     return choose(len(reader.p), (True, False, 0))
 
 
-LAYOUT_TIME_INDEX_ENTRY = Layout(kinds=(0,), size=12, min_size=12, choose=choose_time_index_entry)
+LAYOUT_TIME_INDEX_ENTRY = Layout(keys=(0,), size=12, min_size=12, choose=choose_time_index_entry)
 
 
 CASES = (ROWS_TIME_INDEX_ENTRY,)

@@ -195,8 +195,8 @@ class Decoder:
             return
         start, end = chunk.address, chunk.address + chunk.size
         bias = position - start
-        while (kind := self._kind(chunk, start)) is not None:
-            kernels = self.kernels.KERNELS.get(kind)
+        while (key := self._read_key(chunk, start)) is not None:
+            kernels = self.kernels.KERNELS.get(key)
             if kernels is None:
                 yield Rejected(start + bias, None)
                 return
@@ -209,22 +209,22 @@ class Decoder:
             if why < 0:
                 yield Rejected(start + bias, None)
             # Too few bytes for an entry of this kind may be enough for one of another kind.
-            if why < 0 or (why == 0 and self._kind(chunk, start) == kind):
+            if why < 0 or (why == 0 and self._read_key(chunk, start) == key):
                 return
 
-    def _kind(self, chunk: Chunk, start: int) -> int | None:
+    def _read_key(self, chunk: Chunk, start: int) -> int | None:
         """Return the discriminator (the number that tells entries apart) of the entry at the
         address ``start``; for a view of one layout, the only one. Return None if the chunk ends
         before it.
         """
-        kind, at = self.view.kind, start - chunk.address
-        if kind is None:
+        discriminator, at = self.view.discriminator, start - chunk.address
+        if discriminator is None:
             return next(iter(self.kernels.KERNELS)) if at < chunk.size else None
-        at += kind.offset
-        if at + kind.size > chunk.size:
+        at += discriminator.offset
+        if at + discriminator.size > chunk.size:
             return None
-        data = bytes(chunk.view()[at : at + kind.size])
-        return int.from_bytes(data, kind.endian, signed=kind.signed)
+        data = bytes(chunk.view()[at : at + discriminator.size])
+        return int.from_bytes(data, discriminator.endian, signed=discriminator.signed)
 
     def _entries(
         self, chunk: Chunk, count: int, bias: int, kernels: tuple[Any, Any]

@@ -97,11 +97,11 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How entries of some kinds are found. ``prefix`` is their length and ``refuse`` says which lengths no entry has, or all
+    """How entries with some ``keys``, values of the discriminator, are found. ``prefix`` is their length and ``refuse`` says which lengths no entry has, or all
     have the same ``size``; ``min_size`` bytes are there of each; ``choose`` says which case each is, -1 for none.
     """
 
-    kinds: tuple[int, ...]
+    keys: tuple[int, ...]
     min_size: int
     choose: Callable[[StructureReader, bool], Vector]
     prefix: LengthPrefix | None = None

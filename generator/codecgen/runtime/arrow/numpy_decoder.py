@@ -177,7 +177,7 @@ class NumpyDecoder:
         self.limits = limits or Limits()
         self.full_check = full_check
         self.rules = rules
-        self.layouts = {kind: layout for layout in readers.LAYOUTS for kind in layout.kinds}
+        self.layouts = {key: layout for layout in readers.LAYOUTS for key in layout.keys}
         self.cases: Sequence[Case] = readers.CASES
         self.scratch = Chunk(0)
         self.max_entries = PART_ROWS
@@ -189,14 +189,14 @@ class NumpyDecoder:
         the file. Raise UnsupportedCodec if the package of a checksum is not installed.
         """
         memory = Memory(chunk.array)
-        kind = self.view.kind
+        discriminator = self.view.discriminator
         at = 0
-        while (found := self._kind(memory, at, chunk.size)) is not None:
+        while (found := self._read_key(memory, at, chunk.size)) is not None:
             layout = self.layouts.get(found)
             if layout is None:
                 yield Rejected(at + position, None)
                 return
-            edges, why = find(kind, layout, memory, at, chunk.size, self.max_entries)
+            edges, why = find(discriminator, layout, memory, at, chunk.size, self.max_entries)
             at = int(edges[-1])
             self.max_entries = min(2 * self.max_entries, PART_ROWS)
             for item in self._entries(layout, memory, edges, position):
@@ -206,22 +206,22 @@ class NumpyDecoder:
             if why < 0:
                 yield Rejected(at + position, None)
             # Too few bytes for an entry of this kind may be enough for one of another kind.
-            if why < 0 or (why == 0 and self._kind(memory, at, chunk.size) == found):
+            if why < 0 or (why == 0 and self._read_key(memory, at, chunk.size) == found):
                 return
 
-    def _kind(self, memory: Memory, at: int, size: int) -> int | None:
+    def _read_key(self, memory: Memory, at: int, size: int) -> int | None:
         """Return the discriminator (the number that tells entries apart) of the entry at ``at``;
         for a view of one layout, the only one. Return None if the chunk of ``size`` bytes ends
         before it.
         """
-        kind = self.view.kind
-        if kind is None:
+        discriminator = self.view.discriminator
+        if discriminator is None:
             return next(iter(self.layouts)) if at < size else None
-        first = at + kind.offset
-        if first + kind.size > size:
+        first = at + discriminator.offset
+        if first + discriminator.size > size:
             return None
-        found = bytes(memory.view[first : first + kind.size])
-        return int.from_bytes(found, kind.endian, signed=kind.signed)
+        found = bytes(memory.view[first : first + discriminator.size])
+        return int.from_bytes(found, discriminator.endian, signed=discriminator.signed)
 
     def _entries(
         self, layout: Layout, memory: Memory, edges: Vector, bias: int

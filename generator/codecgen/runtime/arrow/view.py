@@ -144,7 +144,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Discriminator:
     """Position and form of the number that tells entries apart.
 
     Attributes:
@@ -198,7 +198,7 @@ class View(Columns):
         kernels: Module of the kernels, None if only the reference codecs read the view.
         cases: Layouts whose rows the view shows.
         row_size: Bytes of an entry in the index.
-        kind: Number that tells entries apart, None if all are of one layout.
+        discriminator: Number that tells entries apart, None if all are of one layout.
         checks: What kernels check, in the order of the numbers that they return, from 1 on.
         numpy: Module of the reader by NumPy, None if there is none.
         framed: The first bytes of an entry tell where it ends. Otherwise it ends where its fields end.
@@ -207,7 +207,7 @@ class View(Columns):
     kernels: str | None
     cases: tuple[Case, ...]
     row_size: int
-    kind: Kind | None = None
+    discriminator: Discriminator | None = None
     checks: tuple[Place, ...] = ()
     numpy: str | None = None
     framed: bool = True

@@ -37,7 +37,7 @@ from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, Fields, V
 from codecgen.targets.arrow.numba_decode.framing import framing_of
 from codecgen.targets.arrow.numba_decode.layout_reader import LayoutReader
 from codecgen.targets.arrow.numba_decode.layout_rules import WITH_CARE
-from codecgen.targets.arrow.numba_decode.view import Kernels, kind_of
+from codecgen.targets.arrow.numba_decode.view import Kernels, find_discriminator
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class Index:
         Raise Unsupported if kernels cannot load the discriminator or check the length.
         """
         kernels, framing = self.kernels, self.framing
-        kind = kind_of(kernels.view)
+        discriminator = find_discriminator(kernels.view)
         p, end = Var("p"), Var("end")
         number, after = Var("kind"), Var("after")
         code, variables = Builder(), Variables()
@@ -242,12 +242,12 @@ class Index:
         for m in self.entry.fields:
             if m.measures is not None and m.offset is not None:
                 header_size = max(header_size, m.offset + (m.size or 0))
-        if kind is not None:
-            header_size = max(header_size, kind[0] + kind[1])
+        if discriminator is not None:
+            header_size = max(header_size, discriminator[0] + discriminator[1])
         with code.when(end - p < header_size):
             code.emit_return(0)
-        if kind is not None:
-            offset, size, signed, endian = kind
+        if discriminator is not None:
+            offset, size, signed, endian = discriminator
             order = "_le" if endian == "little" and size > 1 else ""
             found = call(f"load_{'i' if signed else 'u'}{8 * size}{order}", p + offset)
             code.assign(number, found)

@@ -296,7 +296,7 @@ class Readers(ElementReader):
             raise Unsupported("of entries without a length", framing.blamed)
         measure, choose = framing.length, self.choose(entry, cases)
         named: list[tuple[str, Expr]] = [
-            ("kinds", Several(tuple(map(Num, keys)))),
+            ("keys", Several(tuple(map(Num, keys)))),
             self.length(entry, framing),
             ("min_size", Num(bytes_to_fixed(entry))),
             ("choose", Global(choose)),
