@@ -152,7 +152,7 @@ def header_rows(data: bytes, view: RowView) -> list[dict[str, Any]]:
     for position, entry in entries(data, view.of):
         source = Source(entry, Session(), origin=position)
         layout = view.of.case(source)
-        source.end = layout.head_size
+        source.end = layout.leading_size
         row = header.row(layout, source, Place(position, len(entry)))
         assert row is not None
         out.append(dict(zip(view.columns, row, strict=True)))

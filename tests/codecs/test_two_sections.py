@@ -126,7 +126,7 @@ def test_batches_are_parsed_as_they_were_built(
     assert [key.offset for key in batch.record_keys] == [*range(100, 100 + COUNT)]
     assert [value.value for value in batch.record_values] == [b"v" * 100] * COUNT
     layout = codecs[0].SPLIT_BATCH
-    assert layout.head_size + batch.key_size + batch.value_size == len(data)
+    assert layout.leading_size + batch.key_size + batch.value_size == len(data)
     assert layout.build(batch) == data
     wrong = bytearray(data)
     wrong[layout.offset_of("crc")] ^= 1
@@ -156,8 +156,8 @@ def test_damage_is_located_in_its_section(codecs: Any, section: str, at: int) ->
     layout = codecs[0].SPLIT_BATCH
     data = bytearray(built(codecs, "gzip", "gzip"))
     size = int.from_bytes(data[layout.offset_of("key_size") :][:4], "big")
-    start = layout.head_size + (size if section == "record_values" else 0)
-    end = layout.head_size + size if section == "record_keys" else len(data)
+    start = layout.leading_size + (size if section == "record_values" else 0)
+    end = layout.leading_size + size if section == "record_keys" else len(data)
     data[end - 6] ^= 0xFF  # of the checksum at the end of the stream
     crc = layout.by_name["crc"].checksum(bytes(data[layout.offset_of("attributes") :]))
     data[layout.offset_of("crc") : layout.offset_of("crc") + 4] = crc.to_bytes(4, "big")

@@ -179,7 +179,7 @@ def damaged(path: Path, directory: Path) -> None:
     whole = split(0, "gzip", "gzip") + split(ROWS, "gzip", "gzip")
     (first, _) = SegmentReader(_file(directory / "whole", whole))
     entry = LOG_ENTRY.parse(whole[: first.size])
-    start = SPLIT.head_size
+    start = SPLIT.leading_size
     for section, at, begins in (
         ("record_keys", start + entry.key_size - 6, start),
         ("record_values", start + entry.key_size + entry.value_size - 6, start + entry.key_size),

@@ -19,7 +19,7 @@ ABORTED_TRANSACTIONS = View(
             doc="Last stable offset when the marker was appended.",
         ),
     ),
-    cases=(Case("transaction_index_entry_v0", {0: None}, each_entry=True, least=34),),
+    cases=(Case("transaction_index_entry_v0", {0: None}, each_entry=True, min_row_size=34),),
     row_size=80,
     checks=(
         Place("version", "files/transaction_index.yaml", 22),
@@ -32,4 +32,4 @@ ABORTED_TRANSACTIONS = View(
 __all__ = ["ABORTED_TRANSACTIONS"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

@@ -47,7 +47,9 @@ LAST_STABLE_OFFSET_DATA = 72
 
 
 @inner
-def open_transaction_index_entry_v0(p: int, end: int, row: int, most: int, full_check: int) -> int:
+def open_transaction_index_entry_v0(
+    p: int, end: int, row: int, max_elements: int, full_check: int
+) -> int:
     """files/transaction_index.yaml: which rows an entry holds, and what they need of it. 0 when it
     is not as it should be.
     """
@@ -82,7 +84,7 @@ def is_transaction_index_entry_v0(p: int, after: int, full_check: int) -> bool:
 
 @jit
 def index_transaction_index_entry_v0(
-    table: int, capacity: int, p: int, end: int, most: int, full_check: int
+    table: int, capacity: int, p: int, end: int, max_elements: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -97,7 +99,7 @@ def index_transaction_index_entry_v0(
             return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * after - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a header to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
         if is_transaction_index_entry_v0(p, after, full_check):
@@ -110,7 +112,7 @@ def index_transaction_index_entry_v0(
             store_64(row + COUNT, -1)
             store_64(row + CHECKED, full_check)
             return n, p, 3, -1
-        if open_transaction_index_entry_v0(p, after, row, most, full_check) and rows >= 0:
+        if open_transaction_index_entry_v0(p, after, row, max_elements, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
         p = after
@@ -118,7 +120,7 @@ def index_transaction_index_entry_v0(
 
 @inner
 def rows_transaction_index_entry_v0(
-    row: int, out: int, state: int, room: int, most: int, bias: int
+    row: int, out: int, state: int, room: int, max_elements: int, bias: int
 ) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
     p = load_i64_le(row + SECTION)
@@ -178,7 +180,7 @@ def same_transaction_index_entry_v0(row: int, out: int, state: int, first: int, 
 
 @jit
 def decode_all_transaction_index_entry_v0(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
+    table: int, first: int, last: int, max_elements: int, bias: int, out: int, state: int, room: int
 ) -> int:
     """Pass 2: check the rows of entries and write them, until one is not as it should be or does
     not fit. The first entry that is not done.
@@ -191,7 +193,7 @@ def decode_all_transaction_index_entry_v0(
         at = load_i64_le(state + ROWS)
         done = 0
         if case == 0:
-            done = rows_transaction_index_entry_v0(row, out, state, room, most, bias)
+            done = rows_transaction_index_entry_v0(row, out, state, room, max_elements, bias)
             same_transaction_index_entry_v0(row, out, state, at, bias)
         if done == 0:
             return i
@@ -204,4 +206,4 @@ KERNELS: dict[int, tuple[Any, Any]] = {
 """The two passes, by the number that tells entries apart."""
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

@@ -8,18 +8,18 @@ and refuse what is not as it should be.
 from __future__ import annotations
 
 from codecgen.runtime.arrow.numpy_cases import Case, Layout
-from codecgen.runtime.arrow.numpy_fields import Walk, choose
+from codecgen.runtime.arrow.numpy_fields import StructureReader, choose
 from codecgen.runtime.arrow.numpy_memory import Fields, Vector
 
 
-def read_transaction_index_entry_v0(walk: Walk) -> Fields:
+def read_transaction_index_entry_v0(reader: StructureReader) -> Fields:
     """files/transaction_index.yaml, version 0: a row."""
-    version = walk.fixed(">i2")
-    walk.refuse(version != 0)
-    producer_id = walk.fixed(">i8")
-    first_offset = walk.fixed(">i8")
-    last_offset = walk.fixed(">i8")
-    last_stable_offset = walk.fixed(">i8")
+    version = reader.fixed(">i2")
+    reader.refuse(version != 0)
+    producer_id = reader.fixed(">i8")
+    first_offset = reader.fixed(">i8")
+    last_offset = reader.fixed(">i8")
+    last_stable_offset = reader.fixed(">i8")
     return Fields(
         first_offset=first_offset,
         last_offset=last_offset,
@@ -40,15 +40,15 @@ ROWS_TRANSACTION_INDEX_ENTRY_V0 = Case(
 )
 
 
-def choose_transaction_index_entry_v0(walk: Walk, full_check: bool) -> Vector:
+def choose_transaction_index_entry_v0(reader: StructureReader, full_check: bool) -> Vector:
     """Which case each entry is."""
-    return choose(len(walk.p), (True, False, 0))
+    return choose(len(reader.p), (True, False, 0))
 
 
 LAYOUT_TRANSACTION_INDEX_ENTRY_V0 = Layout(
-    kinds=(0,),
+    keys=(0,),
     size=34,
-    least=34,
+    min_size=34,
     choose=choose_transaction_index_entry_v0,
 )
 
@@ -57,4 +57,4 @@ CASES = (ROWS_TRANSACTION_INDEX_ENTRY_V0,)
 LAYOUTS = (LAYOUT_TRANSACTION_INDEX_ENTRY_V0,)
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

@@ -93,7 +93,7 @@ FIRST_TIMESTAMP_NULLS = 408
 
 
 @inner
-def open_message_v0(p: int, end: int, row: int, most: int, full_check: int) -> int:
+def open_message_v0(p: int, end: int, row: int, max_elements: int, full_check: int) -> int:
     """records/message.yaml: which rows an entry holds, and what they need of it. 0 when it is not
     as it should be.
     """
@@ -135,7 +135,7 @@ def is_message_v0(p: int, after: int, full_check: int) -> bool:
 
 @jit
 def index_message_v0(
-    table: int, capacity: int, p: int, end: int, most: int, full_check: int
+    table: int, capacity: int, p: int, end: int, max_elements: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -150,7 +150,7 @@ def index_message_v0(
             return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * after - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a header to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
         if is_message_v0(p, after, full_check):
@@ -163,14 +163,14 @@ def index_message_v0(
             store_64(row + COUNT, -1)
             store_64(row + CHECKED, full_check)
             return n, p, 3, -1
-        if open_message_v0(p, after, row, most, full_check) and rows >= 0:
+        if open_message_v0(p, after, row, max_elements, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
         p = after
 
 
 @inner
-def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+def rows_message_v0(row: int, out: int, state: int, room: int, max_elements: int, bias: int) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
     p = load_i64_le(row + SECTION)
     end = load_i64_le(row + SECTION_END)
@@ -294,7 +294,7 @@ def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> No
 
 @jit
 def decode_all_message_v0(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
+    table: int, first: int, last: int, max_elements: int, bias: int, out: int, state: int, room: int
 ) -> int:
     """Pass 2: check the rows of entries and write them, until one is not as it should be or does
     not fit. The first entry that is not done.
@@ -307,7 +307,7 @@ def decode_all_message_v0(
         at = load_i64_le(state + ROWS)
         done = 0
         if case == 0:
-            done = rows_message_v0(row, out, state, room, most, bias)
+            done = rows_message_v0(row, out, state, room, max_elements, bias)
             same_message_v0(row, out, state, at, bias)
         if done == 0:
             return i
@@ -315,7 +315,7 @@ def decode_all_message_v0(
 
 
 @inner
-def open_message_v1(p: int, end: int, row: int, most: int, full_check: int) -> int:
+def open_message_v1(p: int, end: int, row: int, max_elements: int, full_check: int) -> int:
     """records/message.yaml: which rows an entry holds, and what they need of it. 0 when it is not
     as it should be.
     """
@@ -357,7 +357,7 @@ def is_message_v1(p: int, after: int, full_check: int) -> bool:
 
 @jit
 def index_message_v1(
-    table: int, capacity: int, p: int, end: int, most: int, full_check: int
+    table: int, capacity: int, p: int, end: int, max_elements: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -372,7 +372,7 @@ def index_message_v1(
             return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * after - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a header to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
         if is_message_v1(p, after, full_check):
@@ -385,14 +385,14 @@ def index_message_v1(
             store_64(row + COUNT, -1)
             store_64(row + CHECKED, full_check)
             return n, p, 3, -1
-        if open_message_v1(p, after, row, most, full_check) and rows >= 0:
+        if open_message_v1(p, after, row, max_elements, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
         p = after
 
 
 @inner
-def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+def rows_message_v1(row: int, out: int, state: int, room: int, max_elements: int, bias: int) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
     p = load_i64_le(row + SECTION)
     end = load_i64_le(row + SECTION_END)
@@ -557,7 +557,7 @@ def same_message_v1(row: int, out: int, state: int, first: int, bias: int) -> No
 
 @jit
 def decode_all_message_v1(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
+    table: int, first: int, last: int, max_elements: int, bias: int, out: int, state: int, room: int
 ) -> int:
     """Pass 2: check the rows of entries and write them, until one is not as it should be or does
     not fit. The first entry that is not done.
@@ -570,7 +570,7 @@ def decode_all_message_v1(
         at = load_i64_le(state + ROWS)
         done = 0
         if case == 1:
-            done = rows_message_v1(row, out, state, room, most, bias)
+            done = rows_message_v1(row, out, state, room, max_elements, bias)
             same_message_v1(row, out, state, at, bias)
         if done == 0:
             return i
@@ -578,7 +578,7 @@ def decode_all_message_v1(
 
 
 @inner
-def open_record_batch(p: int, end: int, row: int, most: int, full_check: int) -> int:
+def open_record_batch(p: int, end: int, row: int, max_elements: int, full_check: int) -> int:
     """records/record_batch.yaml: which rows an entry holds, and what they need of it. 0 when it is
     not as it should be.
     """
@@ -620,7 +620,7 @@ def is_record_batch(p: int, after: int, full_check: int) -> bool:
 
 @jit
 def index_record_batch(
-    table: int, capacity: int, p: int, end: int, most: int, full_check: int
+    table: int, capacity: int, p: int, end: int, max_elements: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -635,7 +635,7 @@ def index_record_batch(
             return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * after - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a header to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
         if is_record_batch(p, after, full_check):
@@ -648,14 +648,16 @@ def index_record_batch(
             store_64(row + COUNT, -1)
             store_64(row + CHECKED, full_check)
             return n, p, 3, -1
-        if open_record_batch(p, after, row, most, full_check) and rows >= 0:
+        if open_record_batch(p, after, row, max_elements, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
         p = after
 
 
 @inner
-def rows_record_batch(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+def rows_record_batch(
+    row: int, out: int, state: int, room: int, max_elements: int, bias: int
+) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
     p = load_i64_le(row + SECTION)
     end = load_i64_le(row + SECTION_END)
@@ -842,7 +844,7 @@ def same_record_batch(row: int, out: int, state: int, first: int, bias: int) -> 
 
 @jit
 def decode_all_record_batch(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
+    table: int, first: int, last: int, max_elements: int, bias: int, out: int, state: int, room: int
 ) -> int:
     """Pass 2: check the rows of entries and write them, until one is not as it should be or does
     not fit. The first entry that is not done.
@@ -855,7 +857,7 @@ def decode_all_record_batch(
         at = load_i64_le(state + ROWS)
         done = 0
         if case == 2:
-            done = rows_record_batch(row, out, state, room, most, bias)
+            done = rows_record_batch(row, out, state, room, max_elements, bias)
             same_record_batch(row, out, state, at, bias)
         if done == 0:
             return i
@@ -870,4 +872,4 @@ KERNELS: dict[int, tuple[Any, Any]] = {
 """The two passes, by the number that tells entries apart."""
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

@@ -10,15 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from codecgen.runtime.arrow.numpy_cases import Case, Layout, LengthPrefix
-from codecgen.runtime.arrow.numpy_fields import Walk, choose, wrap_32
+from codecgen.runtime.arrow.numpy_fields import StructureReader, choose, wrap_32
 from codecgen.runtime.arrow.numpy_memory import Fields, Nullable, Vector
 
 
-def header_message_v0(walk: Walk) -> Fields:
-    """records/message.yaml, version 0: its head."""
-    attributes = walk.at("i1", 17)
-    crc = walk.at(">u4", 12)
-    offset = walk.at(">i8", 0)
+def header_message_v0(reader: StructureReader) -> Fields:
+    """records/message.yaml, version 0: its header."""
+    attributes = reader.at("i1", 17)
+    crc = reader.at(">u4", 12)
+    offset = reader.at(">i8", 0)
     return Fields(attributes=attributes, crc=crc, offset=offset)
 
 
@@ -54,26 +54,26 @@ ROWS_MESSAGE_V0 = Case(
 )
 
 
-def choose_message_v0(walk: Walk, full_check: bool) -> Vector:
+def choose_message_v0(reader: StructureReader, full_check: bool) -> Vector:
     """Which case each entry is."""
-    return choose(len(walk.p), (True, False, 0))
+    return choose(len(reader.p), (True, False, 0))
 
 
 LAYOUT_MESSAGE_V0 = Layout(
-    kinds=(0,),
+    keys=(0,),
     prefix=LengthPrefix(">i4", 8, 12),
-    least=18,
+    min_size=18,
     choose=choose_message_v0,
     refuse=lambda message_size: message_size < 14,
 )
 
 
-def header_message_v1(walk: Walk) -> Fields:
-    """records/message.yaml, version 1: its head."""
-    attributes = walk.at("i1", 17)
-    crc = walk.at(">u4", 12)
-    offset = walk.at(">i8", 0)
-    timestamp = walk.at(">i8", 18)
+def header_message_v1(reader: StructureReader) -> Fields:
+    """records/message.yaml, version 1: its header."""
+    attributes = reader.at("i1", 17)
+    crc = reader.at(">u4", 12)
+    offset = reader.at(">i8", 0)
+    timestamp = reader.at(">i8", 18)
     return Fields(attributes=attributes, crc=crc, offset=offset, timestamp=timestamp)
 
 
@@ -126,34 +126,34 @@ ROWS_MESSAGE_V1 = Case(
 )
 
 
-def choose_message_v1(walk: Walk, full_check: bool) -> Vector:
+def choose_message_v1(reader: StructureReader, full_check: bool) -> Vector:
     """Which case each entry is."""
-    return choose(len(walk.p), (True, False, 1))
+    return choose(len(reader.p), (True, False, 1))
 
 
 LAYOUT_MESSAGE_V1 = Layout(
-    kinds=(1,),
+    keys=(1,),
     prefix=LengthPrefix(">i4", 8, 12),
-    least=26,
+    min_size=26,
     choose=choose_message_v1,
     refuse=lambda message_size: message_size < 14,
 )
 
 
-def header_record_batch(walk: Walk) -> Fields:
-    """records/record_batch.yaml: its head."""
-    attributes = walk.at(">i2", 21)
-    base_offset = walk.at(">i8", 0)
-    base_sequence = walk.at(">i4", 53)
-    base_timestamp = walk.at(">i8", 27)
-    crc = walk.at(">u4", 17)
-    last_offset_delta = walk.at(">i4", 23)
-    magic = walk.at("i1", 16)
-    max_timestamp = walk.at(">i8", 35)
-    partition_leader_epoch = walk.at(">i4", 12)
-    producer_epoch = walk.at(">i2", 51)
-    producer_id = walk.at(">i8", 43)
-    record_count = walk.at(">i4", 57)
+def header_record_batch(reader: StructureReader) -> Fields:
+    """records/record_batch.yaml: its header."""
+    attributes = reader.at(">i2", 21)
+    base_offset = reader.at(">i8", 0)
+    base_sequence = reader.at(">i4", 53)
+    base_timestamp = reader.at(">i8", 27)
+    crc = reader.at(">u4", 17)
+    last_offset_delta = reader.at(">i4", 23)
+    magic = reader.at("i1", 16)
+    max_timestamp = reader.at(">i8", 35)
+    partition_leader_epoch = reader.at(">i4", 12)
+    producer_epoch = reader.at(">i2", 51)
+    producer_id = reader.at(">i8", 43)
+    record_count = reader.at(">i4", 57)
     return Fields(
         attributes=attributes,
         base_offset=base_offset,
@@ -278,15 +278,15 @@ ROWS_RECORD_BATCH = Case(
 )
 
 
-def choose_record_batch(walk: Walk, full_check: bool) -> Vector:
+def choose_record_batch(reader: StructureReader, full_check: bool) -> Vector:
     """Which case each entry is."""
-    return choose(len(walk.p), (True, False, 2))
+    return choose(len(reader.p), (True, False, 2))
 
 
 LAYOUT_RECORD_BATCH = Layout(
-    kinds=(2,),
+    keys=(2,),
     prefix=LengthPrefix(">i4", 8, 12),
-    least=61,
+    min_size=61,
     choose=choose_record_batch,
     refuse=lambda batch_length: batch_length < 14,
 )
@@ -296,4 +296,4 @@ CASES = (ROWS_MESSAGE_V0, ROWS_MESSAGE_V1, ROWS_RECORD_BATCH)
 LAYOUTS = (LAYOUT_MESSAGE_V0, LAYOUT_MESSAGE_V1, LAYOUT_RECORD_BATCH)
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

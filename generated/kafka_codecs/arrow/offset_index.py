@@ -18,7 +18,7 @@ OFFSET_INDEX = View(
         ),
         Column("position", "int32", 1, doc="Byte of the segment where the batch begins."),
     ),
-    cases=(Case("offset_index_entry", {0: None}, each_entry=True, least=8),),
+    cases=(Case("offset_index_entry", {0: None}, each_entry=True, min_row_size=8),),
     row_size=80,
     checks=(
         Place("relative_offset", "files/offset_index.yaml", 25),
@@ -31,4 +31,4 @@ OFFSET_INDEX = View(
 __all__ = ["OFFSET_INDEX"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

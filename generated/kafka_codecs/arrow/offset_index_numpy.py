@@ -8,16 +8,16 @@ refuse what is not as it should be.
 from __future__ import annotations
 
 from codecgen.runtime.arrow.numpy_cases import Case, Layout
-from codecgen.runtime.arrow.numpy_fields import Walk, choose
+from codecgen.runtime.arrow.numpy_fields import StructureReader, choose
 from codecgen.runtime.arrow.numpy_memory import Fields, Vector
 
 
-def read_offset_index_entry(walk: Walk) -> Fields:
+def read_offset_index_entry(reader: StructureReader) -> Fields:
     """files/offset_index.yaml: a row."""
-    relative_offset = walk.fixed(">i4")
-    walk.refuse(relative_offset < 0)
-    position = walk.fixed(">i4")
-    walk.refuse(position < 0)
+    relative_offset = reader.fixed(">i4")
+    reader.refuse(relative_offset < 0)
+    position = reader.fixed(">i4")
+    reader.refuse(position < 0)
     return Fields(position=position, relative_offset=relative_offset)
 
 
@@ -31,16 +31,16 @@ ROWS_OFFSET_INDEX_ENTRY = Case(
 )
 
 
-def choose_offset_index_entry(walk: Walk, full_check: bool) -> Vector:
+def choose_offset_index_entry(reader: StructureReader, full_check: bool) -> Vector:
     """Which case each entry is."""
-    return choose(len(walk.p), (True, False, 0))
+    return choose(len(reader.p), (True, False, 0))
 
 
-LAYOUT_OFFSET_INDEX_ENTRY = Layout(kinds=(0,), size=8, least=8, choose=choose_offset_index_entry)
+LAYOUT_OFFSET_INDEX_ENTRY = Layout(keys=(0,), size=8, min_size=8, choose=choose_offset_index_entry)
 
 
 CASES = (ROWS_OFFSET_INDEX_ENTRY,)
 LAYOUTS = (LAYOUT_OFFSET_INDEX_ENTRY,)
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

@@ -82,7 +82,7 @@ def rows_of_0_legacy_offset_commit_key_legacy_offset_commit_value_v0(
     out: int,
     state: int,
     room: int,
-    most: int,
+    max_elements: int,
 ) -> int:
     """Check a payload and write its rows. 0 when it is not as it should be, or there is no room."""
     p = key_start
@@ -242,7 +242,7 @@ def rows_of_0_legacy_offset_commit_key_value_null(
     out: int,
     state: int,
     room: int,
-    most: int,
+    max_elements: int,
 ) -> int:
     """Check a payload and write its rows. 0 when it is not as it should be, or there is no room."""
     p = key_start
@@ -383,7 +383,7 @@ def rows_of_1_offset_commit_key_offset_commit_value_v0(
     out: int,
     state: int,
     room: int,
-    most: int,
+    max_elements: int,
 ) -> int:
     """Check a payload and write its rows. 0 when it is not as it should be, or there is no room."""
     p = key_start
@@ -545,7 +545,7 @@ def rows_of_1_offset_commit_key_offset_commit_value_v1(
     out: int,
     state: int,
     room: int,
-    most: int,
+    max_elements: int,
 ) -> int:
     """Check a payload and write its rows. 0 when it is not as it should be, or there is no room."""
     p = key_start
@@ -715,7 +715,7 @@ def rows_of_1_offset_commit_key_offset_commit_value_v2(
     out: int,
     state: int,
     room: int,
-    most: int,
+    max_elements: int,
 ) -> int:
     """Check a payload and write its rows. 0 when it is not as it should be, or there is no room."""
     p = key_start
@@ -877,7 +877,7 @@ def rows_of_1_offset_commit_key_offset_commit_value_v3(
     out: int,
     state: int,
     room: int,
-    most: int,
+    max_elements: int,
 ) -> int:
     """Check a payload and write its rows. 0 when it is not as it should be, or there is no room."""
     p = key_start
@@ -1047,7 +1047,7 @@ def rows_of_1_offset_commit_key_offset_commit_value_v4(
     out: int,
     state: int,
     room: int,
-    most: int,
+    max_elements: int,
 ) -> int:
     """Check a payload and write its rows. 0 when it is not as it should be, or there is no room."""
     start_of_topic_id = 0
@@ -1110,7 +1110,7 @@ def rows_of_1_offset_commit_key_offset_commit_value_v4(
         return fail(note, 16, p)  # unknown_tags
     if (
         2 * value_number_of_unknown_tags > value_end - p
-        or value_number_of_unknown_tags > most
+        or value_number_of_unknown_tags > max_elements
         or value_number_of_unknown_tags > 10000
     ):
         return fail(note, 16, p)  # unknown_tags
@@ -1275,7 +1275,7 @@ def rows_of_1_offset_commit_key_value_null(
     out: int,
     state: int,
     room: int,
-    most: int,
+    max_elements: int,
 ) -> int:
     """Check a payload and write its rows. 0 when it is not as it should be, or there is no room."""
     p = key_start
@@ -1414,7 +1414,7 @@ def decode_payloads(
     out: int,
     state: int,
     room: int,
-    most: int,
+    max_elements: int,
     rejected: int,
     unknown: int,
 ) -> int:
@@ -1447,7 +1447,7 @@ def decode_payloads(
             if number == 0:
                 if value_is_null:
                     done = rows_of_0_legacy_offset_commit_key_value_null(
-                        key_start, key_end, i + bias, state + NOTED, out, state, room, most
+                        key_start, key_end, i + bias, state + NOTED, out, state, room, max_elements
                     )
                 else:
                     done = rows_of_0_legacy_offset_commit_key_legacy_offset_commit_value_v0(
@@ -1460,12 +1460,12 @@ def decode_payloads(
                         out,
                         state,
                         room,
-                        most,
+                        max_elements,
                     )
             elif number == 1:
                 if value_is_null:
                     done = rows_of_1_offset_commit_key_value_null(
-                        key_start, key_end, i + bias, state + NOTED, out, state, room, most
+                        key_start, key_end, i + bias, state + NOTED, out, state, room, max_elements
                     )
                 else:
                     if value_end - value_start < 2:
@@ -1483,7 +1483,7 @@ def decode_payloads(
                                 out,
                                 state,
                                 room,
-                                most,
+                                max_elements,
                             )
                         elif version_of_value == 1:
                             done = rows_of_1_offset_commit_key_offset_commit_value_v1(
@@ -1496,7 +1496,7 @@ def decode_payloads(
                                 out,
                                 state,
                                 room,
-                                most,
+                                max_elements,
                             )
                         elif version_of_value == 2:
                             done = rows_of_1_offset_commit_key_offset_commit_value_v2(
@@ -1509,7 +1509,7 @@ def decode_payloads(
                                 out,
                                 state,
                                 room,
-                                most,
+                                max_elements,
                             )
                         elif version_of_value == 3:
                             done = rows_of_1_offset_commit_key_offset_commit_value_v3(
@@ -1522,7 +1522,7 @@ def decode_payloads(
                                 out,
                                 state,
                                 room,
-                                most,
+                                max_elements,
                             )
                         elif version_of_value == 4:
                             done = rows_of_1_offset_commit_key_offset_commit_value_v4(
@@ -1535,7 +1535,7 @@ def decode_payloads(
                                 out,
                                 state,
                                 room,
-                                most,
+                                max_elements,
                             )
                         else:
                             done = 2
@@ -1585,4 +1585,4 @@ KERNELS: Any = decode_payloads
 """The loop over payloads."""
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

@@ -125,7 +125,7 @@ DELETE_HORIZON_GIVEN = 1064
 
 @inner
 def plan_message_v0(
-    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
+    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, max_elements: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on are entries of this kind. 0 rows and what is in the
     way; -1 when the first one is not.
@@ -179,7 +179,7 @@ def plan_message_v0(
     size = 0
     blamed = -1
     row = start
-    while row < last and row - start < most:
+    while row < last and row - start < max_elements:
         row_offset = load_i64_le(offset_data + 8 * row)
         row_timestamp = load_i64_le(timestamp_data + 8 * row)
         row_timestamp_type = load_i8(timestamp_type_data + row)
@@ -278,7 +278,7 @@ def plan_message_v0(
 
 @inner
 def plan_message_v0_messages(
-    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
+    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, max_elements: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on one entry holds, and what it needs of them. 0 rows
     and what is in the way; -1 when such an entry is not for them.
@@ -344,7 +344,7 @@ def plan_message_v0_messages(
     size = 0
     blamed = -1
     row = start
-    while row < last and row - start < most:
+    while row < last and row - start < max_elements:
         before_entry_offset = entry_offset
         before_last_offset = last_offset
         row_offset = load_i64_le(offset_data + 8 * row)
@@ -464,7 +464,7 @@ def plan_entries_message_v0(
     sizes: int,
     bytes_room: int,
     enough: int,
-    most: int,
+    max_elements: int,
 ) -> tuple[int, int, int, int, int]:
     """Pass 1: a row of the table for each entry that the rows make, until they are at least
     ``enough`` bytes. How many entries, the first row that is in none of them, what is in its
@@ -480,10 +480,12 @@ def plan_entries_message_v0(
         at = sizes + 4 * (row - start)
         rows, blamed = -1, -1
         if rows < 0:
-            rows, blamed = plan_message_v0(columns, row, last, entry, at, enough - done, most)
+            rows, blamed = plan_message_v0(
+                columns, row, last, entry, at, enough - done, max_elements
+            )
         if rows < 0:
             rows, blamed = plan_message_v0_messages(
-                columns, row, last, entry, at, min(bytes_room, 2147483605), most
+                columns, row, last, entry, at, min(bytes_room, 2147483605), max_elements
             )
             if rows > 0 and row + rows == last and not final:
                 return n, row, -1, done, compressed_entries
@@ -686,7 +688,7 @@ def write_entries_message_v0(columns: int, table: int, first: int, last: int, p:
 
 @inner
 def plan_message_v1(
-    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
+    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, max_elements: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on are entries of this kind. 0 rows and what is in the
     way; -1 when the first one is not.
@@ -737,7 +739,7 @@ def plan_message_v1(
     size = 0
     blamed = -1
     row = start
-    while row < last and row - start < most:
+    while row < last and row - start < max_elements:
         row_offset = load_i64_le(offset_data + 8 * row)
         row_timestamp_type = load_i8(timestamp_type_data + row)
         key_at = load_i32_le(key_offsets + 4 * row)
@@ -832,7 +834,7 @@ def plan_message_v1(
 
 @inner
 def plan_message_v1_messages(
-    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
+    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, max_elements: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on one entry holds, and what it needs of them. 0 rows
     and what is in the way; -1 when such an entry is not for them.
@@ -905,7 +907,7 @@ def plan_message_v1_messages(
     size = 0
     blamed = -1
     row = start
-    while row < last and row - start < most:
+    while row < last and row - start < max_elements:
         before_entry_offset = entry_offset
         before_entry_timestamp = entry_timestamp
         before_last_offset = last_offset
@@ -1074,7 +1076,7 @@ def plan_entries_message_v1(
     sizes: int,
     bytes_room: int,
     enough: int,
-    most: int,
+    max_elements: int,
 ) -> tuple[int, int, int, int, int]:
     """Pass 1: a row of the table for each entry that the rows make, until they are at least
     ``enough`` bytes. How many entries, the first row that is in none of them, what is in its
@@ -1090,10 +1092,12 @@ def plan_entries_message_v1(
         at = sizes + 4 * (row - start)
         rows, blamed = -1, -1
         if rows < 0:
-            rows, blamed = plan_message_v1(columns, row, last, entry, at, enough - done, most)
+            rows, blamed = plan_message_v1(
+                columns, row, last, entry, at, enough - done, max_elements
+            )
         if rows < 0:
             rows, blamed = plan_message_v1_messages(
-                columns, row, last, entry, at, min(bytes_room, 2147483597), most
+                columns, row, last, entry, at, min(bytes_room, 2147483597), max_elements
             )
             if rows > 0 and row + rows == last and not final:
                 return n, row, -1, done, compressed_entries
@@ -1312,7 +1316,7 @@ def write_entries_message_v1(columns: int, table: int, first: int, last: int, p:
 
 @inner
 def plan_record_batch_records(
-    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, most: int
+    columns: int, start: int, last: int, entry: int, sizes: int, bytes_room: int, max_elements: int
 ) -> tuple[int, int]:
     """Pass 1: how many rows from ``start`` on one entry holds, and what it needs of them. 0 rows
     and what is in the way; -1 when such an entry is not for them.
@@ -1433,7 +1437,7 @@ def plan_record_batch_records(
     size = 0
     blamed = -1
     row = start
-    while row < last and row - start < most:
+    while row < last and row - start < max_elements:
         before_entry_last_offset_delta = entry_last_offset_delta
         before_entry_max_timestamp = entry_max_timestamp
         before_last_offset_delta = last_offset_delta
@@ -1465,7 +1469,7 @@ def plan_record_batch_records(
         if row == start:
             first_offset_delta = item_offset_delta
             before_last_offset_delta = last_offset_delta
-        if row_headers > most:
+        if row_headers > max_elements:
             blamed = 30  # headers, headers
             break
         headers_size = 0
@@ -1660,7 +1664,7 @@ def plan_entries_record_batch(
     sizes: int,
     bytes_room: int,
     enough: int,
-    most: int,
+    max_elements: int,
 ) -> tuple[int, int, int, int, int]:
     """Pass 1: a row of the table for each entry that the rows make, until they are at least
     ``enough`` bytes. How many entries, the first row that is in none of them, what is in its
@@ -1677,7 +1681,7 @@ def plan_entries_record_batch(
         rows, blamed = -1, -1
         if rows < 0:
             rows, blamed = plan_record_batch_records(
-                columns, row, last, entry, at, min(bytes_room, 2147483566), most
+                columns, row, last, entry, at, min(bytes_room, 2147483566), max_elements
             )
             if rows > 0 and row + rows == last and not final:
                 return n, row, -1, done, compressed_entries
@@ -1868,4 +1872,4 @@ KERNELS: dict[int, tuple[Any, Any, Any]] = {
 """What cuts, fills and writes, by the number that tells entries apart."""
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

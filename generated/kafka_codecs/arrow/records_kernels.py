@@ -110,7 +110,7 @@ DELETE_HORIZON_NULLS = 328
 
 
 @inner
-def open_message_v0(p: int, end: int, row: int, most: int, full_check: int) -> int:
+def open_message_v0(p: int, end: int, row: int, max_elements: int, full_check: int) -> int:
     """records/message.yaml: which rows an entry holds, and what they need of it. 0 when it is not
     as it should be.
     """
@@ -224,7 +224,7 @@ def is_message_v0(p: int, after: int, full_check: int) -> bool:
 
 @jit
 def index_message_v0(
-    table: int, capacity: int, p: int, end: int, most: int, full_check: int
+    table: int, capacity: int, p: int, end: int, max_elements: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -239,7 +239,7 @@ def index_message_v0(
             return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * after - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a header to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
         if is_message_v0(p, after, full_check):
@@ -252,14 +252,14 @@ def index_message_v0(
             store_64(row + COUNT, -1)
             store_64(row + CHECKED, full_check)
             return n, p, 3, -1
-        if open_message_v0(p, after, row, most, full_check) and rows >= 0:
+        if open_message_v0(p, after, row, max_elements, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
         p = after
 
 
 @inner
-def rows_message_v0(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+def rows_message_v0(row: int, out: int, state: int, room: int, max_elements: int, bias: int) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
     p = load_i64_le(row + SECTION)
     end = load_i64_le(row + SECTION_END)
@@ -432,7 +432,7 @@ def same_message_v0(row: int, out: int, state: int, first: int, bias: int) -> No
 
 @inner
 def rows_message_v0_messages(
-    row: int, out: int, state: int, room: int, most: int, bias: int
+    row: int, out: int, state: int, room: int, max_elements: int, bias: int
 ) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
     p = load_i64_le(row + SECTION)
@@ -565,7 +565,7 @@ def rows_message_v0_messages(
         if offset_data:
             store_64(offset_data + 8 * at, item_offset)
         at += 1
-        if at - first > most:
+        if at - first > max_elements:
             return fail(row, 6, p)  # messages
     if at - first < 1:
         return fail(row, 6, p)  # messages
@@ -640,7 +640,7 @@ def same_message_v0_messages(row: int, out: int, state: int, first: int, bias: i
 
 @jit
 def decode_all_message_v0(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
+    table: int, first: int, last: int, max_elements: int, bias: int, out: int, state: int, room: int
 ) -> int:
     """Pass 2: check the rows of entries and write them, until one is not as it should be or does
     not fit. The first entry that is not done.
@@ -653,10 +653,10 @@ def decode_all_message_v0(
         at = load_i64_le(state + ROWS)
         done = 0
         if case == 0:
-            done = rows_message_v0(row, out, state, room, most, bias)
+            done = rows_message_v0(row, out, state, room, max_elements, bias)
             same_message_v0(row, out, state, at, bias)
         if case == 1:
-            done = rows_message_v0_messages(row, out, state, room, most, bias)
+            done = rows_message_v0_messages(row, out, state, room, max_elements, bias)
             same_message_v0_messages(row, out, state, at, bias)
         if done == 0:
             return i
@@ -664,7 +664,7 @@ def decode_all_message_v0(
 
 
 @inner
-def open_message_v1(p: int, end: int, row: int, most: int, full_check: int) -> int:
+def open_message_v1(p: int, end: int, row: int, max_elements: int, full_check: int) -> int:
     """records/message.yaml: which rows an entry holds, and what they need of it. 0 when it is not
     as it should be.
     """
@@ -781,7 +781,7 @@ def is_message_v1(p: int, after: int, full_check: int) -> bool:
 
 @jit
 def index_message_v1(
-    table: int, capacity: int, p: int, end: int, most: int, full_check: int
+    table: int, capacity: int, p: int, end: int, max_elements: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -796,7 +796,7 @@ def index_message_v1(
             return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * after - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a header to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
         if is_message_v1(p, after, full_check):
@@ -809,14 +809,14 @@ def index_message_v1(
             store_64(row + COUNT, -1)
             store_64(row + CHECKED, full_check)
             return n, p, 3, -1
-        if open_message_v1(p, after, row, most, full_check) and rows >= 0:
+        if open_message_v1(p, after, row, max_elements, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
         p = after
 
 
 @inner
-def rows_message_v1(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+def rows_message_v1(row: int, out: int, state: int, room: int, max_elements: int, bias: int) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
     p = load_i64_le(row + SECTION)
     end = load_i64_le(row + SECTION_END)
@@ -991,7 +991,7 @@ def same_message_v1(row: int, out: int, state: int, first: int, bias: int) -> No
 
 @inner
 def rows_message_v1_messages(
-    row: int, out: int, state: int, room: int, most: int, bias: int
+    row: int, out: int, state: int, room: int, max_elements: int, bias: int
 ) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
     p = load_i64_le(row + SECTION)
@@ -1147,7 +1147,7 @@ def rows_message_v1_messages(
         if timestamp_data:
             store_64(timestamp_data + 8 * at, value_2)
         at += 1
-        if at - first > most:
+        if at - first > max_elements:
             return fail(row, 6, p)  # messages
     if at - first < 1:
         return fail(row, 6, p)  # messages
@@ -1224,7 +1224,7 @@ def same_message_v1_messages(row: int, out: int, state: int, first: int, bias: i
 
 @jit
 def decode_all_message_v1(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
+    table: int, first: int, last: int, max_elements: int, bias: int, out: int, state: int, room: int
 ) -> int:
     """Pass 2: check the rows of entries and write them, until one is not as it should be or does
     not fit. The first entry that is not done.
@@ -1237,10 +1237,10 @@ def decode_all_message_v1(
         at = load_i64_le(state + ROWS)
         done = 0
         if case == 2:
-            done = rows_message_v1(row, out, state, room, most, bias)
+            done = rows_message_v1(row, out, state, room, max_elements, bias)
             same_message_v1(row, out, state, at, bias)
         if case == 3:
-            done = rows_message_v1_messages(row, out, state, room, most, bias)
+            done = rows_message_v1_messages(row, out, state, room, max_elements, bias)
             same_message_v1_messages(row, out, state, at, bias)
         if done == 0:
             return i
@@ -1248,7 +1248,7 @@ def decode_all_message_v1(
 
 
 @inner
-def open_record_batch(p: int, end: int, row: int, most: int, full_check: int) -> int:
+def open_record_batch(p: int, end: int, row: int, max_elements: int, full_check: int) -> int:
     """records/record_batch.yaml: which rows an entry holds, and what they need of it. 0 when it is
     not as it should be.
     """
@@ -1322,7 +1322,7 @@ def open_record_batch(p: int, end: int, row: int, most: int, full_check: int) ->
             return fail(row, 18, p)  # last_offset_delta
         if entry_attributes >> 5 & 1 and entry_producer_id >= 0 and entry_record_count > 1:
             return fail(row, 19, p)  # record_count
-    if entry_record_count < 0 or entry_record_count > most:
+    if entry_record_count < 0 or entry_record_count > max_elements:
         return fail(row, 20, p)  # records
     codec = entry_attributes & 7
     if entry_record_count == 0:
@@ -1376,7 +1376,7 @@ def frame_record_batch(p: int, end: int) -> int:
 
 @jit
 def index_record_batch(
-    table: int, capacity: int, p: int, end: int, most: int, full_check: int
+    table: int, capacity: int, p: int, end: int, max_elements: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -1391,10 +1391,10 @@ def index_record_batch(
             return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * after - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a header to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
-        if open_record_batch(p, after, row, most, full_check) and rows >= 0:
+        if open_record_batch(p, after, row, max_elements, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
         p = after
@@ -1402,7 +1402,7 @@ def index_record_batch(
 
 @inner
 def rows_record_batch_records(
-    row: int, out: int, state: int, room: int, most: int, bias: int
+    row: int, out: int, state: int, room: int, max_elements: int, bias: int
 ) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
     p = load_i64_le(row + SECTION)
@@ -1518,7 +1518,7 @@ def rows_record_batch_records(
         item_headers, p, shortest_6 = varint(p)
         if not shortest_6:
             return fail(row, 28, p)  # headers
-        if item_headers < 0 or item_headers > end_of_attributes - p or item_headers > most:
+        if item_headers < 0 or item_headers > end_of_attributes - p or item_headers > max_elements:
             return fail(row, 28, p)  # headers
         if headers_offsets and item_headers > headers_room - headers_at:
             return 0
@@ -1685,7 +1685,7 @@ def same_record_batch_records(row: int, out: int, state: int, first: int, bias: 
 
 @jit
 def decode_all_record_batch(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
+    table: int, first: int, last: int, max_elements: int, bias: int, out: int, state: int, room: int
 ) -> int:
     """Pass 2: check the rows of entries and write them, until one is not as it should be or does
     not fit. The first entry that is not done.
@@ -1698,7 +1698,7 @@ def decode_all_record_batch(
         at = load_i64_le(state + ROWS)
         done = 0
         if case == 4:
-            done = rows_record_batch_records(row, out, state, room, most, bias)
+            done = rows_record_batch_records(row, out, state, room, max_elements, bias)
             same_record_batch_records(row, out, state, at, bias)
         if done == 0:
             return i
@@ -1713,4 +1713,4 @@ KERNELS: dict[int, tuple[Any, Any]] = {
 """The two passes, by the number that tells entries apart."""
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

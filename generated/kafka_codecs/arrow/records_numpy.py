@@ -12,28 +12,30 @@ from typing import Any
 import numpy as np
 
 from codecgen.runtime.arrow.numpy_cases import Case, Layout, LengthPrefix, Section
-from codecgen.runtime.arrow.numpy_fields import Walk, choose, wrap_32
+from codecgen.runtime.arrow.numpy_fields import StructureReader, choose, wrap_32
 from codecgen.runtime.arrow.numpy_memory import Fields, Nullable, Vector
 
 
-def read_message_v0(walk: Walk) -> Fields:
+def read_message_v0(reader: StructureReader) -> Fields:
     """records/message.yaml, version 0: a row."""
-    offset = walk.fixed(">i8")
-    message_size = walk.fixed(">i4")
-    walk.refuse(message_size < 14)
-    walk.open(message_size)
-    crc = walk.fixed(">u4")
-    walk.checksum("crc32", crc, walk.p, walk.end)
-    magic = walk.fixed("i1")
-    walk.refuse(magic != 0)
-    attributes = walk.fixed("i1")
-    walk.refuse((attributes & 7) > 3)
-    walk.refuse((attributes >> 3 & 31) != 0)
-    key = walk.bytes(walk.fixed(">i4"), null=-1)
-    walk.refuse(~(((attributes & 7) == 0) | key.null))
-    value = walk.when((attributes & 7) == 0, lambda walk: walk.bytes(walk.fixed(">i4"), null=-1))
-    walk.refuse((attributes & 7) != 0)
-    walk.close()
+    offset = reader.fixed(">i8")
+    message_size = reader.fixed(">i4")
+    reader.refuse(message_size < 14)
+    reader.open(message_size)
+    crc = reader.fixed(">u4")
+    reader.checksum("crc32", crc, reader.p, reader.end)
+    magic = reader.fixed("i1")
+    reader.refuse(magic != 0)
+    attributes = reader.fixed("i1")
+    reader.refuse((attributes & 7) > 3)
+    reader.refuse((attributes >> 3 & 31) != 0)
+    key = reader.bytes(reader.fixed(">i4"), null=-1)
+    reader.refuse(~(((attributes & 7) == 0) | key.null))
+    value = reader.when(
+        (attributes & 7) == 0, lambda reader: reader.bytes(reader.fixed(">i4"), null=-1)
+    )
+    reader.refuse((attributes & 7) != 0)
+    reader.close()
     return Fields(attributes=attributes, key=key, offset=offset, value=value)
 
 
@@ -60,31 +62,33 @@ ROWS_MESSAGE_V0 = Case(
 )
 
 
-def open_message_v0(walk: Walk) -> Section:
+def open_message_v0(reader: StructureReader) -> Section:
     """records/message.yaml, version 0: up to messages."""
-    offset = walk.fixed(">i8")
-    message_size = walk.fixed(">i4")
-    walk.refuse(message_size < 14)
-    walk.open(message_size)
-    crc = walk.fixed(">u4")
-    walk.checksum("crc32", crc, walk.p, walk.end)
-    magic = walk.fixed("i1")
-    walk.refuse(magic != 0)
-    attributes = walk.fixed("i1")
-    walk.refuse((attributes & 7) > 3)
-    walk.refuse((attributes >> 3 & 31) != 0)
-    key = walk.bytes(walk.fixed(">i4"), null=-1)
-    walk.refuse(~(((attributes & 7) == 0) | key.null))
-    walk.when((attributes & 7) == 0, lambda walk: walk.bytes(walk.fixed(">i4"), null=-1))  # value
-    walk.refuse((attributes & 7) == 0)
+    offset = reader.fixed(">i8")
+    message_size = reader.fixed(">i4")
+    reader.refuse(message_size < 14)
+    reader.open(message_size)
+    crc = reader.fixed(">u4")
+    reader.checksum("crc32", crc, reader.p, reader.end)
+    magic = reader.fixed("i1")
+    reader.refuse(magic != 0)
+    attributes = reader.fixed("i1")
+    reader.refuse((attributes & 7) > 3)
+    reader.refuse((attributes >> 3 & 31) != 0)
+    key = reader.bytes(reader.fixed(">i4"), null=-1)
+    reader.refuse(~(((attributes & 7) == 0) | key.null))
+    reader.when(
+        (attributes & 7) == 0, lambda reader: reader.bytes(reader.fixed(">i4"), null=-1)
+    )  # value
+    reader.refuse((attributes & 7) == 0)
     codec = attributes & 7
-    length = walk.fixed(">i4")
-    walk.refuse((length < 0) | (length != walk.end - walk.p))
+    length = reader.fixed(">i4")
+    reader.refuse((length < 0) | (length != reader.end - reader.p))
     return Section(
-        walk.p,
-        walk.end,
+        reader.p,
+        reader.end,
         codec,
-        walk.none(),
+        reader.none(),
         Fields(attributes=attributes, offset=offset),
     )
 
@@ -125,40 +129,44 @@ ROWS_MESSAGE_V0_MESSAGES = Case(
 )
 
 
-def choose_message_v0(walk: Walk, full_check: bool) -> Vector:
+def choose_message_v0(reader: StructureReader, full_check: bool) -> Vector:
     """Which case each entry is."""
-    attributes = walk.at("i1", 17)
-    return choose(len(walk.p), ((attributes & 7) == 0, False, 0), ((attributes & 7) != 0, False, 1))
+    attributes = reader.at("i1", 17)
+    return choose(
+        len(reader.p), ((attributes & 7) == 0, False, 0), ((attributes & 7) != 0, False, 1)
+    )
 
 
 LAYOUT_MESSAGE_V0 = Layout(
-    kinds=(0,),
+    keys=(0,),
     prefix=LengthPrefix(">i4", 8, 12),
-    least=18,
+    min_size=18,
     choose=choose_message_v0,
     refuse=lambda message_size: message_size < 14,
 )
 
 
-def read_message_v1(walk: Walk) -> Fields:
+def read_message_v1(reader: StructureReader) -> Fields:
     """records/message.yaml, version 1: a row."""
-    offset = walk.fixed(">i8")
-    message_size = walk.fixed(">i4")
-    walk.refuse(message_size < 14)
-    walk.open(message_size)
-    crc = walk.fixed(">u4")
-    walk.checksum("crc32", crc, walk.p, walk.end)
-    magic = walk.fixed("i1")
-    walk.refuse(magic != 1)
-    attributes = walk.fixed("i1")
-    walk.refuse((attributes & 7) > 3)
-    walk.refuse((attributes >> 4 & 15) != 0)
-    timestamp = walk.fixed(">i8")
-    key = walk.bytes(walk.fixed(">i4"), null=-1)
-    walk.refuse(~(((attributes & 7) == 0) | key.null))
-    value = walk.when((attributes & 7) == 0, lambda walk: walk.bytes(walk.fixed(">i4"), null=-1))
-    walk.refuse((attributes & 7) != 0)
-    walk.close()
+    offset = reader.fixed(">i8")
+    message_size = reader.fixed(">i4")
+    reader.refuse(message_size < 14)
+    reader.open(message_size)
+    crc = reader.fixed(">u4")
+    reader.checksum("crc32", crc, reader.p, reader.end)
+    magic = reader.fixed("i1")
+    reader.refuse(magic != 1)
+    attributes = reader.fixed("i1")
+    reader.refuse((attributes & 7) > 3)
+    reader.refuse((attributes >> 4 & 15) != 0)
+    timestamp = reader.fixed(">i8")
+    key = reader.bytes(reader.fixed(">i4"), null=-1)
+    reader.refuse(~(((attributes & 7) == 0) | key.null))
+    value = reader.when(
+        (attributes & 7) == 0, lambda reader: reader.bytes(reader.fixed(">i4"), null=-1)
+    )
+    reader.refuse((attributes & 7) != 0)
+    reader.close()
     return Fields(attributes=attributes, key=key, offset=offset, timestamp=timestamp, value=value)
 
 
@@ -185,32 +193,34 @@ ROWS_MESSAGE_V1 = Case(
 )
 
 
-def open_message_v1(walk: Walk) -> Section:
+def open_message_v1(reader: StructureReader) -> Section:
     """records/message.yaml, version 1: up to messages."""
-    offset = walk.fixed(">i8")
-    message_size = walk.fixed(">i4")
-    walk.refuse(message_size < 14)
-    walk.open(message_size)
-    crc = walk.fixed(">u4")
-    walk.checksum("crc32", crc, walk.p, walk.end)
-    magic = walk.fixed("i1")
-    walk.refuse(magic != 1)
-    attributes = walk.fixed("i1")
-    walk.refuse((attributes & 7) > 3)
-    walk.refuse((attributes >> 4 & 15) != 0)
-    timestamp = walk.fixed(">i8")
-    key = walk.bytes(walk.fixed(">i4"), null=-1)
-    walk.refuse(~(((attributes & 7) == 0) | key.null))
-    walk.when((attributes & 7) == 0, lambda walk: walk.bytes(walk.fixed(">i4"), null=-1))  # value
-    walk.refuse((attributes & 7) == 0)
+    offset = reader.fixed(">i8")
+    message_size = reader.fixed(">i4")
+    reader.refuse(message_size < 14)
+    reader.open(message_size)
+    crc = reader.fixed(">u4")
+    reader.checksum("crc32", crc, reader.p, reader.end)
+    magic = reader.fixed("i1")
+    reader.refuse(magic != 1)
+    attributes = reader.fixed("i1")
+    reader.refuse((attributes & 7) > 3)
+    reader.refuse((attributes >> 4 & 15) != 0)
+    timestamp = reader.fixed(">i8")
+    key = reader.bytes(reader.fixed(">i4"), null=-1)
+    reader.refuse(~(((attributes & 7) == 0) | key.null))
+    reader.when(
+        (attributes & 7) == 0, lambda reader: reader.bytes(reader.fixed(">i4"), null=-1)
+    )  # value
+    reader.refuse((attributes & 7) == 0)
     codec = attributes & 7
-    length = walk.fixed(">i4")
-    walk.refuse((length < 0) | (length != walk.end - walk.p))
+    length = reader.fixed(">i4")
+    reader.refuse((length < 0) | (length != reader.end - reader.p))
     return Section(
-        walk.p,
-        walk.end,
+        reader.p,
+        reader.end,
         codec,
-        walk.none(),
+        reader.none(),
         Fields(attributes=attributes, offset=offset, timestamp=timestamp),
     )
 
@@ -258,40 +268,42 @@ ROWS_MESSAGE_V1_MESSAGES = Case(
 )
 
 
-def choose_message_v1(walk: Walk, full_check: bool) -> Vector:
+def choose_message_v1(reader: StructureReader, full_check: bool) -> Vector:
     """Which case each entry is."""
-    attributes = walk.at("i1", 17)
-    return choose(len(walk.p), ((attributes & 7) == 0, False, 2), ((attributes & 7) != 0, False, 3))
+    attributes = reader.at("i1", 17)
+    return choose(
+        len(reader.p), ((attributes & 7) == 0, False, 2), ((attributes & 7) != 0, False, 3)
+    )
 
 
 LAYOUT_MESSAGE_V1 = Layout(
-    kinds=(1,),
+    keys=(1,),
     prefix=LengthPrefix(">i4", 8, 12),
-    least=26,
+    min_size=26,
     choose=choose_message_v1,
     refuse=lambda message_size: message_size < 14,
 )
 
 
-def read_element_header(walk: Walk) -> Fields:
+def read_element_header(reader: StructureReader) -> Fields:
     """records/header.yaml: a part of a row."""
-    key = walk.bytes(walk.varint(), text=True)
-    value = walk.bytes(walk.varint(), null=-1)
+    key = reader.bytes(reader.varint(), text=True)
+    value = reader.bytes(reader.varint(), null=-1)
     return Fields(key=key, value=value)
 
 
-def read_record(walk: Walk) -> Fields:
+def read_record(reader: StructureReader) -> Fields:
     """records/record.yaml: a row."""
-    length = walk.varint()
-    walk.open(length)
-    attributes = walk.fixed("i1")
-    walk.refuse((attributes & 255) != 0)
-    timestamp_delta = walk.varlong()
-    offset_delta = walk.varint()
-    key = walk.bytes(walk.varint(), null=-1)
-    value = walk.bytes(walk.varint(), null=-1)
-    headers = walk.elements(walk.varint(), read_element_header)
-    walk.close()
+    length = reader.varint()
+    reader.open(length)
+    attributes = reader.fixed("i1")
+    reader.refuse((attributes & 255) != 0)
+    timestamp_delta = reader.varlong()
+    offset_delta = reader.varint()
+    key = reader.bytes(reader.varint(), null=-1)
+    value = reader.bytes(reader.varint(), null=-1)
+    headers = reader.elements(reader.varint(), read_element_header)
+    reader.close()
     return Fields(
         headers=headers,
         key=key,
@@ -301,34 +313,34 @@ def read_record(walk: Walk) -> Fields:
     )
 
 
-def open_record_batch(walk: Walk) -> Section:
+def open_record_batch(reader: StructureReader) -> Section:
     """records/record_batch.yaml: up to records."""
-    base_offset = walk.fixed(">i8")
-    batch_length = walk.fixed(">i4")
-    walk.refuse(batch_length < 14)
-    walk.open(batch_length)
-    partition_leader_epoch = walk.fixed(">i4")
-    magic = walk.fixed("i1")
-    walk.refuse(magic != 2)
-    crc = walk.fixed(">u4")
-    walk.checksum("crc32c", crc, walk.p, walk.end)
-    attributes = walk.fixed(">i2")
-    walk.refuse((attributes & 7) > 4)
-    walk.refuse((attributes >> 7 & 511) != 0)
-    last_offset_delta = walk.fixed(">i4")
-    base_timestamp = walk.fixed(">i8")
-    max_timestamp = walk.fixed(">i8")
-    producer_id = walk.fixed(">i8")
-    producer_epoch = walk.fixed(">i2")
-    base_sequence = walk.fixed(">i4")
-    record_count = walk.fixed(">i4")
-    walk.refuse((record_count < 0) | (record_count > walk.most))
+    base_offset = reader.fixed(">i8")
+    batch_length = reader.fixed(">i4")
+    reader.refuse(batch_length < 14)
+    reader.open(batch_length)
+    partition_leader_epoch = reader.fixed(">i4")
+    magic = reader.fixed("i1")
+    reader.refuse(magic != 2)
+    crc = reader.fixed(">u4")
+    reader.checksum("crc32c", crc, reader.p, reader.end)
+    attributes = reader.fixed(">i2")
+    reader.refuse((attributes & 7) > 4)
+    reader.refuse((attributes >> 7 & 511) != 0)
+    last_offset_delta = reader.fixed(">i4")
+    base_timestamp = reader.fixed(">i8")
+    max_timestamp = reader.fixed(">i8")
+    producer_id = reader.fixed(">i8")
+    producer_epoch = reader.fixed(">i2")
+    base_sequence = reader.fixed(">i4")
+    record_count = reader.fixed(">i4")
+    reader.refuse((record_count < 0) | (record_count > reader.max_elements))
     codec = attributes & 7
-    walk.refuse((record_count == 0) & (walk.p != walk.end))
+    reader.refuse((record_count == 0) & (reader.p != reader.end))
     codec = np.where(record_count == 0, 0, codec)
     return Section(
-        walk.p,
-        walk.end,
+        reader.p,
+        reader.end,
         codec,
         record_count,
         Fields(
@@ -477,16 +489,16 @@ ROWS_RECORD_BATCH_RECORDS = Case(
 )
 
 
-def choose_record_batch(walk: Walk, full_check: bool) -> Vector:
+def choose_record_batch(reader: StructureReader, full_check: bool) -> Vector:
     """Which case each entry is."""
-    attributes = walk.at(">i2", 21)
-    return choose(len(walk.p), (True, full_check & ((attributes >> 5 & 1) != 0), 4))
+    attributes = reader.at(">i2", 21)
+    return choose(len(reader.p), (True, full_check & ((attributes >> 5 & 1) != 0), 4))
 
 
 LAYOUT_RECORD_BATCH = Layout(
-    kinds=(2,),
+    keys=(2,),
     prefix=LengthPrefix(">i4", 8, 12),
-    least=61,
+    min_size=61,
     choose=choose_record_batch,
     refuse=lambda batch_length: batch_length < 14,
 )
@@ -502,4 +514,4 @@ CASES = (
 LAYOUTS = (LAYOUT_MESSAGE_V0, LAYOUT_MESSAGE_V1, LAYOUT_RECORD_BATCH)
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

@@ -14,7 +14,13 @@ RECORDS_WRITER = Writer(
         0: WriteKind(
             "message of version 0",
             {
-                0: WriteCase("message_v0", {0: None}, around=0, most=2147483647, rows=2147483647),
+                0: WriteCase(
+                    "message_v0",
+                    {0: None},
+                    around=0,
+                    max_bytes=2147483647,
+                    rows=2147483647,
+                ),
                 1: WriteCase(
                     "message_v0_messages",
                     {
@@ -24,7 +30,7 @@ RECORDS_WRITER = Writer(
                         3: Codec("lz4", "legacy-header-checksum", 268435456),
                     },
                     around=42,
-                    most=2147483605,
+                    max_bytes=2147483605,
                     rows=2147483647,
                 ),
             },
@@ -33,7 +39,13 @@ RECORDS_WRITER = Writer(
         1: WriteKind(
             "message of version 1",
             {
-                2: WriteCase("message_v1", {0: None}, around=0, most=2147483647, rows=2147483647),
+                2: WriteCase(
+                    "message_v1",
+                    {0: None},
+                    around=0,
+                    max_bytes=2147483647,
+                    rows=2147483647,
+                ),
                 3: WriteCase(
                     "message_v1_messages",
                     {
@@ -43,7 +55,7 @@ RECORDS_WRITER = Writer(
                         3: Codec("lz4", None, 268435456),
                     },
                     around=50,
-                    most=2147483597,
+                    max_bytes=2147483597,
                     rows=2147483647,
                 ),
             },
@@ -62,7 +74,7 @@ RECORDS_WRITER = Writer(
                         4: Codec("zstd", None, 268435456),
                     },
                     around=81,
-                    most=2147483566,
+                    max_bytes=2147483566,
                     rows=2147483647,
                 ),
             },
@@ -132,4 +144,4 @@ RECORDS_WRITER = Writer(
 __all__ = ["RECORDS_WRITER"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

@@ -18,7 +18,7 @@ TIME_INDEX = View(
             doc="Offset of a record of the first batch with it, less the base offset of the segment.",
         ),
     ),
-    cases=(Case("time_index_entry", {0: None}, each_entry=True, least=12),),
+    cases=(Case("time_index_entry", {0: None}, each_entry=True, min_row_size=12),),
     row_size=80,
     checks=(
         Place("timestamp", "files/time_index.yaml", 22),
@@ -31,4 +31,4 @@ TIME_INDEX = View(
 __all__ = ["TIME_INDEX"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

@@ -45,7 +45,7 @@ RELATIVE_OFFSET_DATA = 24
 
 
 @inner
-def open_time_index_entry(p: int, end: int, row: int, most: int, full_check: int) -> int:
+def open_time_index_entry(p: int, end: int, row: int, max_elements: int, full_check: int) -> int:
     """files/time_index.yaml: which rows an entry holds, and what they need of it. 0 when it is not
     as it should be.
     """
@@ -80,7 +80,7 @@ def is_time_index_entry(p: int, after: int, full_check: int) -> bool:
 
 @jit
 def index_time_index_entry(
-    table: int, capacity: int, p: int, end: int, most: int, full_check: int
+    table: int, capacity: int, p: int, end: int, max_elements: int, full_check: int
 ) -> tuple[int, int, int, int]:
     """Pass 1: a row of the table for each whole entry. How many there are, where they end, and
     why: 3 from the last one on entries are rows themselves, 2 an entry of another kind, 1 the
@@ -95,7 +95,7 @@ def index_time_index_entry(
             return n, p, after, rows
         if n == capacity:
             return n, p, 1, rows
-        fetch_around(2 * after - p)  # a head to come, if entries are of like size
+        fetch_around(2 * after - p)  # a header to come, if entries are of like size
         row = table + n * ROW_SIZE
         n += 1
         if is_time_index_entry(p, after, full_check):
@@ -108,14 +108,16 @@ def index_time_index_entry(
             store_64(row + COUNT, -1)
             store_64(row + CHECKED, full_check)
             return n, p, 3, -1
-        if open_time_index_entry(p, after, row, most, full_check) and rows >= 0:
+        if open_time_index_entry(p, after, row, max_elements, full_check) and rows >= 0:
             count = load_i64_le(row + COUNT)
             rows = -1 if count < 0 or load_i64_le(row + CODEC) else rows + count
         p = after
 
 
 @inner
-def rows_time_index_entry(row: int, out: int, state: int, room: int, most: int, bias: int) -> int:
+def rows_time_index_entry(
+    row: int, out: int, state: int, room: int, max_elements: int, bias: int
+) -> int:
     """Check rows and write them. 0 when they are not as they should be, or there is no room."""
     p = load_i64_le(row + SECTION)
     end = load_i64_le(row + SECTION_END)
@@ -164,7 +166,7 @@ def same_time_index_entry(row: int, out: int, state: int, first: int, bias: int)
 
 @jit
 def decode_all_time_index_entry(
-    table: int, first: int, last: int, most: int, bias: int, out: int, state: int, room: int
+    table: int, first: int, last: int, max_elements: int, bias: int, out: int, state: int, room: int
 ) -> int:
     """Pass 2: check the rows of entries and write them, until one is not as it should be or does
     not fit. The first entry that is not done.
@@ -177,7 +179,7 @@ def decode_all_time_index_entry(
         at = load_i64_le(state + ROWS)
         done = 0
         if case == 0:
-            done = rows_time_index_entry(row, out, state, room, most, bias)
+            done = rows_time_index_entry(row, out, state, room, max_elements, bias)
             same_time_index_entry(row, out, state, at, bias)
         if done == 0:
             return i
@@ -190,4 +192,4 @@ KERNELS: dict[int, tuple[Any, Any]] = {
 """The two passes, by the number that tells entries apart."""
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

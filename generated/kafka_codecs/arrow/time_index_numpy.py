@@ -8,16 +8,16 @@ refuse what is not as it should be.
 from __future__ import annotations
 
 from codecgen.runtime.arrow.numpy_cases import Case, Layout
-from codecgen.runtime.arrow.numpy_fields import Walk, choose
+from codecgen.runtime.arrow.numpy_fields import StructureReader, choose
 from codecgen.runtime.arrow.numpy_memory import Fields, Vector
 
 
-def read_time_index_entry(walk: Walk) -> Fields:
+def read_time_index_entry(reader: StructureReader) -> Fields:
     """files/time_index.yaml: a row."""
-    timestamp = walk.fixed(">i8")
-    walk.refuse(timestamp < 0)
-    relative_offset = walk.fixed(">i4")
-    walk.refuse(relative_offset < 0)
+    timestamp = reader.fixed(">i8")
+    reader.refuse(timestamp < 0)
+    relative_offset = reader.fixed(">i4")
+    reader.refuse(relative_offset < 0)
     return Fields(relative_offset=relative_offset, timestamp=timestamp)
 
 
@@ -31,16 +31,16 @@ ROWS_TIME_INDEX_ENTRY = Case(
 )
 
 
-def choose_time_index_entry(walk: Walk, full_check: bool) -> Vector:
+def choose_time_index_entry(reader: StructureReader, full_check: bool) -> Vector:
     """Which case each entry is."""
-    return choose(len(walk.p), (True, False, 0))
+    return choose(len(reader.p), (True, False, 0))
 
 
-LAYOUT_TIME_INDEX_ENTRY = Layout(kinds=(0,), size=12, least=12, choose=choose_time_index_entry)
+LAYOUT_TIME_INDEX_ENTRY = Layout(keys=(0,), size=12, min_size=12, choose=choose_time_index_entry)
 
 
 CASES = (ROWS_TIME_INDEX_ENTRY,)
 LAYOUTS = (LAYOUT_TIME_INDEX_ENTRY,)
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}

@@ -77,10 +77,10 @@ def _check_view(view: View, model: Model) -> Iterator[Diagnostic]:
         if choice is not None:
             given = tuple(f for f in choice.outer if f.name != choice.decider)
         if given:
-            yield _refuse(name, given, f'an entry of the view "{view.name}"', place(view, key))
+            yield _reject(name, given, f'an entry of the view "{view.name}"', place(view, key))
 
 
-def _refuse(name: str, given: tuple[Field, ...], what: str, where: Span) -> Diagnostic:
+def _reject(name: str, given: tuple[Field, ...], what: str, where: Span) -> Diagnostic:
     """Return the diagnostic that the layout or choice ``name`` needs the values ``given`` from
     outside, and ``what``, such as a view, cannot give them.
     """
@@ -120,7 +120,7 @@ def _check_field(f: Field, layout: Layout, model: Model) -> Iterator[Diagnostic]
     declared = held.given if isinstance(held, Layout) else held.outer
     deciding = None if isinstance(held, Layout) else held.decider
     if f.tag is not None and any(one.name != deciding for one in declared):
-        yield _refuse(held.name, declared, f'the tagged field "{f.name}"', where)
+        yield _reject(held.name, declared, f'the tagged field "{f.name}"', where)
         return
     wanted = {one.name: one.span for one in declared}
     for name, where in given.items():
@@ -191,8 +191,8 @@ def _check_value(value: Expression, declared: Field, scope: Scope) -> Iterator[D
         yield from _check_elements(found, declared, where)
     elif isinstance(declared.type, ScalarType) and wanted.kind == "int":
         low, high = exact_range(found)
-        least, most = integer_range(declared.type.name) or (low, high)
-        if low < least or high > most:
+        minimum, maximum = integer_range(declared.type.name) or (low, high)
+        if low < minimum or high > maximum:
             message = f'"{declared.name}" is {declared.type.name}, and numbers from {low} to {high} are given'
             yield Diagnostic("C071", message, where, help=help)
 

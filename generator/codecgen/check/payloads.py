@@ -196,7 +196,7 @@ def _check_occurrence(
             message = f'the view has no column "{name}"'
             help = hint(name, spans)
             yield Diagnostic("C032", message, rows.places[f"columns.{name}"], help=help)
-    if rows.beside:
+    if rows.other_arrays:
         message = "rows of a part of a payload are the elements of one array"
         yield Diagnostic("C032", message, place(rows, "each"))
         return

@@ -385,11 +385,11 @@ def check_mask(f: Field) -> Iterator[Diagnostic]:
         ("mask.rotate_right", mask.rotate_right, 0, width - 1),
         ("mask.add", mask.add, 0, (1 << width) - 1),
     )
-    for key, number, least, most in numbers:
-        if number is not None and not least <= number <= most:
+    for key, number, minimum, maximum in numbers:
+        if number is not None and not minimum <= number <= maximum:
             what = "the mask" if key == "mask" else f'"{key.removeprefix("mask.")}"'
             message = f'{what} of "{f.name}" is {number:#x}, but {f.checksum} has {width} bits'
-            help = f"write a number from {least} to {most:#x}"
+            help = f"write a number from {minimum} to {maximum:#x}"
             yield Diagnostic("C063", message, place(f, key), help=help)
     if mask == Mask():
         message = f'the mask of "{f.name}" changes nothing'

@@ -194,9 +194,9 @@ def _check_tolerances(text: Text) -> Iterator[Diagnostic]:
     """
     for tolerance in sorted(text.accepts):
         things = [*text.lines, *text.properties]
-        beside = text.properties and tolerance == "invalid_utf8"  # in other keys and comments
+        elsewhere = text.properties and tolerance == "invalid_utf8"  # in other keys and comments
         if (
-            not any(_applies(tolerance, thing) for thing in things) and not beside
+            not any(_applies(tolerance, thing) for thing in things) and not elsewhere
         ) or tolerance in (PROPERTIES_ONLY if text.lines else LINES_ONLY):
             yield _no_effect(tolerance, f'"{text.name}"', place(text, "accepts"))
     for line in (*text.lines, *text.properties):

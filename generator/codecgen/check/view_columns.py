@@ -217,8 +217,8 @@ def _can_hold(column: Column, type_: FieldType | Element) -> bool:
             return column.type == "bool" or is_integer_column(column)
         case ScalarType(name) | BitsType(name):
             low, high = integer_range(name) or (0, 0)
-            least, most = column_range(column.type)
-            return is_integer_column(column) and least <= low and high <= most
+            minimum, maximum = column_range(column.type)
+            return is_integer_column(column) and minimum <= low and high <= maximum
     return False
 
 

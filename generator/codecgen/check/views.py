@@ -143,7 +143,7 @@ def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iter
         message = "rows are the elements of an array, or the head of the layout: not both"
         help = "leave out `header_only` or `each`"
         yield Diagnostic("C032", message, place(rows, "header_only"), help=help)
-    arrays = () if rows.each is None else (rows.each, *rows.beside)
+    arrays = () if rows.each is None else (rows.each, *rows.other_arrays)
     for i, name in enumerate(arrays):
         array = field_of(layout, name)
         where = rows.places.get(f"each.{i}", place(rows, "each"))
@@ -157,7 +157,7 @@ def _check_rows(rows: Rows, view: View, layouts: set[str], model: Model) -> Iter
         if name in arrays[:i]:
             yield Diagnostic("C032", f'"{name}" stands here twice', where)
             return
-        if rows.beside and not isinstance(array.type.element, Reference):
+        if rows.other_arrays and not isinstance(array.type.element, Reference):
             message = f'"{name}" is no array of layouts, which rows of several arrays are made of'
             yield Diagnostic("C032", message, where, help=f"it is declared at {array.span}")
             return
@@ -227,7 +227,7 @@ def check_values(view: View, rows: Rows, resolve: Resolve) -> Iterator[Diagnosti
             yield from view_columns.check_content(column, found, resolver.scope.model)
             for look_up in () if found is None else look_ups_in(found):
                 name = look_up.array.field.name
-                if look_up.array.owner == "own" and name in (rows.each, *rows.beside):
+                if look_up.array.owner == "own" and name in (rows.each, *rows.other_arrays):
                     message = f'the elements of "{name}" become rows one by one, so that none can be looked up'
                     help = "look up another array, or name the element of the row: `item`"
                     where = rows.places[f"columns.{column.name}"]
@@ -284,9 +284,9 @@ def _check_width(column: Column, resolver: ViewResolver) -> Iterator[Diagnostic]
     branches = [_printed_range(branch) for branch in _branches(value)] or [(0, 0)]
     known = [(min(low for low, _ in branches), max(high for _, high in branches))]
     known += [] if isinstance(value, FieldValue) else [range_of(value)]
-    least, most = column_range(column.type)
+    minimum, maximum = column_range(column.type)
     for low, high in known:
-        if low < least or high > most:
+        if low < minimum or high > maximum:
             message = f'"{column.name}" is {column.type}, but its value can be from {low} to {high}'
             help = f"give the column a type that holds these numbers ({column.span}), or change its value"
             yield Diagnostic("C032", message, span, help=help)

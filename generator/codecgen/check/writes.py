@@ -138,7 +138,7 @@ class _Rows:
                     f'"{array.name}" is an array of numbers, bytes or text, which cannot be written'
                 )
                 yield Diagnostic("C032", message, write.span, help="leave out `write`")
-        if rows.beside:
+        if rows.other_arrays:
             message = "rows made of several arrays cannot be written from columns"
             help = "leave out `write`: batches of this layout are built by its reference codec"
             yield Diagnostic("C032", message, write.span, help=help)

@@ -26,7 +26,7 @@ class UsageError(Exception):
     """The command cannot run. The text is one line that says what to do."""
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a line to stderr."""
     print(text, file=sys.stderr)
 
@@ -41,10 +41,10 @@ def report_errors(command: Callable[[], int]) -> int:
     except BrokenPipeError:
         raise
     except (UsageError, TemplateFilesError, output.OutputError) as error:
-        say(f"codecgen: {error}")
+        print_message(f"codecgen: {error}")
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        say(f"codecgen: {what}")
+        print_message(f"codecgen: {what}")
     return COULD_NOT_RUN
 
 
@@ -87,8 +87,8 @@ def sound(directory: Path) -> Model | None:
 
 def report(diagnostics: list[Diagnostic], files: Mapping[str, str]) -> None:
     """Print diagnostics and their number to stderr."""
-    say(render(diagnostics, files))
-    say(f"codecgen: {count_noun(len(diagnostics), 'finding')}")
+    print_message(render(diagnostics, files))
+    print_message(f"codecgen: {count_noun(len(diagnostics), 'finding')}")
 
 
 def release_of(wanted: str | None, model: Model) -> str | None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from codecgen import directories
-from codecgen.cli.common import FINDINGS, GOOD, UsageError, load, say, sound
+from codecgen.cli.common import FINDINGS, GOOD, UsageError, load, print_message, sound
 from codecgen.diagnostics import Diagnostic, Span, printable, render
 from codecgen.evolution import Change, compare_models
 from codecgen.evolution.changes import GROUPS
@@ -60,7 +60,9 @@ def breaking(arguments: argparse.Namespace) -> int:
     met = {(change.rule, change.path) for change in breaks}
     for key, one in accepted.items():
         if key not in met:
-            say(f"codecgen: note: {one.span}: no change breaks {one.rule} at {printable(one.at)}")
+            print_message(
+                f"codecgen: note: {one.span}: no change breaks {one.rule} at {printable(one.at)}"
+            )
     breaks = [change for change in breaks if (change.rule, change.path) not in accepted]
     if not breaks:
         what = "only accepted ones are breaking" if met else "none is breaking"
@@ -71,8 +73,10 @@ def breaking(arguments: argparse.Namespace) -> int:
         **directories.texts_of(new),
         **{before + name: text for name, text in directories.texts_of(old).items()},
     }
-    say(render((_diagnostic(change, before) for change in breaks), texts))
-    say(f"codecgen: {count_noun(len(breaks), 'breaking change')} since {arguments.against}")
+    print_message(render((_diagnostic(change, before) for change in breaks), texts))
+    print_message(
+        f"codecgen: {count_noun(len(breaks), 'breaking change')} since {arguments.against}"
+    )
     return FINDINGS
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from codecgen import output
-from codecgen.cli.common import FINDINGS, GOOD, UsageError, load, report, say
+from codecgen.cli.common import FINDINGS, GOOD, UsageError, load, print_message, report
 from codecgen.formatting.canonical_text import FormatError, format_text
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.loader import MANIFEST
@@ -35,14 +35,14 @@ def fmt(arguments: argparse.Namespace) -> int:
         try:
             text = format_text(texts[name])
         except FormatError as error:
-            say(f"codecgen: {directory / name} is left as it is: {error}")
+            print_message(f"codecgen: {directory / name} is left as it is: {error}")
             refused += 1
             continue
         if text.encode("utf-8") != (directory / name).read_bytes():
             changed[name] = text
     if found:
         report(found, texts)
-        say("codecgen: files with findings are left as they are")
+        print_message("codecgen: files with findings are left as they are")
     is_dry = arguments.check or arguments.diff
     for name, text in changed.items():
         if arguments.diff:
@@ -52,7 +52,7 @@ def fmt(arguments: argparse.Namespace) -> int:
         else:
             _write(directory / name, text)
     what = "would change" if is_dry else "changed"
-    (say if arguments.diff else print)(
+    (print_message if arguments.diff else print)(
         f"{arguments.path}: {count_noun(len(changed), 'file')} {what},"
         f" {len(wanted) - len(changed) - len(broken & set(wanted)) - refused} already formatted"
     )

@@ -15,9 +15,9 @@ from codecgen.cli.common import (
     UsageError,
     load,
     paused_garbage_collection,
+    print_message,
     release_of,
     report,
-    say,
     sound,
 )
 from codecgen.cli.watching import watch
@@ -113,7 +113,9 @@ def _generate_once(arguments: argparse.Namespace) -> int:
     if arguments.check:
         return _would_change(summary, arguments.out)
     for path in summary.kept:
-        say(f"codecgen: {path} is no longer generated, but was changed by hand: it was not removed")
+        print_message(
+            f"codecgen: {path} is no longer generated, but was changed by hand: it was not removed"
+        )
     counts = ", ".join(
         f"{len(paths)} {what}"
         for paths, what in (
@@ -147,9 +149,9 @@ def _emit(
         return None
     notes = [d for result in emitted.values() for d in result.notes]
     if notes:
-        say(render(notes, texts, "note"))
+        print_message(render(notes, texts, "note"))
     for warning in (line for result in emitted.values() for line in result.warnings):
-        say(f"codecgen: warning: {warning}")
+        print_message(f"codecgen: warning: {warning}")
     return emitted
 
 
@@ -204,7 +206,9 @@ def _would_change(summary: output.Summary, out: Path) -> int:
         for path in paths:
             print(f"{path} {what}")
     if summary.changed:
-        say(f"codecgen: {out} is not what the schemas give; run codecgen generate without --check")
+        print_message(
+            f"codecgen: {out} is not what the schemas give; run codecgen generate without --check"
+        )
         return FINDINGS
     print(f"{out}: {count_noun(len(summary.unchanged), 'file')} as the schemas give them")
     return GOOD
@@ -260,7 +264,7 @@ def import_kafka_json(arguments: argparse.Namespace) -> int:
     files = _select_changed_files(out, {**made, **imported.files}, force=arguments.force)
     model, diagnostics, texts = directories.load_with(out, files)
     if diagnostics or model is None:
-        say(f"codecgen: nothing is written, since {out} would have findings then")
+        print_message(f"codecgen: nothing is written, since {out} would have findings then")
         report(diagnostics, texts)
         return FINDINGS
     for name, text in files.items():
@@ -268,7 +272,7 @@ def import_kafka_json(arguments: argparse.Namespace) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         output.write_whole(path, text.encode("utf-8"))
     for line in kafka.lines_about(imported):
-        say(f"codecgen: {line}")
+        print_message(f"codecgen: {line}")
     messages = count_noun(len(found.messages) - len(imported.retired), "message")
     unchanged = len(made) + len(imported.files) - len(files)
     seconds = time.perf_counter() - begin

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codecgen import directories, output
-from codecgen.cli.common import FINDINGS, GOOD, UsageError, report, say, sound
+from codecgen.cli.common import FINDINGS, GOOD, UsageError, print_message, report, sound
 from codecgen.diagnostics import printable, render
 from codecgen.plan import make_plan
 from codecgen.runtime.nouns import count_noun
@@ -38,11 +38,13 @@ def parse(arguments: argparse.Namespace) -> int:
         _show(arguments, what, given, one, index, end)
         sys.stdout.flush()
         for finding in one.findings:
-            say(f"codecgen: note: {printable(str(finding))}")
+            print_message(f"codecgen: note: {printable(str(finding))}")
         if one.error is not None:
-            say(f"codecgen: {printable(str(one.error))}")
+            print_message(f"codecgen: {printable(str(one.error))}")
             if reading.has_trailing_bytes_only(one):
-                say("codecgen: say --many to parse one after the other, --length to parse less")
+                print_message(
+                    "codecgen: say --many to parse one after the other, --length to parse less"
+                )
             return FINDINGS
     return GOOD
 
@@ -58,9 +60,9 @@ def _find_codec(arguments: argparse.Namespace) -> named_codec.NamedCodec | None:
         return None
     model, name = within(model, arguments.layout)
     plan = make_plan(model)
-    codecs, refused = load_codecs(plan)
+    codecs, unsupported = load_codecs(plan)
     if codecs is None:
-        report(list(refused), directories.texts_of(model))
+        report(list(unsupported), directories.texts_of(model))
         return None
     try:
         return named_codec.find_codec(plan, codecs, name, arguments.given)
@@ -169,7 +171,7 @@ def build(arguments: argparse.Namespace) -> int:
     try:
         data = documents.build_all(what, given.name, text)
     except documents.BuildError as wrong:
-        say(render(wrong.diagnostics, {given.name: text}).rstrip("\n"))
+        print_message(render(wrong.diagnostics, {given.name: text}).rstrip("\n"))
         return FINDINGS
     if out is not None:
         output.write_whole(out, data)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from codecgen.cli.common import COULD_NOT_RUN, GOOD, report_errors, say
+from codecgen.cli.common import COULD_NOT_RUN, GOOD, print_message, report_errors
 
 POLL_SECONDS = 0.3
 """Time between two looks at the input."""
@@ -27,13 +27,13 @@ def watch(read_input: Callable[[], object], run: Callable[[], int], what: str) -
         seen = _read_settled(read_input)
         if _run_once(run) == COULD_NOT_RUN:
             return COULD_NOT_RUN
-        say(f"codecgen: watching {what}; Ctrl-C ends it")
+        print_message(f"codecgen: watching {what}; Ctrl-C ends it")
         while True:
             time.sleep(POLL_SECONDS)
             if read_input() != seen:
                 seen = _read_settled(read_input)  # what changes during the run starts the next one
                 if _run_once(run) != GOOD:
-                    say("codecgen: nothing was written; waiting for the next change")
+                    print_message("codecgen: nothing was written; waiting for the next change")
     except KeyboardInterrupt:
         return GOOD
 

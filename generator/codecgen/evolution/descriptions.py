@@ -104,7 +104,7 @@ def _compare_views(old: View, new: View) -> Iterator[Change]:
         if column.name not in names:
             path = f"{old.name}.{column.name}"
             yield Change("names", path, "the column is added", span=column.span)
-    rows = [{(r.layout, r.each, *r.beside): r for r in view.rows} for view in (old, new)]
+    rows = [{(r.layout, r.each, *r.other_arrays): r for r in view.rows} for view in (old, new)]
     for key in rows[0]:
         if key not in rows[1]:
             message = f"layout {key[0]} no longer has rows"

@@ -530,7 +530,7 @@ def _format_value(value: Value) -> tuple[str, int]:
             return f"if {parts[0]} then {parts[1]} else {parts[2]}", 0
 
 
-def _format_side(value: Value, least: int) -> str:
-    """Return an operand as text, in parentheses if its precedence is below ``least``."""
+def _format_side(value: Value, min_precedence: int) -> str:
+    """Return an operand as text, in parentheses if its precedence is below ``min_precedence``."""
     text, binds = _format_value(value)
-    return text if binds >= least else f"({text})"
+    return text if binds >= min_precedence else f"({text})"

@@ -33,7 +33,7 @@ class CodecPlan:
 class CasePlan:
     """Rows from one layout in one version: the elements of ``array``, or (None) the layout itself.
 
-    ``beside`` are other arrays, each with the layout of its elements, of which a row has an element too. ``codecs`` has the
+    ``other_arrays`` has the arrays, each with the layout of its elements, of which a row has an element too. ``codecs`` has the
     codec for each number that may name one; None is for no compression. ``values`` is what the columns
     are made of, ``when`` and ``full_check`` the conditions of the rows, all settled in this version; ``write_entry`` and
     ``write_item`` what fields (and bits, as ``attributes.codec``) are written from.
@@ -45,7 +45,7 @@ class CasePlan:
     array: FieldPlan | None
     element: LayoutPlan
     codecs: dict[int, CodecPlan | None]
-    beside: Mapping[str, LayoutPlan] = field(default_factory=dict)
+    other_arrays: Mapping[str, LayoutPlan] = field(default_factory=dict)
     values: Mapping[str, Value] = field(default_factory=dict)
     when: Value | None = None
     full_check: Value | None = None
@@ -187,12 +187,14 @@ def _plan_case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPla
     """
     array = None if rows.each is None else entry.field(rows.each)
     element = entry
-    beside = {}
-    for name in rows.beside:
+    other_arrays = {}
+    for name in rows.other_arrays:
         other = entry.field(name)
         if other is not None and isinstance(other.field.type, ArrayType):
             held = other.field.type.element
-            beside[name] = plan.expected(held, entry) if isinstance(held, Reference) else entry
+            other_arrays[name] = (
+                plan.expected(held, entry) if isinstance(held, Reference) else entry
+            )
     codecs: dict[int, CodecPlan | None] = {0: None}
     if array is not None and isinstance(array.field.type, ArrayType):
         type_ = array.field.type
@@ -214,7 +216,7 @@ def _plan_case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPla
         array,
         element,
         codecs,
-        beside,
+        other_arrays,
         {name: value(expression) for name, expression in rows.values.items()},
         None if rows.when is None else value(rows.when, False),
         None if rows.full_check is None else value(rows.full_check, False),

@@ -17,7 +17,7 @@ from codecgen.schema.types import BitMember, ChoiceType, StructType
 Owner = str
 """Whose field it is: of the layout that the expression belongs to (``own``), of the element at hand (``item``), of the first
 or the last element, or one that is looked up (``end``), of the entry around the rows that are written (``entry``), of the element of another array of
-the same rows (:func:`owner_beside`), or of a part of a payload (:func:`owner_of_part`)."""
+the same rows (:func:`owner_of_other_array`), or of a part of a payload (:func:`owner_of_part`)."""
 
 End = OneOf["first", "last", "max", "min"]
 Which = OneOf["row", "first", "last", "max", "min"]
@@ -28,15 +28,15 @@ def owner_of_part(name: str) -> Owner:
     return f"part {name}"
 
 
-def owner_beside(array: str) -> Owner:
+def owner_of_other_array(array: str) -> Owner:
     """Return the owner of the fields of the element of another array of the same rows, ``array``.
     It contains a blank, which no name has.
     """
     return f"beside {array}"
 
 
-def array_beside(owner: Owner) -> str | None:
-    """Return the array of an owner that :func:`owner_beside` returned, or None for other owners."""
+def other_array_of(owner: Owner) -> str | None:
+    """Return the array of an owner that :func:`owner_of_other_array` returned, or None for other owners."""
     what, blank, name = owner.partition(" ")
     return name if blank and what == "beside" else None
 

@@ -63,7 +63,13 @@ def rows_scope(model: Model, layout: Layout, version: int | None, rows: Rows) ->
     array = None if rows.each is None else field_of(layout, rows.each)
     item = array.type.element if array is not None and isinstance(array.type, ArrayType) else None
     scope = Scope(
-        model, layout, version, owner=rows.layout, item=item, array=rows.each, beside=rows.beside
+        model,
+        layout,
+        version,
+        owner=rows.layout,
+        item=item,
+        array=rows.each,
+        other_arrays=rows.other_arrays,
     )
     holds = None if rows.when is None else ViewResolver(rows.when, scope).resolve()
     return replace(scope, looks_up=True, holds=() if holds is None else (holds,))
@@ -143,7 +149,11 @@ class ViewResolver(Resolver):
             return self.resolve_part_path(path)
         layout, each = self.scope.layout, self.scope.array
         names = path.names
-        if len(names) > 1 and self.scope.beside and names[0] in (each, *self.scope.beside):
+        if (
+            len(names) > 1
+            and self.scope.other_arrays
+            and names[0] in (each, *self.scope.other_arrays)
+        ):
             return self.resolve_in_array(names[0], path)
         if len(names) == 2 and names[0] == each:
             return self.resolve_derived(names[1], each, path)
@@ -168,7 +178,7 @@ class ViewResolver(Resolver):
         held = super().resolve_path(Path(path.names[:1], path.column))
         type_ = held.field.type if isinstance(held, nodes.FieldValue) else None
         assert isinstance(type_, ArrayType), array  # the checks say so of all of them
-        owner = "item" if array == self.scope.array else nodes.owner_beside(array)
+        owner = "item" if array == self.scope.array else nodes.owner_of_other_array(array)
         value = self.resolve_element(type_.element, path.names[1:], owner, path)
         if isinstance(value, nodes.FieldValue) and value.type.kind == "bits":
             return replace(value, type=INT.or_null(value.type.nullable))
@@ -185,10 +195,10 @@ class ViewResolver(Resolver):
             raise self.fail("C014", message, path, hint(name, spans))
         derived = (d for d in self.scope.layout.derived if d.name == name and d.array == array)
         scope = self.scope
-        if array in scope.beside:
+        if array in scope.other_arrays:
             held = field_of(scope.layout, array)
             assert held is not None and isinstance(held.type, ArrayType), array
-            scope = replace(scope, item=held.type.element, array=array, beside=())
+            scope = replace(scope, item=held.type.element, array=array, other_arrays=())
         return resolve_derived_value(next(derived), scope)
 
     # ------------------------------------------------------------ cases of choices

@@ -23,7 +23,7 @@ class Scope:
 
     ``version`` None stands for all versions. ``owner`` is the name of the field that the expression belongs to,
     ``item`` what stands in the array ``array`` whose element is at hand: there is a first and a last one then.
-    ``beside`` are other arrays whose elements are at hand. ``since`` is when the owner began to exist. With ``built`` the expression is worked out by the builder, which knows
+    ``other_arrays`` are those whose elements are at hand too. ``since`` is when the owner began to exist. With ``built`` the expression is worked out by the builder, which knows
     all arrays from the start; with ``whole`` the arrays are there as a whole, so that there is a largest element.
     With ``ruled`` it is a rule, which is not applied to arrays without elements. ``values_of`` is the name of the text or of its repeated lines if the fields are their values, else ``""``.
     ``holds`` are conditions that are known to hold where the expression is worked out. With ``looks_up`` it may look
@@ -37,7 +37,7 @@ class Scope:
     owner: str = ""
     item: Element | None = None
     array: str | None = None
-    beside: tuple[str, ...] = ()
+    other_arrays: tuple[str, ...] = ()
     built: bool = False
     whole: bool = False
     ruled: bool = False

@@ -54,16 +54,16 @@ def _secrets_of(
     path = [leaf]
     while path[0].inside is not None and path[0].inside.inside is not None:
         path.insert(0, path[0].inside)
-    beside = {other.column.name for other in view.inside(leaf.inside)}
+    siblings = {other.column.name for other in view.inside(leaf.inside)}
     for field in _fields(value):
-        yield from _secrets_inside(plan, field.field, path, beside)
+        yield from _secrets_inside(plan, field.field, path, siblings)
 
 
 def _secrets_inside(
-    plan: Plan, holder: Field, path: list[Leaf], beside: Collection[str]
+    plan: Plan, holder: Field, path: list[Leaf], siblings: Collection[str]
 ) -> Iterator[Sensitive]:
     """Yield the reason for each secret among the fields at ``path`` in the layouts that the field
-    ``holder`` holds. ``beside`` are the columns that show fields of the same layout as the last of the path.
+    ``holder`` holds. ``siblings`` are the columns that show fields of the same layout as the last of the path.
     """
     name, rest = path[0].column.name, path[1:]
     for type_ in holder.all_types():
@@ -78,9 +78,9 @@ def _secrets_inside(
                     if derived.derived.name == name and any(_secrets({}, derived)):
                         yield Sensitive()
         elif rest:
-            yield from _secrets_inside(plan, field, rest, beside)
+            yield from _secrets_inside(plan, field, rest, siblings)
         elif field.sensitive is not None:
-            is_named = field.sensitive.named_by is None or field.sensitive.named_by in beside
+            is_named = field.sensitive.named_by is None or field.sensitive.named_by in siblings
             yield field.sensitive if is_named else Sensitive()
 
 

@@ -52,8 +52,8 @@ def size_bounds(plan: Plan, layout: LayoutPlan, inside: frozenset[str] = frozens
     is unknown. ``inside`` names the layouts around this one, which end a recursion.
     """
     inside |= {layout.name}
-    least = 0
-    most: int | None = 0
+    minimum = 0
+    maximum: int | None = 0
     payload = []
     before: _FieldBounds | None = None
     for fp in layout.in_order:
@@ -73,11 +73,11 @@ def size_bounds(plan: Plan, layout: LayoutPlan, inside: frozenset[str] = frozens
                 low = 0
         else:
             before = None
-        least += low
-        most = None if most is None or high is None else most + high
+        minimum += low
+        maximum = None if maximum is None or high is None else maximum + high
         if carries:
             payload.append(fp.name)
-    return Bounds(least, most, tuple(payload))
+    return Bounds(minimum, maximum, tuple(payload))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +149,11 @@ def _field_bounds(
                 return before, None, True
             held = [size_bounds(plan, p, inside) for p in plan.held_by(held_type, layout)]
             highs = [b.max_size for b in held]
-            most = None if None in highs else max(high for high in highs if high is not None)
-            least = before if held_type.null is not None else before + min(b.min_size for b in held)
-            most = None if most is None else most + longest
-            return least, most, any(b.payload for b in held)
+            maximum = None if None in highs else max(high for high in highs if high is not None)
+            minimum = (
+                before if held_type.null is not None else before + min(b.min_size for b in held)
+            )
+            maximum = None if maximum is None else maximum + longest
+            return minimum, maximum, any(b.payload for b in held)
         case TagsType():
             return 1, scalar_bounds("uvarint")[1], True

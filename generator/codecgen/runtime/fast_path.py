@@ -169,13 +169,13 @@ def first_of(parse_each: Callable[..., tuple[list[Any], int]]) -> FastParser:
     return parse
 
 
-def read_varint(data: bytes, pos: int, most: int, mask: int) -> tuple[int, int]:
+def read_varint(data: bytes, pos: int, max_size: int, mask: int) -> tuple[int, int]:
     """Return the unsigned number at ``pos``, before zigzag decoding, and the index after it. Raise
-    Irregular if it has more than ``most`` bytes or bits outside ``mask``, or is not in its shortest
+    Irregular if it has more than ``max_size`` bytes or bits outside ``mask``, or is not in its shortest
     form; IndexError if ``data`` ends.
     """
     raw = shift = 0
-    for at in range(pos, pos + most):
+    for at in range(pos, pos + max_size):
         byte = data[at]
         raw |= (byte & 0x7F) << shift
         if byte < 0x80:
@@ -186,14 +186,14 @@ def read_varint(data: bytes, pos: int, most: int, mask: int) -> tuple[int, int]:
     raise Irregular
 
 
-def read_vlq(data: bytes, pos: int, most: int, mask: int, step: int) -> tuple[int, int]:
+def read_vlq(data: bytes, pos: int, max_size: int, mask: int, step: int) -> tuple[int, int]:
     """Return the number at ``pos`` whose high bits come first, and the index after it. ``step`` is
     1 if each byte that another one follows also counts 1, otherwise 0. Raise Irregular if the
-    number has more than ``most`` bytes or bits outside ``mask``, or is not in its shortest form;
+    number has more than ``max_size`` bytes or bits outside ``mask``, or is not in its shortest form;
     IndexError if ``data`` ends.
     """
     raw = 0
-    for at in range(pos, pos + most):
+    for at in range(pos, pos + max_size):
         byte = data[at]
         raw = raw << 7 | byte & 0x7F
         if byte < 0x80:

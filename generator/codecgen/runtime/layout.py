@@ -26,7 +26,7 @@ from codecgen.runtime.errors import (
 from codecgen.runtime.fast_path import FastPath, find_fast_path
 from codecgen.runtime.fields import Field, Fields, GivenFields, Length
 from codecgen.runtime.given import Given, built_values, given_values
-from codecgen.runtime.heads import Frames, Head, frames
+from codecgen.runtime.leading_fields import Frames, LeadingFields, frames
 from codecgen.runtime.located_bytes import DEFAULT_LIMITS, Session, Source
 from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.nullable import Nullable
@@ -81,7 +81,7 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
             if f.codec.size is None or f.when is not None:
                 break
             at += f.codec.size
-        self.head_size = at
+        self.leading_size = at
         """The bytes of all fields at fixed places: what lies before the first one that varies."""
         fixed = all(f.codec.size is not None and f.when is None for f in in_order)
         self.size = sum(f.codec.size or 0 for f in in_order) if fixed else None
@@ -161,9 +161,9 @@ class Layout(EntryPoint[P, Any], Codec, Generic[P, B]):
         return None
 
     @cached_property
-    def head(self) -> Head:
+    def leading_fields(self) -> LeadingFields:
         """Return the reader of the leading fields of fixed size."""
-        return Head(self.fields, self._offsets, self.length)
+        return LeadingFields(self.fields, self._offsets, self.length)
 
     @cached_property
     def fast_path(self) -> FastPath | None:
@@ -400,7 +400,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         self.codec = codec.base if isinstance(codec, EnumField) else codec
         self.framed: bool = all(layout.framed for layout in cases.values())
         self.min_size: int = min(layout.min_size for layout in cases.values())
-        self.head_size: int = min(layout.head_size for layout in cases.values())
+        self.leading_size: int = min(layout.leading_size for layout in cases.values())
 
     @property
     def full_name(self) -> str:
@@ -439,7 +439,7 @@ class Choice(EntryPoint[P, Any], Codec, Generic[P, B]):
         """
         ends = [layout.length.end for layout in self.cases.values() if layout.length is not None]
         ends += [case.prefix_size for case in self.cases.values() if isinstance(case, Choice)]
-        longest = self.codec.most if isinstance(self.codec, Varint) else self.codec.size or 0
+        longest = self.codec.max_size if isinstance(self.codec, Varint) else self.codec.size or 0
         return max([self.offset + longest, *ends])
 
     @cached_property

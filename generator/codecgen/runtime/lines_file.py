@@ -268,11 +268,11 @@ class _Reading:
         pieces, it adds a finding instead.
         """
         if isinstance(f, TextLine):
-            rest, most, first = isinstance(f.kind, RestOfLine), count, 1
+            rest, max_splits, first = isinstance(f.kind, RestOfLine), count, 1
         else:
             rest, first = isinstance(f.values[-1].kind, RestOfLine), 0
-            most = count if rest else 0
-        exact = list(_split(line, re.escape(f.separator), most))
+            max_splits = count if rest else 0
+        exact = list(_split(line, re.escape(f.separator), max_splits))
         words = exact[first : count - rest]
         if len(exact) == count and not any(_blank(at.text) for at in words):
             return exact
@@ -280,7 +280,7 @@ class _Reading:
             f"[{BLANKS}]+" if _blank(piece) else re.escape(piece)
             for piece in re.findall(f"[{BLANKS}]+|[^{BLANKS}]+", f.separator)
         )
-        found = list(_split(line, loose, most))
+        found = list(_split(line, loose, max_splits))
         while len(found) > count and not found[-1].text:
             found.pop()
         reason = (
@@ -302,13 +302,13 @@ def _blank(text: str) -> bool:
     return any(blank in text for blank in BLANKS)
 
 
-def _split(line: Line, pattern: str, most: int) -> Iterator[Span]:
+def _split(line: Line, pattern: str, max_splits: int) -> Iterator[Span]:
     """Yield the pieces of a line between matches of the regular expression ``pattern``, in order.
-    If ``most`` is not 0, yield at most so many; the last one has the rest of the line.
+    If ``max_splits`` is not 0, yield at most so many; the last one has the rest of the line.
     """
     at, count = 0, 1
     for found in re.finditer(pattern, line.text):
-        if count == most:
+        if count == max_splits:
             break
         yield Span(line, at, line.text[at : found.start()])
         at = found.end()

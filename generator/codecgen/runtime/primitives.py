@@ -131,7 +131,7 @@ class Varint(Codec):
         self.bits = bits
         self.signed = signed
         self.overlong = overlong
-        self.most = 5 if bits == 32 else 10
+        self.max_size = 5 if bits == 32 else 10
         self.mask = (1 << bits) - 1
         self.low = -(1 << (bits - 1)) if signed else 0
         self.high = (1 << (bits - 1)) - 1 if signed else self.mask
@@ -157,9 +157,9 @@ class Varint(Codec):
             if byte < 0x80:
                 break
             shift += 7
-            if pos - start == self.most:
+            if pos - start == self.max_size:
                 raise LengthError(
-                    f"{self.label} is longer than {self.most} bytes", source.where(start)
+                    f"{self.label} is longer than {self.max_size} bytes", source.where(start)
                 )
         source.pos = pos
         if (byte == 0 and pos - start > 1) or raw > self.mask:
@@ -220,9 +220,9 @@ class Vlq(Varint):
             if byte < 0x80:
                 break
             raw += self.step
-            if pos - start == self.most:
+            if pos - start == self.max_size:
                 raise LengthError(
-                    f"{self.label} is longer than {self.most} bytes", source.where(start)
+                    f"{self.label} is longer than {self.max_size} bytes", source.where(start)
                 )
         source.pos = pos
         reason = None

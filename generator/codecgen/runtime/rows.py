@@ -15,8 +15,8 @@ from codecgen.runtime.chosen import Chosen
 from codecgen.runtime.declared import Declared
 from codecgen.runtime.errors import LengthError, TruncatedError, ValueRefused
 from codecgen.runtime.fields import Field
-from codecgen.runtime.heads import Head, PlainBits
 from codecgen.runtime.layout import Choice, Layout
+from codecgen.runtime.leading_fields import LeadingFields, PlainBits
 from codecgen.runtime.located_bytes import Condition, Source
 from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.parsing import Opened
@@ -48,7 +48,7 @@ class Column:
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
     """Rows of one layout if ``when`` holds: one for each element of the array ``each``, or one for the entry if that
-    is None. With arrays ``beside`` it, a row is made of one element of each array, and columns get a tuple of them.
+    is None. With ``other_arrays``, a row is made of one element of each array, and columns get a tuple of them.
 
     ``is_written`` is False if the view cannot write the rows, though it writes those of other layouts. With
     ``header_only`` the fields at fixed places are enough. With ``whole`` a column or ``when`` takes the first or
@@ -58,7 +58,7 @@ class Case:
     layout: Layout
     columns: Mapping[str, Column]
     each: str | None = None
-    beside: tuple[str, ...] = ()
+    other_arrays: tuple[str, ...] = ()
     when: Condition | None = None
     header_only: bool = False
     whole: bool = False
@@ -72,9 +72,9 @@ class Case:
 
     def item_of(self, element: Any) -> Any:
         """Return what the functions of columns take as ``item`` for an element of the array ``each``:
-        the element, or a tuple with None for the elements of arrays ``beside`` it.
+        the element, or a tuple with None for the elements of ``other_arrays``.
         """
-        return (element, *(None for _ in self.beside)) if self.beside else element
+        return (element, *(None for _ in self.other_arrays)) if self.other_arrays else element
 
     def fields(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the entry's fields on which columns depend, in the order of the bytes."""
@@ -150,11 +150,11 @@ class Header:
     """Makes rows of entries from their fields at fixed places alone, without verification."""
 
     def __init__(self, cases: Sequence[Case], columns: Sequence[str]) -> None:
-        self._of_layout: dict[int, list[_HeadCase]] = {}
+        self._of_layout: dict[int, list[_HeaderCase]] = {}
         for case in cases:
             if case.header_only:
                 known = self._of_layout.setdefault(id(case.layout), [])
-                known.append(_HeadCase(case, columns))
+                known.append(_HeaderCase(case, columns))
 
     def row(self, layout: Layout, source: Source, place: Place) -> tuple[Any, ...] | None:
         """Return the row of the entry at the head of ``source`` as a tuple, from the first
@@ -164,8 +164,8 @@ class Header:
         """
         for case in self._of_layout.get(id(layout), ()):
             entry = None
-            if case.head is not None:
-                entry = case.head.values(source.data, source.pos, source.end)
+            if case.leading_fields is not None:
+                entry = case.leading_fields.values(source.data, source.pos, source.end)
             if entry is None:
                 entry = case.fields_of(source)
             if case.when is None or case.when(entry):
@@ -173,7 +173,7 @@ class Header:
         return None
 
 
-class _HeadCase:
+class _HeaderCase:
     """A case that needs only fields at fixed places."""
 
     def __init__(self, case: Case, columns: Sequence[str]) -> None:
@@ -183,10 +183,10 @@ class _HeadCase:
         self.values = case.values(columns)
 
     @cached_property
-    def head(self) -> Head | None:
+    def leading_fields(self) -> LeadingFields | None:
         """Return the reader of the leading fields, or None if a needed field is not among them."""
-        head = self.layout.head
-        return head if head.fields.issuperset(f.name for f, _, _ in self.places) else None
+        found = self.layout.leading_fields
+        return found if found.fields.issuperset(f.name for f, _, _ in self.places) else None
 
     def fields_of(self, source: Source) -> construct.Container:
         """Return the fields that the row needs, read at their fixed places in the entry at the head
@@ -221,7 +221,7 @@ def _fixed_fields(case: Case, columns: Sequence[str]) -> tuple[tuple[Field, int,
 
 def row_items(case: Case, opened: Opened, columns: Sequence[str]) -> Iterator[Any]:
     """Return an iterator over what becomes rows: the elements of the array ``case.each`` (tuples of
-    elements if there are arrays ``beside`` it), or the fields of the entry, once, if the case has
+    elements if there are ``other_arrays``), or the fields of the entry, once, if the case has
     none. Parse the rest of the entry first if there is no such array or ``case.whole`` is set. A
     null array gives none. The iterator raises CodecError if an element does not parse, or arrays
     have different numbers of elements.
@@ -232,7 +232,7 @@ def row_items(case: Case, opened: Opened, columns: Sequence[str]) -> Iterator[An
         parse_rest(opened)
     if case.each is None:
         return iter((opened.fields,))
-    if case.beside:
+    if case.other_arrays:
         return _items_side_by_side(case, opened, columns)
     return _elements(opened, case.each)
 
@@ -249,7 +249,7 @@ def _items_side_by_side(case: Case, opened: Opened, columns: Sequence[str]) -> I
     """
     assert case.each is not None
     needed = {path for name in columns for path in case.columns[name].paths}
-    names = (case.each, *case.beside)
+    names = (case.each, *case.other_arrays)
     arrays = [
         _elements(opened, name) if i == 0 or name in needed else repeat(None)
         for i, name in enumerate(names)

@@ -461,9 +461,9 @@ def _precedence(node: Node) -> int:
             return 6
 
 
-def _pieces_in_parentheses(node: Node, least: int) -> Iterator[str | Path]:
-    """Yield the pieces of a node, in parentheses if its precedence is below ``least``."""
-    if _precedence(node) >= least:
+def _pieces_in_parentheses(node: Node, min_precedence: int) -> Iterator[str | Path]:
+    """Yield the pieces of a node, in parentheses if its precedence is below ``min_precedence``."""
+    if _precedence(node) >= min_precedence:
         yield from pieces(node)
     else:
         yield "("

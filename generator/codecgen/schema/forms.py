@@ -423,7 +423,7 @@ def rows(r: Record) -> Rows:
     return Rows(
         layout="" if isinstance(r["of"], dict) else str(r["of"]),
         each=arrays[0] if arrays else None,
-        beside=arrays[1:],
+        other_arrays=arrays[1:],
         values={name: cast(Expression, code) for name, code in entries(r["columns"])},
         span=r.span,
         when=cast(Expression | None, r["when"]),

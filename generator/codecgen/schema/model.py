@@ -415,14 +415,14 @@ class Rows:
     With ``header_only`` the row is made of the fields at fixed places of the layout, and nothing else is looked at.
     ``values`` has an expression for each column that has values here. Where ``full_check`` holds, a strict reader looks
     at more than the columns show. ``parts`` has the layouts of those of payloads; ``each`` is ``part.array`` then.
-    ``beside`` are other arrays of the layout with as many elements: a row is made of one element of each array.
+    ``other_arrays`` of the layout have as many elements: a row is made of one element of each array.
     """
 
     layout: str
     each: str | None
     values: Mapping[str, Expression]
     span: Span
-    beside: tuple[str, ...] = ()
+    other_arrays: tuple[str, ...] = ()
     when: Expression | None = None
     full_check: Expression | None = None
     header_only: bool = False

@@ -57,33 +57,33 @@ Node = Scalar | Sequence | Mapping
 
 
 def load(
-    file: str, text: str, *, most: int = MAX_BYTES, deepest: int = MAX_DEPTH
+    file: str, text: str, *, max_bytes: int = MAX_BYTES, deepest: int = MAX_DEPTH
 ) -> tuple[list[Mapping], list[Diagnostic]]:
     """Return the documents of one YAML file that are mappings, in order, and the diagnostics about
     it, which name it ``file``. Entries with a wrong key (no word, ``<<``, or given before) are left
     out and reported, so are other documents. There are no documents if ``text`` is larger than
-    ``most`` bytes, nested deeper than ``deepest``, not UTF-8 (it has surrogates), not YAML, or uses
+    ``max_bytes`` bytes, nested deeper than ``deepest``, not UTF-8 (it has surrogates), not YAML, or uses
     anchors, aliases or tags.
 
     Args:
         file: Name that diagnostics show.
         text: Text of the file.
-        most: Maximum size in bytes.
+        max_bytes: Maximum size in bytes.
         deepest: Maximum depth of nesting.
     """
-    documents, found = _load_cached(file, text, most, deepest)
+    documents, found = _load_cached(file, text, max_bytes, deepest)
     return list(documents), list(found)
 
 
 @lru_cache(maxsize=1024)  # nodes are frozen: who loads again what has not changed has it at once
 def _load_cached(
-    file: str, text: str, most: int, deepest: int
+    file: str, text: str, max_bytes: int, deepest: int
 ) -> tuple[list[Mapping], list[Diagnostic]]:
     """Return the documents and diagnostics of :func:`load`, from a cache for a file name, text and
     limits that were loaded before. The result is shared and must not be changed.
     """
-    if len(text.encode("utf-8", "replace")) > most:
-        message = f"the file is larger than {most} bytes"
+    if len(text.encode("utf-8", "replace")) > max_bytes:
+        message = f"the file is larger than {max_bytes} bytes"
         return [], [Diagnostic("C026", message, Span(file, 1, 1, 2))]
     bad = _not_utf8(file, text)
     if bad is not None:

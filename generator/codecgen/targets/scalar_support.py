@@ -10,7 +10,7 @@ from codecgen.schema.lookup import number_types
 from codecgen.schema.scalars import Scalar, find_scalar
 
 
-def refuse_scalars(
+def find_unsupported_scalars(
     plan: Plan, target: str, can_express: Callable[[Scalar], bool]
 ) -> tuple[Diagnostic, ...]:
     """Return a C023 finding for each field and each of its scalar types, also of its lengths and

@@ -133,7 +133,7 @@ def build_all(named: NamedCodec, file: str, text: str) -> bytes:
     document, or values do not fit the layout or are not read back as given. ``file`` is the name in
     diagnostics; no file is read.
     """
-    documents, found = yaml_tree.load(file, text, most=MAX_TEXT_BYTES, deepest=MAX_DEPTH)
+    documents, found = yaml_tree.load(file, text, max_bytes=MAX_TEXT_BYTES, deepest=MAX_DEPTH)
     if not documents and not found:
         found = [Diagnostic("", "there are no values", Span(file, 1, 1, 2))]
     if found:

@@ -93,7 +93,7 @@ class MarkerReader:
         Batches with equal bytes are decoded once. Raise UnreadableError if the bytes cannot be
         read.
         """
-        head = framing.layout_of(magic).head_size
+        head = framing.layout_of(magic).leading_size
         if not 0 <= size - head <= MAX_CACHED_BODY_BYTES:
             return self._decode(position)
         content = read_exactly(self._file, position + head, size - head)

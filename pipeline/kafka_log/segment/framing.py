@@ -52,7 +52,7 @@ def frame_of(head: bytes | memoryview, position: int, file: str) -> Frame:
     return Frame(layout, magic, size)
 
 
-HEADER_BYTES = max(HEADER_START, *(layout.head_size for layout in LOG_ENTRY.cases.values()))
+HEADER_BYTES = max(HEADER_START, *(layout.leading_size for layout in LOG_ENTRY.cases.values()))
 """Number of bytes at the start of an entry that hold its header, whatever its layout."""
 
 

@@ -157,12 +157,12 @@ def plain_batches(data: memoryview, position: int) -> Generator[Batch, None, int
     at, size = 0, len(data)
     while size - at >= HEADER_START:
         layout, _, length = LOG_ENTRY.plain_frame(data, at) or _NO_FRAME
-        if layout is None or not layout.head.leaves_an_array:
+        if layout is None or not layout.leading_fields.leaves_an_array:
             return 0
         end = at + length
         if end > size:
             return length
-        entry = layout.head.checked(data, at, end)
+        entry = layout.leading_fields.checked(data, at, end)
         case = None if entry is None else BATCHES.case(layout, entry)
         if case is None:
             return 0

@@ -284,7 +284,7 @@ def test_redpanda() -> None:
     data = struct.pack("<I", crc32c.crc32c(head)) + head + records
     batch = codecs("redpanda").BATCH
     parsed = batch.parse(data)
-    assert (batch.head_size, parsed.size_bytes, parsed.records) == (61, len(data), records)
+    assert (batch.leading_size, parsed.size_bytes, parsed.records) == (61, len(data), records)
     assert batch.build(parsed) == data
     assert batch.parse(data[:-1] + b"\1").records[-1] == 1  # only the other checksum sees it
     with pytest.raises(ChecksumError):

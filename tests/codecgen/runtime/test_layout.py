@@ -155,7 +155,7 @@ def test_places_and_sizes() -> None:
         Field("d", Integer(1)),
     )
     assert [layout.offset_of(name) for name in "abc"] == [0, 2, 10]
-    assert layout.head_size == 10
+    assert layout.leading_size == 10
     assert layout.size_of("b") == 8
     with pytest.raises(KeyError, match="fixed place"):
         layout.offset_of("d")

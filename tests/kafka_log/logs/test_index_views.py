@@ -162,7 +162,7 @@ def test_columns(name: str) -> None:
     view = view_of(name)
     wanted = pa.schema([pa.field(n, kind, False) for n, kind in COLUMNS[name].items()])
     assert Decoder(view, choose(view, None)).schema == wanted
-    assert len(view.columns) == len(wanted) and view.kind is None and view.framed
+    assert len(view.columns) == len(wanted) and view.discriminator is None and view.framed
 
 
 def test_more_entries_than_fit_at_once() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Session, Source
-from codecgen.runtime.rows import _HeadCase
+from codecgen.runtime.rows import _HeaderCase
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 from kafka_log import Policy, SegmentReader
 from kafka_log.segment import passes
@@ -106,7 +106,7 @@ def test_headers_one_field_after_the_other(monkeypatch: pytest.MonkeyPatch) -> N
             except CodecError as error:
                 rows.append(str(error))
             assert found.setdefault(path, rows) == rows
-        monkeypatch.setattr(_HeadCase, "head", None)
+        monkeypatch.setattr(_HeaderCase, "leading_fields", None)
         assert turn or found
 
 

@@ -165,7 +165,7 @@ class Decoder:
             np.zeros(LEAVES + len(self.leaves), np.int64),
         )
         self.decompressor = Decompressor(view, self.limits, getattr(self.kernels, "JIT", False))
-        self.least = np.array([case.least for case in view.cases] or [1], np.int64)
+        self.min_row_sizes = np.array([case.min_row_size for case in view.cases] or [1], np.int64)
         self.shares: Any = None  # what of a section each leaf takes, as far as is known
         self.rows = -1
         """How many rows the index says there are; -1 where it does not, or sections are compressed."""
@@ -195,8 +195,8 @@ class Decoder:
             return
         start, end = chunk.address, chunk.address + chunk.size
         bias = position - start
-        while (kind := self._kind(chunk, start)) is not None:
-            kernels = self.kernels.KERNELS.get(kind)
+        while (key := self._read_key(chunk, start)) is not None:
+            kernels = self.kernels.KERNELS.get(key)
             if kernels is None:
                 yield Rejected(start + bias, None)
                 return
@@ -209,22 +209,22 @@ class Decoder:
             if why < 0:
                 yield Rejected(start + bias, None)
             # Too few bytes for an entry of this kind may be enough for one of another kind.
-            if why < 0 or (why == 0 and self._kind(chunk, start) == kind):
+            if why < 0 or (why == 0 and self._read_key(chunk, start) == key):
                 return
 
-    def _kind(self, chunk: Chunk, start: int) -> int | None:
+    def _read_key(self, chunk: Chunk, start: int) -> int | None:
         """Return the discriminator (the number that tells entries apart) of the entry at the
         address ``start``; for a view of one layout, the only one. Return None if the chunk ends
         before it.
         """
-        kind, at = self.view.kind, start - chunk.address
-        if kind is None:
+        discriminator, at = self.view.discriminator, start - chunk.address
+        if discriminator is None:
             return next(iter(self.kernels.KERNELS)) if at < chunk.size else None
-        at += kind.offset
-        if at + kind.size > chunk.size:
+        at += discriminator.offset
+        if at + discriminator.size > chunk.size:
             return None
-        data = bytes(chunk.view()[at : at + kind.size])
-        return int.from_bytes(data, kind.endian, signed=kind.signed)
+        data = bytes(chunk.view()[at : at + discriminator.size])
+        return int.from_bytes(data, discriminator.endian, signed=discriminator.signed)
 
     def _entries(
         self, chunk: Chunk, count: int, bias: int, kernels: tuple[Any, Any]
@@ -306,8 +306,8 @@ class Decoder:
         """
         part = self.table[first:last]
         good = part[:, STATUS] == 0
-        least = self.least[np.where(good, part[:, CASE], 0)]
-        too_many = part[:, COUNT] * least > part[:, SECTION_END] - part[:, SECTION]
+        min_row_sizes = self.min_row_sizes[np.where(good, part[:, CASE], 0)]
+        too_many = part[:, COUNT] * min_row_sizes > part[:, SECTION_END] - part[:, SECTION]
         part[good & too_many, STATUS] = -1
 
     def _begin(self, i: int) -> int:
@@ -412,26 +412,28 @@ class Decoder:
         if (counts >= 0).all():
             return int(counts.sum())
         sections = part[:, SECTION_END] - part[:, SECTION]
-        most = int(np.where(counts < 0, sections // self.least[part[:, CASE]], counts).sum())
-        return min(most, expected)
+        upper = int(
+            np.where(counts < 0, sections // self.min_row_sizes[part[:, CASE]], counts).sum()
+        )
+        return min(upper, expected)
 
-    def _measure(self, decode: Any, first: int, last: int, most: int | None = None) -> Any:
+    def _measure(self, decode: Any, first: int, last: int, max_bytes: int | None = None) -> Any:
         """Run the kernel on entries ``first`` to ``last`` (excluded) without writing, and return
         the rows and the bytes or elements of each column that they need. Update the estimates, and
-        restore the index rows, unless ``most`` is None and the first entry is rejected. ``most``
+        restore the index rows, unless ``max_bytes`` is None and the first entry is rejected. ``max_bytes``
         limits the pass to that many bytes of the last section, if its entries are rows themselves.
         """
         before = self.table[first:last].copy()
-        if most is not None and self._is_section(last - 1):
+        if max_bytes is not None and self._is_section(last - 1):
             row = self.table[last - 1]
-            row[SECTION_END] = min(row[SECTION_END], row[SECTION] + most)
+            row[SECTION_END] = min(row[SECTION_END], row[SECTION] + max_bytes)
         self.out[:] = 0
         self.room[:] = MAX_BYTES
         left = self._section_bytes(first, last)
         after = self._section(decode, first, last, 0)
         self._learn(left - self._section_bytes(after, last))
         if (
-            self.state[_ENTRIES] or most is not None
+            self.state[_ENTRIES] or max_bytes is not None
         ):  # if not, the first entry is rejected, and stays so
             self.table[first:last] = before
         return self._used()
@@ -486,5 +488,5 @@ class Decoder:
         file. Return the first entry that is not done.
         """
         self.state[:] = 0
-        most = self.limits.elements
-        return int(decode(self.table_address, first, last, most, bias, *self.addresses))
+        max_elements = self.limits.elements
+        return int(decode(self.table_address, first, last, max_elements, bias, *self.addresses))

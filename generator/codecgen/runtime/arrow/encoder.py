@@ -98,11 +98,11 @@ class Encoder:
         self.batch_bytes = batch_bytes
         self.level = level
         self.piece_bytes = piece_bytes
-        self.most = (limits or Limits()).elements
+        self.max_elements = (limits or Limits()).elements
         module = kernels or importlib.import_module(writer.kernels)
         self.plan, self.write_compressed_rows, self.write_entries = module.KERNELS[kind]
         self.table = np.zeros((ENTRIES, writer.slots), np.int64)
-        self.sizes = np.empty(self.most + 1, np.int32)
+        self.sizes = np.empty(self.max_elements + 1, np.int32)
         self.table_address = int(self.table.ctypes.data)
         self.sizes_address = int(self.sizes.ctypes.data)
         self.around = max(case.around for case in self.kind.cases.values())
@@ -198,7 +198,7 @@ class Encoder:
             self.sizes_address,
             self.batch_bytes,
             enough,
-            self.most,
+            self.max_elements,
         )
         if blamed >= 0 and not count:
             raise self._refusal_error(source, int(after), int(blamed))
@@ -269,8 +269,8 @@ class Encoder:
             section = compress(
                 codec.name, data[at : at + size], level=self.level, variant=codec.variant
             )
-            if len(section) > case.most:
-                reason = f"{len(section)} compressed bytes, more than the {case.most} that an entry has room for"
+            if len(section) > case.max_bytes:
+                reason = f"{len(section)} compressed bytes, more than the {case.max_bytes} that an entry has room for"
                 raise RowRefused(reason, self.rows + int(row[_FIRST]), None)
             sections.append(section)
             row[_SECTION] = _address(section)

@@ -48,36 +48,36 @@ def read_headers(
     room: int,
     position: int,
     size: int,
-    least: int,
+    min_size: int,
     offset: int,
     width: int,
     signed: int,
     little: int,
     before: int,
-    most: int,
+    max_entries: int,
     trial: int,
     far: int,
 ) -> tuple[int, int]:
     """Read the first ``size`` bytes of each entry from a file, at its place in the buffer, and skip
     to the next by its length. Return the bytes of the buffer that whole entries take, and their
-    number. Stop at an entry that cannot be read, is shorter than ``least`` or ends after ``room``;
-    after ``most`` entries; or after ``trial`` or more that are shorter than ``far`` bytes on
+    number. Stop at an entry that cannot be read, is shorter than ``min_size`` or ends after ``room``;
+    after ``max_entries`` entries; or after ``trial`` or more that are shorter than ``far`` bytes on
     average.
 
     The ``room`` bytes from ``to`` on stand for those of the file from ``position`` on. Nothing is written outside of
     them, and at most 7 bytes after them are read.
 
-    ``size`` bytes are read of each entry, or fewer if the room ends. An entry has at least ``least`` bytes. The number
+    ``size`` bytes are read of each entry, or fewer if the room ends. An entry has at least ``min_size`` bytes. The number
     of ``width`` bytes at ``offset`` in them counts the bytes after the entry's first ``before``.
     """
     at = count = 0
-    while count < most and room - at >= least:
+    while count < max_entries and room - at >= min_size:
         wanted = min(size, room - at)
         got = call_4(function, fd, to + at, wanted, position + at)
-        if got < least:
+        if got < min_size:
             break
         length = number(to + at + offset, width, signed, little)
-        if length < least - before or length > room - at - before:
+        if length < min_size - before or length > room - at - before:
             break
         if length < 0 and not signed:
             break  # 2**63 or more

@@ -123,8 +123,8 @@ def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
     flags, sizes = load_u8(p + 4), load_u8(p + 5)
     if flags & 0xF3 != 0x60 or sizes & 0x8F or sizes >> 4 < 4:
         return 0
-    most = 1 << 8 + 2 * (sizes >> 4)
-    head = p + 4
+    max_block = 1 << 8 + 2 * (sizes >> 4)
+    header = p + 4
     p += 6
     declared = -1
     if flags & 8:
@@ -132,9 +132,9 @@ def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
             return 0
         declared = load_i64_le(p)
         p += 8
-    right = load_u8(p) == header_checksum(head, p - head)
+    right = load_u8(p) == header_checksum(header, p - header)
     if not right and kind == UNCHECKED:  # old writers have the magic number in the checksum
-        right = load_u8(p) == header_checksum(head - 4, p - head + 4)
+        right = load_u8(p) == header_checksum(header - 4, p - header + 4)
     if not right:
         return 0
     p += 1
@@ -149,7 +149,7 @@ def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
                 return 0
             return to
         size = word & ~_STORED
-        if size == 0 or size > most or size > end - p:
+        if size == 0 or size > max_block or size > end - p:
             return 0
         if word & _STORED:
             if size > to_end - to:
@@ -158,7 +158,7 @@ def frame(p: int, end: int, to: int, to_end: int, kind: int) -> int:
             to += size
         else:
             before = to
-            to = block(p, p + size, to, min(to_end, to + min(most, 255 * size)))
+            to = block(p, p + size, to, min(to_end, to + min(max_block, 255 * size)))
             if to == 0 or to == before:
                 return 0
         p += size

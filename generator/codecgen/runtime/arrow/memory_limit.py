@@ -23,28 +23,28 @@ def limit() -> int | None:
         import resource
     except ImportError:  # Windows
         return None
-    most = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return None if most == resource.RLIM_INFINITY else most
+    maximum = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if maximum == resource.RLIM_INFINITY else maximum
 
 
 def limit_size(size: int) -> int:
     """Return ``size``, reduced in proportion if the address space limit is below PLENTY, but at least 1."""
-    most = limit()
-    return size if most is None or most >= PLENTY else max(1, size * most // PLENTY)
+    maximum = limit()
+    return size if maximum is None or maximum >= PLENTY else max(1, size * maximum // PLENTY)
 
 
 def room() -> int | None:
     """Return how many bytes of address space this process may still map, at least 0. Return None if
     there is no limit. Where ``/proc`` is missing, return the whole limit.
     """
-    most = limit()
-    if most is None:
+    maximum = limit()
+    if maximum is None:
         return None
     used = 0
     with suppress(OSError, ValueError):  # no /proc
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
         used = pages * os.sysconf("SC_PAGE_SIZE")
-    return max(0, most - used)
+    return max(0, maximum - used)
 
 
 def has_room_for_kernels() -> bool:

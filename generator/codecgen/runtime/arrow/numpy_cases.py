@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from codecgen.runtime.arrow.numpy_fields import Walk
+from codecgen.runtime.arrow.numpy_fields import StructureReader
 from codecgen.runtime.arrow.numpy_memory import Fields, Vector
 
 
@@ -26,7 +26,7 @@ class LengthPrefix:
         return self.kind in ("zigzag", "uvarint")
 
     @property
-    def head(self) -> int:
+    def end(self) -> int:
         """The bytes up to the end of a length of fixed size."""
         return self.offset + int(self.kind[-1])
 
@@ -82,10 +82,10 @@ class Case:
     """
 
     name: str
-    read: Callable[[Walk], Fields]
+    read: Callable[[StructureReader], Fields]
     columns: Columns
     shared: Columns = field(default_factory=dict)
-    open: Callable[[Walk], Section] | None = None
+    open: Callable[[StructureReader], Section] | None = None
     prefix: LengthPrefix | None = None
     at_least: int = 0
     ends: bool = False
@@ -97,13 +97,13 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How entries of some kinds are found. ``prefix`` is their length and ``refuse`` says which lengths no entry has, or all
-    have the same ``size``; ``least`` bytes are there of each; ``choose`` says which case each is, -1 for none.
+    """How entries with some ``keys``, values of the discriminator, are found. ``prefix`` is their length and ``refuse`` says which lengths no entry has, or all
+    have the same ``size``; ``min_size`` bytes are there of each; ``choose`` says which case each is, -1 for none.
     """
 
-    kinds: tuple[int, ...]
-    least: int
-    choose: Callable[[Walk, bool], Vector]
+    keys: tuple[int, ...]
+    min_size: int
+    choose: Callable[[StructureReader, bool], Vector]
     prefix: LengthPrefix | None = None
     refuse: Callable[[Vector], Vector] | None = None
     size: int = 0

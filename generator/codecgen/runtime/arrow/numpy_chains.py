@@ -15,7 +15,7 @@ from itertools import repeat
 import numpy as np
 
 from codecgen.runtime.arrow.numpy_cases import LengthPrefix
-from codecgen.runtime.arrow.numpy_fields import Walk
+from codecgen.runtime.arrow.numpy_fields import StructureReader
 from codecgen.runtime.arrow.numpy_memory import Fields, Memory, Vector
 
 LANES = 512
@@ -49,7 +49,7 @@ MOST = 1 << 22
 BEYOND = 1 << 62
 """Behind a structure whose length makes no sense."""
 
-Read = Callable[[Walk], Fields]
+Read = Callable[[StructureReader], Fields]
 
 
 def follow(
@@ -133,7 +133,7 @@ def _next_positions(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
     size is negative or too large, or a varint is invalid; a negative varint -n counts as n - 1.
     """
     if not prefix.is_varint:
-        found = memory.byte_windows(at + prefix.offset, prefix.head - prefix.offset)
+        found = memory.byte_windows(at + prefix.offset, prefix.end - prefix.offset)
         size = found.view(prefix.kind).astype(np.int64)
         after = at + prefix.after + size
         return np.where((size >= 0) & (after > at), after, BEYOND)
@@ -143,9 +143,9 @@ def _next_positions(prefix: LengthPrefix, memory: Memory, at: Vector) -> Vector:
     size = _steps(prefix.kind).take(pair)
     if not size.all():
         rows = np.flatnonzero(size == 0)
-        walk = Walk(memory, at[rows], at[rows], 0, root=False)
-        value = walk.uvarint() >> _shift(prefix)
-        size[rows] = np.where(walk.bad, BEYOND, walk.p + value) - at[rows]
+        reader = StructureReader(memory, at[rows], at[rows], 0, root=False)
+        value = reader.uvarint() >> _shift(prefix)
+        size[rows] = np.where(reader.bad, BEYOND, reader.p + value) - at[rows]
     return at + size
 
 
@@ -264,9 +264,9 @@ def _search(
     p, lane = p[good], lane[good]
     others = (lane[1:] == lane[:-1]) & (p[1:] != _next_positions(prefix, memory, p[:-1]))
     if read is not None and others.any():
-        walk = Walk(memory, p, stop[lane], MOST, root=False)
-        read(walk)
-        p, lane = p[~walk.bad], lane[~walk.bad]
+        reader = StructureReader(memory, p, stop[lane], MOST, root=False)
+        read(reader)
+        p, lane = p[~reader.bad], lane[~reader.bad]
     first = np.flatnonzero(np.diff(lane, prepend=-1))
     return lane[first], p[first]
 
@@ -350,9 +350,9 @@ def _numbers(
     the last one; that of a structure with a negative length, which is passed to ``add`` too.
     """
     unpack = struct.Struct(f"{prefix.order}{prefix.offset}x{prefix.format()}").unpack_from
-    head, after = prefix.head, prefix.after
+    prefix_end, after = prefix.end, prefix.after
     for _ in repeat(None, number):
-        if end - p < head:
+        if end - p < prefix_end:
             break
         add(p)
         size = unpack(view, p)[0]

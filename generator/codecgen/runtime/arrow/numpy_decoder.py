@@ -26,7 +26,7 @@ from codecgen.runtime.arrow.chunks import (
 from codecgen.runtime.arrow.memory_limit import limit_size
 from codecgen.runtime.arrow.numpy_cases import Case, Layout, Section
 from codecgen.runtime.arrow.numpy_elements import find_elements
-from codecgen.runtime.arrow.numpy_fields import Walk
+from codecgen.runtime.arrow.numpy_fields import StructureReader
 from codecgen.runtime.arrow.numpy_index import find
 from codecgen.runtime.arrow.numpy_memory import Fields, Memory, Vector, missing, to_arrow
 from codecgen.runtime.arrow.numpy_rules import RowRules
@@ -177,7 +177,7 @@ class NumpyDecoder:
         self.limits = limits or Limits()
         self.full_check = full_check
         self.rules = rules
-        self.layouts = {kind: layout for layout in readers.LAYOUTS for kind in layout.kinds}
+        self.layouts = {key: layout for layout in readers.LAYOUTS for key in layout.keys}
         self.cases: Sequence[Case] = readers.CASES
         self.scratch = Chunk(0)
         self.max_entries = PART_ROWS
@@ -189,14 +189,14 @@ class NumpyDecoder:
         the file. Raise UnsupportedCodec if the package of a checksum is not installed.
         """
         memory = Memory(chunk.array)
-        kind = self.view.kind
+        discriminator = self.view.discriminator
         at = 0
-        while (found := self._kind(memory, at, chunk.size)) is not None:
+        while (found := self._read_key(memory, at, chunk.size)) is not None:
             layout = self.layouts.get(found)
             if layout is None:
                 yield Rejected(at + position, None)
                 return
-            edges, why = find(kind, layout, memory, at, chunk.size, self.max_entries)
+            edges, why = find(discriminator, layout, memory, at, chunk.size, self.max_entries)
             at = int(edges[-1])
             self.max_entries = min(2 * self.max_entries, PART_ROWS)
             for item in self._entries(layout, memory, edges, position):
@@ -206,22 +206,22 @@ class NumpyDecoder:
             if why < 0:
                 yield Rejected(at + position, None)
             # Too few bytes for an entry of this kind may be enough for one of another kind.
-            if why < 0 or (why == 0 and self._kind(memory, at, chunk.size) == found):
+            if why < 0 or (why == 0 and self._read_key(memory, at, chunk.size) == found):
                 return
 
-    def _kind(self, memory: Memory, at: int, size: int) -> int | None:
+    def _read_key(self, memory: Memory, at: int, size: int) -> int | None:
         """Return the discriminator (the number that tells entries apart) of the entry at ``at``;
         for a view of one layout, the only one. Return None if the chunk of ``size`` bytes ends
         before it.
         """
-        kind = self.view.kind
-        if kind is None:
+        discriminator = self.view.discriminator
+        if discriminator is None:
             return next(iter(self.layouts)) if at < size else None
-        first = at + kind.offset
-        if first + kind.size > size:
+        first = at + discriminator.offset
+        if first + discriminator.size > size:
             return None
-        found = bytes(memory.view[first : first + kind.size])
-        return int.from_bytes(found, kind.endian, signed=kind.signed)
+        found = bytes(memory.view[first : first + discriminator.size])
+        return int.from_bytes(found, discriminator.endian, signed=discriminator.signed)
 
     def _entries(
         self, layout: Layout, memory: Memory, edges: Vector, bias: int
@@ -231,8 +231,8 @@ class NumpyDecoder:
         short. ``bias`` is added to a position to get that in the file.
         """
         start, end = edges[:-1], edges[1:]
-        cases = layout.choose(Walk(memory, start, end, 0), self.full_check)
-        cases[end - start < layout.least] = -1
+        cases = layout.choose(StructureReader(memory, start, end, 0), self.full_check)
+        cases[end - start < layout.min_size] = -1
         changes = np.flatnonzero(np.diff(cases)) + 1
         for at, after in pairwise([0, *changes.tolist(), len(cases)]):
             if at == after:
@@ -263,17 +263,17 @@ class NumpyDecoder:
         """
         case = self.cases[number]
         assert case.open is not None
-        walk = Walk(memory, start, end, self.limits.elements)
-        whole = case.open(walk)
+        reader = StructureReader(memory, start, end, self.limits.elements)
+        whole = case.open(reader)
         for holds in case.rules if self.rules else ():
-            walk.refuse(~holds(Fields(entry=whole.fields)))
-        passed = ~walk.bad & (whole.codec != 0) & (whole.count >= 0)
+            reader.refuse(~holds(Fields(entry=whole.fields)))
+        passed = ~reader.bad & (whole.codec != 0) & (whole.count >= 0)
         if self.decompress:
             passed[:] = False
         for at, after, is_passed in split_by_flag(passed):
             if not is_passed:
                 yield from self._decode_opened(
-                    number, memory, start, end, whole, walk.bad, bias, at, after
+                    number, memory, start, end, whole, reader.bad, bias, at, after
                 )
                 continue
             batch = pa.RecordBatch.from_pylist([], schema=self.schema)
@@ -426,20 +426,22 @@ class NumpyDecoder:
         batches = []
         rules = RowRules(entries.section.fields, counts, entries.first) if self.rules else None
         for own in entries.row_slices():
-            walk = Walk(entries.memory, entries.rows[own], row_ends[own], self.limits.elements)
-            item = case.read(walk)
+            reader = StructureReader(
+                entries.memory, entries.rows[own], row_ends[own], self.limits.elements
+            )
+            item = case.read(reader)
             if case.open is not None and case.prefix is None:
-                walk.refuse(walk.p != walk.end)
+                reader.refuse(reader.p != reader.end)
             if rules is not None:
                 rules.add(item)
                 for holds in case.rules if case.open is None else ():
-                    walk.refuse(~holds(Fields(item=item)))
-            if walk.bad.any():
+                    reader.refuse(~holds(Fields(item=item)))
+            if reader.bad.any():
                 bad = np.zeros(len(counts), np.bool_)
-                bad[owners[own][walk.bad]] = True
+                bad[owners[own][reader.bad]] = True
                 return None, bad
             if len(counts) == 1:
-                counts = np.array([len(walk.p)], np.int64)
+                counts = np.array([len(reader.p)], np.int64)
             batches.append(self._columns(entries, item, ends, counts))
         if rules is not None:
             broken = rules.find_breaches(case)
@@ -460,8 +462,10 @@ class NumpyDecoder:
             ("first", entries.first[:-1][some]),
             ("last", entries.first[1:][some] - 1),
         ):
-            walk = Walk(entries.memory, entries.rows[at], end[at], self.limits.elements)
-            found[name] = entries.case.read(walk)
+            reader = StructureReader(
+                entries.memory, entries.rows[at], end[at], self.limits.elements
+            )
+            found[name] = entries.case.read(reader)
         return Fields(**found)
 
     def _find_refused(self, entries: _Entries, ends: Fields, counts: Vector) -> Vector:

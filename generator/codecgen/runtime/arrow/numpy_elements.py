@@ -6,7 +6,7 @@ import numpy as np
 
 from codecgen.runtime.arrow.numpy_cases import Case, LengthPrefix
 from codecgen.runtime.arrow.numpy_chains import follow, pass_over
-from codecgen.runtime.arrow.numpy_fields import Walk
+from codecgen.runtime.arrow.numpy_fields import StructureReader
 from codecgen.runtime.arrow.numpy_memory import Bytes, Fields, Memory, Vector
 
 STEP = 1 << 16
@@ -14,26 +14,32 @@ STEP = 1 << 16
 
 
 def find_elements(
-    case: Case, memory: Memory, start: Vector, end: Vector, count: Vector, bad: Vector, most: int
+    case: Case,
+    memory: Memory,
+    start: Vector,
+    end: Vector,
+    count: Vector,
+    bad: Vector,
+    max_elements: int,
 ) -> tuple[Vector, Vector, Vector]:
     """Return the positions of the elements in the sections from ``start`` to ``end`` of entries,
     their number in each entry, and a mask of invalid entries: those in ``bad``, and those that do
     not parse, with another number than ``count`` (-1: all to the section's end), too few or more
-    than ``most`` elements, or bytes after the last one. Without length prefixes more than 1000
+    than ``max_elements`` elements, or bytes after the last one. Without length prefixes more than 1000
     elements are invalid too. Invalid entries get no elements.
     """
-    bad = bad | (count > end - start) | (count > most)
+    bad = bad | (count > end - start) | (count > max_elements)
     start, count = np.where(bad, end, start), np.where(bad, 0, count)
     if case.prefix is None:
         is_counted = bool(count.min(initial=0) >= 0)
         rows, counts, wrong = _by_reading(
-            case, memory, start, end, count if is_counted else None, most
+            case, memory, start, end, count if is_counted else None, max_elements
         )
     else:
         rows, counts, p = follow(case.prefix, memory, start, end, case.read)
-        rows, counts, p = _go_on(case.prefix, memory, rows, counts, p, end, count, most)
+        rows, counts, p = _go_on(case.prefix, memory, rows, counts, p, end, count, max_elements)
         wrong = (p != end) | (count >= 0) & (counts != count)
-    bad = bad | wrong | (counts > most) | (counts < case.at_least)
+    bad = bad | wrong | (counts > max_elements) | (counts < case.at_least)
     if bad.any():
         rows = rows[np.repeat(~bad, counts)]
         counts = np.where(bad, 0, counts)
@@ -41,22 +47,22 @@ def find_elements(
 
 
 def _by_reading(
-    case: Case, memory: Memory, start: Vector, end: Vector, count: Vector | None, most: int
+    case: Case, memory: Memory, start: Vector, end: Vector, count: Vector | None, max_elements: int
 ) -> tuple[Vector, Vector, Vector]:
     """Find elements that have no length prefix by reading them field by field: ``count`` in each
-    section, or all up to its end if that is None, at most ``most``. Return their positions, their
+    section, or all up to its end if that is None, at most ``max_elements``. Return their positions, their
     number in each entry, and a mask of entries that do not parse, have more than 1000 elements or
     do not end with their section.
     """
-    walk = Walk(memory, start, end, most, root=False)
+    reader = StructureReader(memory, start, end, max_elements, root=False)
 
-    def read(some: Walk) -> Fields:
+    def read(some: StructureReader) -> Fields:
         at = some.p
         case.read(some)
         return Fields(at=Bytes(memory, at, np.zeros(len(at), np.int64)))
 
-    elements = walk.elements(count, read)
-    return elements.fields.at.start, np.diff(elements.offsets), walk.bad | (walk.p != end)
+    elements = reader.elements(count, read)
+    return elements.fields.at.start, np.diff(elements.offsets), reader.bad | (reader.p != end)
 
 
 def _go_on(
@@ -67,10 +73,10 @@ def _go_on(
     after: Vector,
     end: Vector,
     count: Vector,
-    most: int,
+    max_elements: int,
 ) -> tuple[Vector, Vector, Vector]:
     """Find the elements that :func:`follow` left, by a plain loop, one entry after the other, up to
-    ``count`` (or one more than ``most`` if it is -1). ``rows``, ``counts`` and ``after`` are what
+    ``count`` (or one more than ``max_elements`` if it is -1). ``rows``, ``counts`` and ``after`` are what
     it returned; the latter two are changed. Return all positions in ascending order, the number in
     each entry, and the position after the last one.
     """
@@ -78,7 +84,7 @@ def _go_on(
     held: list[int] = []
     for i in np.flatnonzero(after < end).tolist():
         p, number = int(after[i]), int(count[i])
-        left = (most + 1 if number < 0 else number) - int(counts[i])
+        left = (max_elements + 1 if number < 0 else number) - int(counts[i])
         while left > 0:
             wanted, before = min(STEP, left), len(held)
             p = pass_over(prefix, memory.view, p, int(end[i]), wanted, held.append)

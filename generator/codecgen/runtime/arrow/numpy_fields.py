@@ -1,10 +1,10 @@
 """What generated readers are made of where there is no compiler: one field of many structures at once, by NumPy.
 
-A :class:`Walk` stands at one place in each of many structures of the same layout, and each of its methods reads the
-next field of all of them. What is wrong with a structure is kept in ``bad``; the walk goes on all the same, so three
+A :class:`StructureReader` stands at one place in each of many structures of the same layout, and each of its methods reads the
+next field of all of them. What is wrong with a structure is kept in ``bad``; the reader goes on all the same, so three
 things keep it in its memory. Places only grow. Lengths and counts are compared with what is left of the window before
-they are used, and are 0 where they are too large. Every load is clipped to the memory. A walk that has gone beyond a
-window is never back at the end of it, where :meth:`Walk.close` looks: so fields of fixed size need no look of their own.
+they are used, and are 0 where they are too large. Every load is clipped to the memory. A reader that has gone beyond a
+window is never back at the end of it, where :meth:`StructureReader.close` looks: so fields of fixed size need no look of their own.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from codecgen.runtime.arrow.numpy_memory import Bytes, Fields, List, Memory, NoF
 from codecgen.runtime.checksums import Mask, checksum
 
 ROUNDS = 1000
-"""Elements of one array inside a structure from which on the structure is left to the reference codecs: a walk goes
+"""Elements of one array inside a structure from which on the structure is left to the reference codecs: a reader goes
 through the elements of all arrays side by side, which is slow where a single one is long."""
 
 BLOCK = 32
 """Bytes that are read at once where fields of fixed size lie side by side: as many as there are after every chunk."""
 
 
-class Walk:
+class StructureReader:
     """Reader of many structures of one layout at once, with one position in each. A structure that
     is invalid is marked in ``bad``, and no error is raised.
 
     Attributes:
         p: Current positions.
         end: Ends of the current windows.
-        root: Text is validated when it is read. Other walks leave that to the walk that started them.
+        root: Text is validated when it is read. Other readers leave that to the reader that started them.
     """
 
     def __init__(
-        self, memory: Memory, p: Vector, end: Vector, most: int, *, root: bool = True
+        self, memory: Memory, p: Vector, end: Vector, max_elements: int, *, root: bool = True
     ) -> None:
         self.memory = memory
         self.p = p
         self.end = end
-        self.most = most
+        self.max_elements = max_elements
         self.root = root
         self.bad = np.zeros(len(p), np.bool_)
         self.outer: list[Vector] = []
@@ -224,7 +224,7 @@ class Walk:
     def bytes(self, size: Vector | int, *, null: int | None = None, text: bool = False) -> Bytes:
         """Return ``size`` bytes per structure as Bytes, and move behind them; the size ``null``, a
         negative number, means null. Structures with a negative size or too few bytes become bad,
-        and get no bytes; with ``text``, a root walk also marks those with invalid UTF-8.
+        and get no bytes; with ``text``, a root reader also marks those with invalid UTF-8.
         """
         if isinstance(size, int):
             size = np.full(len(self.p), size, np.int64)
@@ -240,7 +240,7 @@ class Walk:
 
     def _look(self, found: Any, rows: Vector | None) -> None:
         """Mark structures as bad whose text in ``found`` (Bytes, a List or Fields) is not valid
-        UTF-8. ``rows`` has the structure of each value, None for all in order. Do nothing in a walk
+        UTF-8. ``rows`` has the structure of each value, None for all in order. Do nothing in a reader
         that another one started.
         """
         if not self.root:
@@ -256,17 +256,19 @@ class Walk:
 
     # ------------------------------------------------------------ what some have, and arrays
 
-    def _select(self, rows: Vector) -> Walk:
-        """Return a walk over the structures ``rows``, from their current positions."""
-        return Walk(self.memory, self.p[rows], self.end[rows], self.most, root=False)
+    def _select(self, rows: Vector) -> StructureReader:
+        """Return a reader over the structures ``rows``, from their current positions."""
+        return StructureReader(
+            self.memory, self.p[rows], self.end[rows], self.max_elements, root=False
+        )
 
-    def _join(self, rows: Vector, some: Walk) -> None:
-        """Take over the positions and bad marks of ``some``, a walk over the structures ``rows``."""
+    def _join(self, rows: Vector, some: StructureReader) -> None:
+        """Take over the positions and bad marks of ``some``, a reader over the structures ``rows``."""
         self.p = self.p.copy()
         self.p[rows] = some.p
         self.bad[rows] |= some.bad
 
-    def when(self, condition: Vector, read: Callable[[Walk], Any]) -> Any:
+    def when(self, condition: Vector, read: Callable[[StructureReader], Any]) -> Any:
         """Return the field that ``read`` reads, only in structures where ``condition`` holds.
         Elsewhere numbers are 0 and bytes null, and nothing is read. Return None if ``read`` gives
         None, or, unless the condition holds everywhere, a List.
@@ -303,13 +305,13 @@ class Walk:
         if null is not None:
             few &= count != null
             count = np.where(count == null, 0, count)
-        count = self._check_sizes(count, few | (count > self.most))
+        count = self._check_sizes(count, few | (count > self.max_elements))
         self.p = self.p + self._check_sizes(count * size, count < 0)
 
     def elements(
         self,
         count: Vector | None,
-        read: Callable[[Walk], Fields],
+        read: Callable[[StructureReader], Fields],
         *,
         at_least: int = 0,
         null: int | None = None,
@@ -326,7 +328,7 @@ class Walk:
             if null is not None:
                 nulls = count == null
                 few, count = few & ~nulls, np.where(nulls, 0, count)
-            count = self._check_sizes(count, few | (count > self.most))
+            count = self._check_sizes(count, few | (count > self.max_elements))
         found: list[tuple[Vector, Fields]] = []
         for rows in self._rounds(count):
             some = self._select(rows)
@@ -334,7 +336,7 @@ class Walk:
             self._join(rows, some)
         sizes = np.bincount(_concatenate([rows for rows, _ in found]), minlength=len(self.p))
         if count is None:
-            self.bad |= (sizes < at_least) | (sizes > self.most)
+            self.bad |= (sizes < at_least) | (sizes > self.max_elements)
         offsets = np.zeros(len(self.p) + 1, np.int64)
         np.cumsum(sizes, out=offsets[1:])
         if not found:

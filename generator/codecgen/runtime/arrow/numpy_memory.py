@@ -1,4 +1,4 @@
-"""What walks have read, and how it becomes Arrow: places in memory, bytes, lists, numbers with nulls."""
+"""What readers have read, and how it becomes Arrow: places in memory, bytes, lists, numbers with nulls."""
 
 from __future__ import annotations
 

@@ -299,8 +299,8 @@ class _Decoder:
         """
         assert self.kernels is not None
         table = np.array([n for array in arrays.values() for n in array.table()], np.int64)
-        most = min(count, self.max_rows)
-        rejected, unknown = np.zeros(most, np.int64), np.zeros(most, np.int64)
+        max_marks = min(count, self.max_rows)
+        rejected, unknown = np.zeros(max_marks, np.int64), np.zeros(max_marks, np.int64)
 
         def run_kernel(first: int, last: int) -> int:
             self.state[:] = 0

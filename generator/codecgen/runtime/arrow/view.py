@@ -134,17 +134,17 @@ class Case:
         name: Name of the layout.
         codecs: Codecs by their numbers, None for a number that means no compression.
         each_entry: Each entry is a row. Otherwise its elements are the rows.
-        least: Min bytes of a row.
+        min_row_size: Min bytes of a row.
     """
 
     name: str
     codecs: Mapping[int, Codec | None] = field(default_factory=dict)
     each_entry: bool = False
-    least: int = 1
+    min_row_size: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Discriminator:
     """Position and form of the number that tells entries apart.
 
     Attributes:
@@ -198,7 +198,7 @@ class View(Columns):
         kernels: Module of the kernels, None if only the reference codecs read the view.
         cases: Layouts whose rows the view shows.
         row_size: Bytes of an entry in the index.
-        kind: Number that tells entries apart, None if all are of one layout.
+        discriminator: Number that tells entries apart, None if all are of one layout.
         checks: What kernels check, in the order of the numbers that they return, from 1 on.
         numpy: Module of the reader by NumPy, None if there is none.
         framed: The first bytes of an entry tell where it ends. Otherwise it ends where its fields end.
@@ -207,15 +207,10 @@ class View(Columns):
     kernels: str | None
     cases: tuple[Case, ...]
     row_size: int
-    kind: Kind | None = None
+    discriminator: Discriminator | None = None
     checks: tuple[Place, ...] = ()
     numpy: str | None = None
     framed: bool = True
-
-    @property
-    def head(self) -> int:
-        """Bytes up to the end of the number that tells entries apart, 0 without one."""
-        return 0 if self.kind is None else self.kind.offset + self.kind.size
 
     def place_of_check(self, check: int) -> Place | None:
         """Return the place in YAML of the check number ``check``, None if there is no such check."""

@@ -29,14 +29,14 @@ class WriteCase:
         name: Name of the layout.
         codecs: Codecs by number, None for no compression.
         around: Max bytes of an entry beside its rows.
-        most: Max bytes of its rows as they are written.
+        max_bytes: Max bytes of its rows as they are written.
         rows: Max number of its rows.
     """
 
     name: str
     codecs: Mapping[int, Codec | None]
     around: int
-    most: int
+    max_bytes: int
     rows: int
 
 

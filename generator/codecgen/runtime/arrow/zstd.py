@@ -41,12 +41,12 @@ def is_usual(p: int, end: int) -> bool:
         return False
     p += _HEADER
     while end - p >= 3:
-        head = load_u32_le(p) & 0xFFFFFF
-        kind, size = head >> 1 & 3, head >> 3
+        header = load_u32_le(p) & 0xFFFFFF
+        kind, size = header >> 1 & 3, header >> 3
         if kind == _RESERVED or size > _LARGEST_BLOCK:
             return False
         p += 3 + (1 if kind == _RLE else size)
-        if head & 1:
+        if header & 1:
             return p == end
     return False
 

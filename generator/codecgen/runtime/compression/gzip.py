@@ -246,13 +246,13 @@ def _salvage(inflater: Any, piece: bytes, out: BytesIO, limit: int) -> int:
     A call that fails loses its output, so the last byte that can be fed is found by halving, and then
     how much comes out of the byte after it.
     """
-    feed, most = len(piece), _STEP
-    while feed and most and out.tell() <= limit:
+    feed, max_output = len(piece), _STEP
+    while feed and max_output and out.tell() <= limit:
         trial = inflater.copy()
         try:
-            got = trial.decompress(piece[:feed], min(most, limit + 1 - out.tell()))
+            got = trial.decompress(piece[:feed], min(max_output, limit + 1 - out.tell()))
         except zlib.error:
-            feed, most = (feed // 2, most) if feed > 1 else (feed, most // 2)
+            feed, max_output = (feed // 2, max_output) if feed > 1 else (feed, max_output // 2)
             continue
         out.write(got)
         inflater, piece = trial, trial.unconsumed_tail + piece[feed:]

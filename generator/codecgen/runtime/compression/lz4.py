@@ -121,9 +121,9 @@ def _blocks(
                 )
         block: bytes | memoryview = data[start : start + size]
         if not word & _STORED:
-            most = min(frame.block_size, _MAX_PER_BYTE * size)
+            max_size = min(frame.block_size, _MAX_PER_BYTE * size)
             try:
-                block = lz4.block.decompress(block, uncompressed_size=most)
+                block = lz4.block.decompress(block, uncompressed_size=max_size)
             except lz4.block.LZ4BlockError:
                 return at, damage_error(_NAME, "a block is damaged; it begins", start, total)
         if not len(block):

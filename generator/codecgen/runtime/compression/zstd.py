@@ -65,12 +65,12 @@ def _usual(data: memoryview, limit: int) -> bytes | None:
     """
     if len(data) < 6 or data[:5] != USUAL_START or data[5] not in USUAL_WINDOWS:
         return None
-    end, most = _measure(data, _USUAL_HEADER)
-    if end != len(data) or not _fits_one_call(_USUAL_HEADER, end, most, limit):
+    end, max_content = _measure(data, _USUAL_HEADER)
+    if end != len(data) or not _fits_one_call(_USUAL_HEADER, end, max_content, limit):
         return None
     decompress, error = decompressor()
     try:
-        return decompress(data, max_output_size=min(most, limit))
+        return decompress(data, max_output_size=min(max_content, limit))
     except error:
         return None
 
@@ -108,16 +108,18 @@ def _read(data: memoryview, limit: int, variant: str | None) -> Decompressed:
             error = header
             break
         room = limit - out.tell()
-        frame_end, most = _measure(data, header)
+        frame_end, max_content = _measure(data, header)
         one_step = _is_one_step(header, at, frame_end)
         largest = 2 * _WINDOWS_END - 1 if one_step else _LARGEST_WINDOW
         if header.window > largest:
             what = f"the frame needs a window of {header.window} bytes, more than {largest},"
             error = damage_error(_NAME, what, header.window_at, out.tell())
             break
-        if _fits_one_call(header, frame_end - at, most, room):
+        if _fits_one_call(header, frame_end - at, max_content, room):
             try:
-                got = decompressor.decompress(data[at:frame_end], max_output_size=min(most, room))
+                got = decompressor.decompress(
+                    data[at:frame_end], max_output_size=min(max_content, room)
+                )
             except zstandard.ZstdError:
                 pass  # damaged, or more than the limit: block by block
             else:
@@ -208,30 +210,30 @@ def _measure(data: memoryview, header: _Header) -> tuple[int, int]:
     block headers alone. Return (0, 0) if the last block is missing or cut off, or a block has a
     reserved type or is too large.
     """
-    at, most = header.blocks_at, 0
+    at, max_content = header.blocks_at, 0
     while at + 3 <= len(data):
         word = int.from_bytes(data[at : at + 3], "little")
         kind, size = word >> 1 & 3, word >> 3
         if kind == RESERVED or size > header.block_size:
             break
         at += 3 + (1 if kind == RLE else size)
-        most += size if kind in (_RAW, RLE) else header.block_size
+        max_content += size if kind in (_RAW, RLE) else header.block_size
         if word & 1:
             at += 4 if header.checksum else 0
-            return (at, most) if at <= len(data) else (0, 0)
+            return (at, max_content) if at <= len(data) else (0, 0)
     return 0, 0
 
 
-def _fits_one_call(header: _Header, size: int, most: int, room: int) -> bool:
+def _fits_one_call(header: _Header, size: int, max_content: int, room: int) -> bool:
     """Return whether a frame of ``size`` bytes may be decompressed in one call: its blocks hold
     between 1 byte and 4 MiB (32 times ``size`` if that is more), ``room`` is not 0, and a declared
-    content size is neither 0 nor above ``most`` or ``room``.
+    content size is neither 0 nor above ``max_content`` or ``room``.
 
     zstandard makes room for a declared content size, and takes a declared 0 without a look at the blocks.
     """
-    if not 0 < most <= max(_ONE_CALL, _ONE_CALL_RATIO * size) or room == 0:
+    if not 0 < max_content <= max(_ONE_CALL, _ONE_CALL_RATIO * size) or room == 0:
         return False
-    return header.content_size is None or 0 < header.content_size <= min(most, room)
+    return header.content_size is None or 0 < header.content_size <= min(max_content, room)
 
 
 def _by_blocks(

@@ -15,7 +15,7 @@ from codecgen.targets.arrow.numba_decode.array_opener import min_size_of
 from codecgen.targets.arrow.numba_decode.framing import framing_of
 from codecgen.targets.arrow.numba_decode.kernels import kernels_of
 from codecgen.targets.arrow.numba_decode.payload_kernels import payload_kernels_of
-from codecgen.targets.arrow.numba_decode.view import Kernels, kind_of
+from codecgen.targets.arrow.numba_decode.view import Kernels, find_discriminator
 from codecgen.targets.arrow.numba_encode import writer as arrow_writer
 from codecgen.targets.arrow.numpy_decode.module import numpy_module
 from codecgen.targets.arrow.unsupported_fields import refuse_unsupported_view
@@ -183,13 +183,13 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> s
     refused both before.
     """
     path = f"{plan.manifest.package}.arrow.{view.view.name}"
-    kind = kind_of(view)
+    discriminator = find_discriminator(view)
     compressed_entries = any(
         codec is not None for case in view.cases for codec in case.codecs.values()
     )
     names = ["Case", "Place"]
     names += ["Codec"] if compressed_entries else []
-    names += ["Kind"] if kind is not None else []
+    names += ["Discriminator"] if discriminator is not None else []
     return _module(
         plan,
         view,
@@ -197,7 +197,7 @@ def _description(plan: Plan, view: ViewPlan, kernels: Kernels, numpy: bool) -> s
         kernels=string(f"{path}_kernels"),
         cases=tuple_of([_case(plan, case) for case in view.cases]),
         row_size=str(8 * kernels.width),
-        kind=None if kind is None else _kind(*kind),
+        discriminator=None if discriminator is None else _discriminator(*discriminator),
         framed="False" if any(framing_of(p).open for _, p in view.entries) else None,
         checks=tuple_of([place_of(check) for check in kernels.module.checks.found]),
         numpy=string(f"{path}_numpy") if numpy else None,
@@ -209,12 +209,12 @@ def _without_kernels(plan: Plan, view: ViewPlan) -> str:
     columns, no kernels and no cases. The discriminator is included if kernels could load it.
     """
     try:
-        kind = kind_of(view)
+        discriminator = find_discriminator(view)
     except Unsupported:
-        kind = None
-    names = [] if kind is None else ["Kind"]
-    found = None if kind is None else _kind(*kind)
-    return _module(plan, view, names, kernels="None", cases="()", row_size="0", kind=found)
+        discriminator = None
+    names = [] if discriminator is None else ["Discriminator"]
+    found = None if discriminator is None else _discriminator(*discriminator)
+    return _module(plan, view, names, kernels="None", cases="()", row_size="0", discriminator=found)
 
 
 def _module(
@@ -230,9 +230,9 @@ def _module(
     return module_of(plan, view, code, MARK, *names)
 
 
-def _kind(offset: int, size: int, signed: bool, endian: str) -> Code:
-    """Return the ``Kind`` of a discriminator as code."""
-    return call("Kind", str(offset), str(size), str(signed), string(endian))
+def _discriminator(offset: int, size: int, signed: bool, endian: str) -> Code:
+    """Return the ``Discriminator`` of a discriminator as code."""
+    return call("Discriminator", str(offset), str(size), str(signed), string(endian))
 
 
 def _case(plan: Plan, case: CasePlan) -> Code:
@@ -254,5 +254,5 @@ def _case(plan: Plan, case: CasePlan) -> Code:
         string(case.name),
         mapping(codecs),
         each_entry="True" if case.array is None else None,
-        least=str(min_size_of(plan, case)),
+        min_row_size=str(min_size_of(plan, case)),
     )

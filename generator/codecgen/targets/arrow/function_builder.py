@@ -78,7 +78,7 @@ class Builder:
         """Add a call whose result is not used."""
         self.body.append(Do(call, remark))
 
-    def give(self, value: Expr | int | None, remark: str = "") -> None:
+    def emit_return(self, value: Expr | int | None, remark: str = "") -> None:
         """Add ``return value``."""
         self.body.append(Return(None if value is None else expr(value), remark))
 

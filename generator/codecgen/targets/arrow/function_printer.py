@@ -243,7 +243,7 @@ class Printer:
 
     def line(self, depth: int, head: str, value: Expr, tail: str, remark: str = "") -> None:
         """Append the statement ``head value tail`` with ``remark`` as a comment. If it exceeds 100
-        characters without the comment, break it at the arguments of a call, at the operators of a
+        characters (other statements than calls without the comment), break it at the arguments of a call, at the operators of a
         chain, or at a comparison, else put the value in parentheses on its own line; a conditional
         expression stays on one line with ``# fmt: skip``.
         """
@@ -251,7 +251,8 @@ class Printer:
         comment = f"  # {remark}" if remark else ""
         text = self.text(value, -1 if head else 12)
         one = f"{indent}{head}{text}{tail}"
-        if len(one) <= WIDTH:
+        can_break = isinstance(value, Call) and bool(value.arguments)
+        if len(one + comment if can_break else one) <= WIDTH:
             self.lines.append(one + comment)
             return
         if isinstance(value, Pick):
@@ -288,12 +289,12 @@ class Printer:
         self, depth: int, head: str, items: list[str], tail: str, alone: list[str] | None = None
     ) -> None:
         """Append ``head``, comma-separated ``items`` and ``tail``: on one line if that fits in 100
-        characters without a comment, otherwise with all items on one line between, otherwise with
+        characters, otherwise with all items on one line between, otherwise with
         one item per line. ``alone`` replaces ``items`` in the last form, if given.
         """
         indent = "    " * depth
         one = f"{indent}{head}{', '.join(items)}{tail}"
-        if len(one.partition("  # ")[0]) <= WIDTH:
+        if len(one) <= WIDTH:
             self.lines.append(one)
             return
         inner = f"{indent}    {', '.join(items)}"
@@ -311,13 +312,13 @@ class Printer:
         left = self.chain(value.left, operator, room)
         return [*left, *self.comparison(value.right, f"{operator} ", _BINDS[operator] + 1, room)]
 
-    def comparison(self, value: Expr, head: str, least: int, room: int) -> list[str]:
+    def comparison(self, value: Expr, head: str, min_precedence: int, room: int) -> list[str]:
         """Return ``head`` and an operand as a list of lines: one line if it fits in ``room``
         characters or is no comparison, otherwise split before the comparison operator, and a long
-        right side as :meth:`sum` does. An operand of lower precedence than ``least`` gets
+        right side as :meth:`sum` does. An operand of lower precedence than ``min_precedence`` gets
         parentheses.
         """
-        one = head + self.text(value, least)
+        one = head + self.text(value, min_precedence)
         if len(one) <= room or not isinstance(value, Op) or _BINDS[value.operator] != _BINDS["=="]:
             return [one]
         own = _BINDS["=="]
@@ -362,10 +363,10 @@ class Printer:
                 return Nest("", tuple(("", self.code(part)) for part in parts))
         return self.text(value)
 
-    def text(self, value: Expr, least: int = 0) -> str:
-        """Return the text of ``value``, in parentheses if its precedence is below ``least``."""
+    def text(self, value: Expr, min_precedence: int = 0) -> str:
+        """Return the text of ``value``, in parentheses if its precedence is below ``min_precedence``."""
         text, binds = self._text(value)
-        return text if binds >= least else f"({text})"
+        return text if binds >= min_precedence else f"({text})"
 
     def _text(self, value: Expr) -> tuple[str, int]:
         """Return the Python text of an expression and its precedence: 12 for the strongest, -1 for
@@ -416,11 +417,11 @@ class Printer:
         left. Bit operations inside arithmetic or comparisons, and ``and`` inside ``or``, always get
         parentheses.
         """
-        least = own + (right or own == _BINDS["=="])
+        min_precedence = own + (right or own == _BINDS["=="])
         inner = value.operator if isinstance(value, Op) else ""
         mixed = inner in _BITS and operator not in _BITS and operator not in ("and", "or")
         mixed = mixed or (operator == "or" and inner == "and")
-        return self.text(value, 12 if mixed else least)
+        return self.text(value, 12 if mixed else min_precedence)
 
 
 def _is_nested(value: Call) -> bool:

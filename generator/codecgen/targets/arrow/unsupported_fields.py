@@ -18,7 +18,7 @@ def refuse_unsupported_view(plan: Plan, view: ViewPlan) -> None:
     :func:`refuse_unsupported_layout` refuses. Do nothing if there is none.
     """
     for case in view.cases:
-        if case.beside and case.array is not None:
+        if case.other_arrays and case.array is not None:
             raise Unsupported("rows made of several arrays", case.array.field)
         for value in case.values.values():
             for look_up in nodes.look_ups_in(value):

@@ -10,6 +10,7 @@ from codecgen.schema.model import Layout, Model
 from codecgen.schema.types import ArrayType, held_layouts
 from codecgen.targets.construct.class_names import Classes
 from codecgen.targets.construct.fast_build import BuildFunction
+from codecgen.targets.construct.fast_layouts import compressed_arrays
 from codecgen.targets.construct.fast_module import (
     FastModule,
     Unsupported,
@@ -17,7 +18,7 @@ from codecgen.targets.construct.fast_module import (
     full_name,
     function_name,
 )
-from codecgen.targets.construct.fast_parse import ParseFunction, compressed_arrays
+from codecgen.targets.construct.fast_parse import ParseFunction
 from codecgen.targets.construct.homes import Home
 from codecgen.targets.construct.module_scope import ModuleScope
 from codecgen.targets.python_source import string

@@ -23,20 +23,25 @@ from codecgen.plan.read_ops import (
     Verify,
     When,
 )
-from codecgen.plan.read_program import ReadProgram, read_program
+from codecgen.plan.read_program import read_program
 from codecgen.schema.scalars import COMPACT, SCALARS
 from codecgen.schema.types import (
     ArrayType,
-    BitsType,
     BytesType,
     ChoiceType,
     ScalarType,
     StructType,
-    TagsType,
 )
 from codecgen.targets.construct.fast_checksums import ChecksumVerifier
 from codecgen.targets.construct.fast_expressions import EndOf, FieldExpressions
 from codecgen.targets.construct.fast_function import RESERVED, FunctionSource
+from codecgen.targets.construct.fast_layouts import (
+    compressed_arrays,
+    has_tags,
+    is_tags,
+    min_size,
+    size_of_elements,
+)
 from codecgen.targets.construct.fast_links import ElementLinks
 from codecgen.targets.construct.fast_module import (
     FastFunctions,
@@ -47,7 +52,7 @@ from codecgen.targets.construct.fast_module import (
     function_name,
 )
 from codecgen.targets.construct.fast_rules import RulePrinter, print_conditional
-from codecgen.targets.construct.fast_struct_runs import UnpackedRun, size_of_code, struct_code
+from codecgen.targets.construct.fast_struct_runs import UnpackedRun, struct_code
 from codecgen.targets.construct.fast_value_reader import ValueReader, Windows, is_zigzag
 from codecgen.targets.python_source import docstring, string
 
@@ -201,7 +206,7 @@ class ParseBody:
             self.source.emit("return items, pos")
             return
         self.source.emit(f"stop = pos + number * {size}")
-        if not _has_tags(self.program):
+        if not has_tags(self.program):
             self.source.emit_raise_if("stop > end")
             self.unpacking_loop()
             self.source.emit("return items, stop")
@@ -240,7 +245,7 @@ class ParseBody:
         self.element_loop("")
         self.run.is_unpacked = False
         values = self.run.unpacked
-        codes = "".join(values.codes) + "x" * _has_tags(self.program)
+        codes = "".join(values.codes) + "x" * has_tags(self.program)
         unpack = self.module.unpacker(codes, values.endian, "iter_unpack")
         names = ", ".join(values.texts)
         targets = f"({names},)" if len(values.texts) == 1 else names
@@ -280,9 +285,9 @@ class ParseBody:
         """
         layout = self.layout
         names = [fp.name for fp in layout.given]
-        names += [fp.name for fp in layout.in_order if not _is_tags(fp)]
+        names += [fp.name for fp in layout.in_order if not is_tags(fp)]
         for fp in layout.in_order:
-            if _is_tags(fp):
+            if is_tags(fp):
                 names += [t.name for t in layout.fields if t.field.tag is not None]
                 names.append(fp.name)
         in_order = {fp.name: fp for fp in layout.in_order}
@@ -304,7 +309,7 @@ class ParseBody:
         tagged fields.
         """
         program = read_program(self.plan, element)
-        size = None if _has_tags(program) else size_of_elements(program)
+        size = None if has_tags(program) else size_of_elements(program)
         if size is None:
             return None
         self.source.emit_raise_if(f"{pos} > {end} or ({end} - {pos}) % {size}")
@@ -398,7 +403,7 @@ class ParseBody:
             if one is None:
                 raise Unsupported
             self.depth = max(self.depth, 2 + one)
-            if _min_size(op.element) == 0:
+            if min_size(op.element) == 0:
                 raise Unsupported
         else:
             self.depth = max(self.depth, 2)
@@ -817,67 +822,3 @@ def _given_type(fp: FieldPlan) -> str:
     type_ = fp.field.type
     assert isinstance(type_, ScalarType)
     return "bool" if type_.name == "bool" else "int"
-
-
-def _has_tags(program: ReadProgram) -> bool:
-    """Return whether a layout has a section of tagged fields."""
-    return any(isinstance(op, Tags) for op in program.ops)
-
-
-def size_of_elements(program: ReadProgram) -> int | None:
-    """Return the size in bytes of a layout whose fields one :mod:`struct` format can unpack:
-    scalars and bits in one byte order, and bytes or text of fixed size. A section of tagged fields
-    without known tags, behind other fields, counts as 1 byte, as if it were empty. Return None for
-    other layouts (varints, VLQs, conditional fields) and those without bytes.
-    """
-    size, endians = 0, set()
-    for op in program.ops:
-        match op:
-            case Number(fp, name) if not SCALARS[name].is_variable:
-                code = struct_code(SCALARS[name])
-                size += size_of_code(code)
-                if size_of_code(code) > 1 and not code.endswith("s"):
-                    endians.add(fp.field.endian)
-            case Bytes(_, BytesType(length=int() as length)):
-                size += length
-            case Tags(_, ()) if size:
-                size += 1
-            case Require() | Absent():
-                pass
-            case _:
-                return None
-    return size if size and len(endians) < 2 else None
-
-
-def _is_tags(fp: FieldPlan) -> bool:
-    """Return whether a field is a section of tagged fields."""
-    return isinstance(fp.field.type, TagsType)
-
-
-def compressed_arrays(layout: LayoutPlan) -> list[FieldPlan]:
-    """Return the arrays of a layout itself that may be compressed, in order; ``[]`` if there are
-    none. Tagged arrays and arrays of held layouts are left out.
-    """
-    return [
-        fp
-        for fp in layout.in_order
-        if isinstance(fp.field.type, ArrayType) and fp.field.type.compression is not None
-    ]
-
-
-def _min_size(layout: LayoutPlan) -> int:
-    """Return 1 if every value of the layout certainly has at least one byte, otherwise 0. One of
-    these fields without a condition makes certain: a scalar, bits, a section of tagged fields, an
-    array with a count, bytes of nonzero fixed size or with a length or terminator.
-    """
-    for fp in layout.in_order:
-        if fp.when is not None:
-            continue
-        type_ = fp.field.type
-        if isinstance(type_, ScalarType | BitsType) or _is_tags(fp):
-            return 1
-        if isinstance(type_, BytesType) and type_.length not in (0, "rest"):
-            return 1
-        if isinstance(type_, ArrayType) and type_.count is not None:
-            return 1
-    return 0

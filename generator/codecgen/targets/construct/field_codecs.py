@@ -402,7 +402,7 @@ class FieldCodecs:
         by = plan.fields[index].codec
         enum = None if by is None else by.type.enum
         if enum is None:
-            self.scope.refuse("what names a codec must be of an enum", plan.layout.span)
+            self.scope.report_unsupported("what names a codec must be of an enum", plan.layout.span)
             return "None"
         name = self.scope.refer(enum, class_name(enum))
         codecs: list[tuple[str, Code]] = []
@@ -411,7 +411,7 @@ class FieldCodecs:
                 continue
             if value.name != "none" and value.name not in CODECS:
                 known = ", ".join(sorted(CODECS))
-                self.scope.refuse(
+                self.scope.report_unsupported(
                     f'no codec is called "{value.name}"', value.span, f"known: {known}"
                 )
             codec = "None" if value.name == "none" else string(value.name)

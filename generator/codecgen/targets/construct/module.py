@@ -307,7 +307,7 @@ class Module:
         d = derived.derived
         name = d.name if d.array is None else f"{d.array}_{d.name}"
         if name in self.functions:
-            self.scope.refuse(
+            self.scope.report_unsupported(
                 f'two layouts of this file derive "{name}"',
                 d.span,
                 "put them into files of their own",

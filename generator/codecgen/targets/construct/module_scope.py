@@ -55,7 +55,7 @@ class ModuleScope:
             self.imports.setdefault(home, set()).add(imported)
         return alias
 
-    def refuse(self, message: str, span: Span, help: str = "") -> None:
+    def report_unsupported(self, message: str, span: Span, help: str = "") -> None:
         """Report C023: the target cannot express something."""
         self.diagnostics.append(Diagnostic("C023", message, span, help=help))
 

@@ -100,7 +100,7 @@ class RowModule:
 
     def _case(self, case: CasePlan) -> Code:
         """Return the ``Case`` call for the rows of one layout: its codec, its columns, and its
-        array, other arrays (``beside``) and condition if it has them. It gets ``header_only`` if
+        array, other arrays (``other_arrays``) and condition if it has them. It gets ``header_only`` if
         the schema says so, ``whole`` if it needs array ends or its condition the entry's last
         field, and ``is_written=False`` if only other rows of the view declare ``write``.
         """
@@ -113,8 +113,8 @@ class RowModule:
         ]
         if case.array is not None:
             items.append(("each=", string(case.array.name)))
-        if case.beside:
-            items.append(("beside=", tuple_of([string(name) for name in case.beside])))
+        if case.other_arrays:
+            items.append(("other_arrays=", tuple_of([string(name) for name in case.other_arrays])))
         if case.when is not None:
             items.append(("when=", scope.function(case.when)))
         self.module.helpers |= scope.helpers
@@ -168,23 +168,23 @@ class _EntryOwners:
         """Return the layout whose fields ``owner`` has: that of the elements of the array for
         ``item``, of another array of the rows for its owner, otherwise that of the entry.
         """
-        array = nodes.array_beside(owner)
+        array = nodes.other_array_of(owner)
         if array is not None:
-            return self.case.beside[array]
+            return self.case.other_arrays[array]
         return self.case.element if owner == "item" else self.case.entry
 
     def variable_of(self, owner: str) -> str:
         """Return the expression for the element of an array of the rows, or ``entry``. With several arrays,
         ``item`` is a tuple of their elements.
         """
-        array = nodes.array_beside(owner)
+        array = nodes.other_array_of(owner)
         if array is not None:
-            return f"item[{1 + list(self.case.beside).index(array)}]"
-        return "entry" if owner != "item" else "item[0]" if self.case.beside else "item"
+            return f"item[{1 + list(self.case.other_arrays).index(array)}]"
+        return "entry" if owner != "item" else "item[0]" if self.case.other_arrays else "item"
 
     def owner_of_array(self, array: str) -> str:
         """Return the owner of the fields of the element of ``array`` in a row."""
-        return nodes.owner_beside(array) if array in self.case.beside else "item"
+        return nodes.owner_of_other_array(array) if array in self.case.other_arrays else "item"
 
     def place_text(self, name: str) -> str:
         """Return the expression for the position or the size of the entry."""
@@ -224,13 +224,15 @@ def paths_of(value: Value, case: CasePlan) -> set[str]:
                 found.add(".".join(node.names[:2]))
             case nodes.FieldValue(owner="own") if id(node) not in words:
                 found.add(node.names[0])
-            case nodes.FieldValue(owner=owner) if (array := nodes.array_beside(owner)) is not None:
+            case nodes.FieldValue(owner=owner) if (
+                array := nodes.other_array_of(owner)
+            ) is not None:
                 found.add(array)
             case nodes.LookUpValue(nodes.FieldValue(owner="own") as looked):
                 found.add(looked.names[0])
             case nodes.DerivedValue(derived) if (
                 of := derived.array
-            ) is not None and of in case.beside:
+            ) is not None and of in case.other_arrays:
                 found.add(of)
             case nodes.VersionValue(_, field):
                 found.add(field)

@@ -20,7 +20,7 @@ from codecgen.targets.docs.site import Site, items_by_file, make_site
 from codecgen.targets.docs.svg import svg_file
 from codecgen.targets.live_codecs import load_codecs
 from codecgen.targets.rendering import RenderError
-from codecgen.targets.scalar_support import refuse_scalars
+from codecgen.targets.scalar_support import find_unsupported_scalars
 from codecgen.targets.target_output import Emitted
 
 ROOT = "docs"
@@ -38,9 +38,9 @@ def emit(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted:
     generated, an example or overhead table is wrong, or a template cannot be rendered.
     """
     templates = templates or {}
-    refused = refuse_scalars(plan, "docs", has_words)
-    if refused:
-        return Emitted({}, refused)
+    unsupported = find_unsupported_scalars(plan, "docs", has_words)
+    if unsupported:
+        return Emitted({}, unsupported)
     site = make_site(plan, ROOT, INDEX)
     diagnostics = [
         *_find_unknown_templates(templates, template_names()),
@@ -79,9 +79,9 @@ def emit_html(plan: Plan, templates: Mapping[str, str] | None = None) -> Emitted
     a template cannot be rendered.
     """
     templates = templates or {}
-    refused = refuse_scalars(plan, "html", has_words)
-    if refused:
-        return Emitted({}, refused)
+    unsupported = find_unsupported_scalars(plan, "html", has_words)
+    if unsupported:
+        return Emitted({}, unsupported)
     site = make_site(plan, HTML_ROOT, HTML_INDEX)
     taken = (NAMES, SEARCH, *ASSETS)
     diagnostics = [
@@ -191,9 +191,9 @@ def _work_examples(plan: Plan) -> tuple[dict[str, list[Worked | WorkedText]], li
     """
     if not plan.model.has_examples:
         return {}, []
-    codecs, refused = load_codecs(plan)
+    codecs, unsupported = load_codecs(plan)
     if codecs is None:
-        return {}, list(refused)
+        return {}, list(unsupported)
     out: dict[str, list[Worked | WorkedText]] = {}
     diagnostics = []
     for layout in plan.model.layouts.values():

@@ -100,19 +100,19 @@ def heading(level: int, text: object, name: str = "") -> str:
     return f'<{tag} id="{html_text(name)}">{html(text)} {link}</{tag}>'
 
 
-def table(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """Return an HTML table with the headings ``heads``. Columns whose cells are empty in all rows
+def table(headings: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """Return an HTML table with the headings ``headings``. Columns whose cells are empty in all rows
     are left out; without rows, all are. Each cell carries its heading in an attribute, for narrow
     screens.
     """
     lines = [[html(cell) for cell in row] for row in rows]
-    names = [html(head) for head in heads]
+    names = [html(heading) for heading in headings]
     keep = [i for i in range(len(names)) if any(line[i] for line in lines)]
-    head = "".join(f'<th scope="col">{names[i]}</th>' for i in keep)
+    heading = "".join(f'<th scope="col">{names[i]}</th>' for i in keep)
     body = "".join(f"<tr>{''.join(_cell(names[i], line[i]) for i in keep)}</tr>" for line in lines)
-    return f'<table class="rows"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<table class="rows"><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>'
 
 
-def _cell(head: str, cell: str) -> str:
+def _cell(heading: str, cell: str) -> str:
     """Return a cell with the heading of its column as an attribute, for narrow screens."""
-    return f'<td data-head="{re.sub("<[^>]*>", "", head)}">{cell}</td>'
+    return f'<td data-head="{re.sub("<[^>]*>", "", heading)}">{cell}</td>'

@@ -199,9 +199,9 @@ def _table(rows: Sequence[object], **columns: object) -> str:
     )
 
 
-def _table_of(rows: Sequence[Sequence[object]], heads: Sequence[object]) -> str:
+def _table_of(rows: Sequence[Sequence[object]], headings: Sequence[object]) -> str:
     """Return a table of rows of cells."""
-    return html.table(heads, rows)
+    return html.table(headings, rows)
 
 
 _MADE: Mapping[str, Callable[..., str]] = {

@@ -61,11 +61,11 @@ def bullets(items: Iterable[object]) -> str:
     return "\n".join(f"- {markdown(item)}" for item in items)
 
 
-def table(heads: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
-    """Return a Markdown table with the headings ``heads``; cells are escaped. Columns whose cells
+def table(headings: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+    """Return a Markdown table with the headings ``headings``; cells are escaped. Columns whose cells
     are empty in all rows are left out; without rows, all are.
     """
-    names = [markdown(head) for head in heads]
+    names = [markdown(heading) for heading in headings]
     lines = [[markdown(cell) for cell in row] for row in rows]
     keep = [i for i in range(len(names)) if any(line[i] for line in lines)]
     out = ["| " + " | ".join(names[i] for i in keep) + " |", "|" + " --- |" * len(keep)]

@@ -86,9 +86,9 @@ def _table(rows: Sequence[object], **columns: str) -> str:
     )
 
 
-def _table_of(rows: Iterable[Iterable[object]], heads: Iterable[object]) -> str:
+def _table_of(rows: Iterable[Iterable[object]], headings: Iterable[object]) -> str:
     """Return a table of rows of cells."""
-    return markdown.table(heads, rows)
+    return markdown.table(headings, rows)
 
 
 def _anchor(name: str) -> str:

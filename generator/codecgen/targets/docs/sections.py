@@ -100,7 +100,7 @@ class OverheadSection:
     """A table of bytes in addition to what messages carry; ``carried`` tells their sizes."""
 
     doc: Phrase
-    heads: tuple[str, ...]
+    headings: tuple[str, ...]
     rows: tuple[tuple[Phrase, ...], ...]
     carried: Phrase
     notes: Phrase
@@ -431,7 +431,7 @@ def _overhead(plan: Plan, overhead: Overhead) -> OverheadSection | None:
     each = join_list(phrase(code(name), " of ", format_byte_count(n)) for name, n in sizes.items())
     return OverheadSection(
         doc=as_phrase(overhead.doc),
-        heads=("Messages", *(column.title for column in overhead.columns)),
+        headings=("Messages", *(column.title for column in overhead.columns)),
         rows=tuple(
             tuple(as_phrase(format_number(n)) for n in (row.messages, *row.bytes))
             for row in overhead_rows(plan, overhead)

@@ -352,7 +352,7 @@ def _rows(plan: Plan, r: model.Rows) -> view.Rows:
         layout=r.layout,
         parts=_payload_parts(r.parts),
         each=r.each,
-        beside=r.beside,
+        other_arrays=r.other_arrays,
         when=expression(r.when),
         header_only=r.header_only,
         values=tuple(view.ColumnValue(name, value) for name, value in values if value is not None),

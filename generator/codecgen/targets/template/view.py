@@ -275,7 +275,7 @@ class Rows:
         str | None,
         "The array whose elements are the rows, with its part in front for payloads; None for the layout itself.",
     ]
-    beside: Annotated[
+    other_arrays: Annotated[
         tuple[str, ...], "Other arrays of the layout: a row has an element of each, too."
     ]
     when: Annotated[Expression | None, "There are rows only when this holds."]

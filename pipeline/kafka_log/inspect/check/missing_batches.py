@@ -11,7 +11,7 @@ from kafka_codecs import LOG_ENTRY
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.versions import BATCH_VERSIONS
 
-_LEAST = min(LOG_ENTRY.cases[version].head_size for version in BATCH_VERSIONS)
+_LEAST = min(LOG_ENTRY.cases[version].leading_size for version in BATCH_VERSIONS)
 """Size of a batch without records, the minimum that can be cut out."""
 
 _PROBES = 16

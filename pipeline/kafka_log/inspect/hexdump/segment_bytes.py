@@ -272,7 +272,7 @@ def _dump_damage(read: Any, place: EntryRange, records: int, limits: Limits) -> 
     found: list[Stream] = []
     if len(data) > framing.HEADER_START:
         layout = framing.layout_of(LOG_ENTRY.peek(Source(data, Session(strict=False))))
-        end = len(data) if isinstance(place.error, TrailingError) else layout.head_size
+        end = len(data) if isinstance(place.error, TrailingError) else layout.leading_size
         found, _ = read_streams(
             layout, data[:end], place.start, limits, records, _delta_note(layout)
         )
@@ -295,7 +295,7 @@ def _delta_note(layout: Layout) -> Note:
         case = next((case for case in RECORDS.cases if case.layout is layout), None)
         if case is None or any(needed not in entry for needed in case.fields((column,))):
             return None
-        if any(array in case.columns[column].paths for array in case.beside):
+        if any(array in case.columns[column].paths for array in case.other_arrays):
             return None  # it takes the element of another array too
         (value,) = case.values((column,))
         found = value(entry, case.item_of(values), RowPlace(0, 0))

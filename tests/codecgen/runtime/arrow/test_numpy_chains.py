@@ -35,7 +35,7 @@ def structure(prefix: LengthPrefix, content: bytes, r: random.Random) -> bytes:
     if prefix.is_varint:
         return varint(len(content) << (prefix.kind == "zigzag")) + content
     order: Literal["little", "big"] = "little" if prefix.order == "<" else "big"
-    width = prefix.head - prefix.offset
+    width = prefix.end - prefix.offset
     return r.randbytes(prefix.offset) + len(content).to_bytes(width, order) + content
 
 

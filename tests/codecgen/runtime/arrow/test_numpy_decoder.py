@@ -22,7 +22,7 @@ from codecgen.runtime.arrow import (
     numpy_memory,
 )
 from codecgen.runtime.arrow.decoder import Chunk, Decoder, Rejected, Rows, choose, load_numpy_reader
-from codecgen.runtime.arrow.numpy_fields import Walk
+from codecgen.runtime.arrow.numpy_fields import StructureReader
 from codecgen.runtime.arrow.numpy_memory import Fields, Memory
 from codecgen.runtime.compression import compress
 from codecgen.runtime.errors import CodecError
@@ -333,32 +333,32 @@ def test_varints_are_those_of_the_reference(method: str, codec: Varint) -> None:
         ends = np.cumsum([len(data) for data in found])
         starts = ends - [len(data) for data in found]
         memory = Memory(np.frombuffer(b"".join(found) + bytes(64), np.uint8))
-        walk = Walk(memory, starts, ends, 100)
-        values = getattr(walk, method)()
+        reader = StructureReader(memory, starts, ends, 100)
+        values = getattr(reader, method)()
         for i, data in enumerate(found):
             source = Source(data, Session())
             try:
                 expected: tuple[int, int] | None = (codec.read(source, None), source.pos)
             except CodecError:
                 expected = None
-            got = None if walk.bad[i] else (int(values[i]), int(walk.p[i] - starts[i]))
+            got = None if reader.bad[i] else (int(values[i]), int(reader.p[i] - starts[i]))
             assert got == expected, data.hex()
             seen[expected is None] += 1
     assert min(seen.values()) > 500
 
 
-STEPS: list[Callable[[Walk], object]] = [
-    lambda walk: walk.varint(),
-    lambda walk: walk.varlong(),
-    lambda walk: walk.fixed(">i8"),
-    lambda walk: walk.fixed("u1"),
-    lambda walk: walk.bytes(walk.varint(), null=-1).array().validate(full=True),
-    lambda walk: walk.bytes(walk.compact(), null=-1, text=True),
-    lambda walk: walk.numbers(walk.uvarint(), 8),
-    lambda walk: walk.open(walk.varint()),
-    lambda walk: walk.checksum("crc32", walk.zero(), walk.p, walk.end),
-    lambda walk: walk.elements(walk.varint(), lambda w: Fields(a=w.bytes(w.varint()))),
-    lambda walk: walk.when(walk.fixed("u1") > 99, lambda w: w.bytes(w.varint(), text=True)),
+STEPS: list[Callable[[StructureReader], object]] = [
+    lambda reader: reader.varint(),
+    lambda reader: reader.varlong(),
+    lambda reader: reader.fixed(">i8"),
+    lambda reader: reader.fixed("u1"),
+    lambda reader: reader.bytes(reader.varint(), null=-1).array().validate(full=True),
+    lambda reader: reader.bytes(reader.compact(), null=-1, text=True),
+    lambda reader: reader.numbers(reader.uvarint(), 8),
+    lambda reader: reader.open(reader.varint()),
+    lambda reader: reader.checksum("crc32", reader.zero(), reader.p, reader.end),
+    lambda reader: reader.elements(reader.varint(), lambda w: Fields(a=w.bytes(w.varint()))),
+    lambda reader: reader.when(reader.fixed("u1") > 99, lambda w: w.bytes(w.varint(), text=True)),
 ]
 
 
@@ -369,9 +369,11 @@ def test_nothing_is_read_outside_the_memory(size: int) -> None:
     for _ in range(20):
         memory = Memory(np.frombuffer(r.randbytes(size), np.uint8))
         ends = np.full(50, size)
-        walk = Walk(memory, np.array([r.randint(0, size) for _ in range(50)]), ends, 100)
+        reader = StructureReader(
+            memory, np.array([r.randint(0, size) for _ in range(50)]), ends, 100
+        )
         for _ in range(20):
-            before = walk.p
-            r.choice(STEPS)(walk)
-            assert (walk.p >= before).all()
-            assert (walk.bad | (walk.end <= size)).all()
+            before = reader.p
+            r.choice(STEPS)(reader)
+            assert (reader.p >= before).all()
+            assert (reader.bad | (reader.end <= size)).all()

@@ -77,7 +77,7 @@ def condition_of(fields: Fields, value: Value | None, f: Field) -> Expr | None:
 
 class ArrayOpener:
     """Emits kernel code that reads an entry up to the array whose elements are rows, and stores in
-    the entry's index row what pass 2 needs for the rows. ``most`` is the limit for the number of
+    the entry's index row what pass 2 needs for the rows. ``max_elements`` is the limit for the number of
     elements; the kernel "fails" by noting the check and returning 0.
     """
 
@@ -89,7 +89,7 @@ class ArrayOpener:
         reader: LayoutReader,
         variables: Variables,
         row: Var,
-        most: Var,
+        max_elements: Var,
         full_check: Var,
     ) -> None:
         self.kernels = kernels
@@ -98,7 +98,7 @@ class ArrayOpener:
         self.reader = reader
         self.variables = variables
         self.row = row
-        self.most = most
+        self.max_elements = max_elements
         self.full_check = full_check
 
     def emit(self, end: Expr) -> None:
@@ -162,7 +162,7 @@ class ArrayOpener:
                 test = all_of([codec.eq(0), test])
             with code.when(test):
                 failed = effect("fail", self.row, -1, 0)
-                code.give(failed, "more rows than there are bytes for")
+                code.emit_return(failed, "more rows than there are bytes for")
         self.checksums(end, codec)
         code.do("store_64", self.row + slots["CODEC"], codec)
         code.do("store_64", self.row + slots["SECTION"], reader.p)
@@ -171,12 +171,12 @@ class ArrayOpener:
         for (part, name), slot in self.kernels.case_slots(case).items():
             if part == ENTRY:
                 code.do("store_64", self.row + slot, self.variables.found[ENTRY, name])
-        code.give(1)
+        code.emit_return(1)
 
     def count(self, type_: ArrayType, f: Field, end: Expr) -> Expr | None:
         """Emit the read of the element count and return its variable; a null array counts 0. Return
         None, and emit nothing, if the entry states no count. The kernel fails if the count is
-        negative or above ``most``. Raise Unsupported if kernels cannot read the count or its null.
+        negative or above ``max_elements``. Raise Unsupported if kernels cannot read the count or its null.
         """
         found: Expr | None = None
         if type_.count is not None:
@@ -196,7 +196,7 @@ class ArrayOpener:
             with self.code.when(found.eq(null)):
                 self.code.assign(found, 0)
         if found is not None:
-            self.reader.values.fail_if(any_of([found < 0, found > self.most]), f)
+            self.reader.values.fail_if(any_of([found < 0, found > self.max_elements]), f)
         return found
 
     def name_codec(self, codec: Var, fields: Fields, f: Field) -> None:

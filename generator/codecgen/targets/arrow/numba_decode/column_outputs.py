@@ -74,7 +74,7 @@ class ColumnOutputs:
 
     Attributes:
         row: Entry of the index that a failure is noted in.
-        most: Max elements of an array.
+        max_elements: Max elements of an array.
         at: Number of the row.
         check: Function that returns the number of the check of a field.
         targets: Variables by the index of the column.
@@ -88,14 +88,14 @@ class ColumnOutputs:
         slots: Mapping[int, Slots],
         *,
         row: Var,
-        most: Expr,
+        max_elements: Expr,
         at: Var,
         check: Callable[[Field], Num],
     ) -> None:
         self.code = code
         self.slots = slots
         self.row = row
-        self.most = most
+        self.max_elements = max_elements
         self.at = at
         self.check = check
         self.targets: dict[int, Target] = {}
@@ -221,14 +221,14 @@ class ColumnOutputs:
         """
         with self.code.when(target.offsets):
             with self.code.when(n > target.room - target.at):
-                self.code.give(0)
+                self.code.emit_return(0)
             self.code.do("copy", target.data + target.at, p, n)
         self.code.add(target.at, n)
 
     def check_list_room(self, target: Target, n: Expr) -> None:
         """Emit the check that ``n`` more elements of a list fit in. The kernel returns 0 if they do not."""
         with self.code.when(all_of([target.offsets, n > target.room - target.at])):
-            self.code.give(0)
+            self.code.emit_return(0)
 
     def write_number(self, leaf: Leaf, value: Expr, null: Expr | None, truth: Expr) -> None:
         """Emit the write of a number or bool at the current position. In a bool column, only clear

@@ -139,7 +139,7 @@ class Fields:
         The function returns None for others, also for fields of the entry in a header-only case,
         since kernels do not check them there.
         """
-        head = self.case is not None and self.case.rows.header_only
+        is_header_only = self.case is not None and self.case.rows.header_only
         element = None if self.case is None or self.case.array is None else self.case.element
 
         def find_constant(value: Value) -> Value | None:
@@ -149,7 +149,7 @@ class Fields:
                     if f.is_version and element.version is not None:
                         return nodes.Literal(element.version)
                     return nodes.Literal(int(f.const)) if isinstance(f.const, int) else None
-                if head and value.owner == "own":
+                if is_header_only and value.owner == "own":
                     return None
             return known_fields(value)
 

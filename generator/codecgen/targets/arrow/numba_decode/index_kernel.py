@@ -37,7 +37,7 @@ from codecgen.targets.arrow.numba_decode.field_variables import ENTRY, Fields, V
 from codecgen.targets.arrow.numba_decode.framing import framing_of
 from codecgen.targets.arrow.numba_decode.layout_reader import LayoutReader
 from codecgen.targets.arrow.numba_decode.layout_rules import WITH_CARE
-from codecgen.targets.arrow.numba_decode.view import Kernels, kind_of
+from codecgen.targets.arrow.numba_decode.view import Kernels, find_discriminator
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,9 @@ class Index:
         kernels cannot read a field or express a condition.
         """
         slots, module = self.kernels.slots, self.module
-        p, end, row, most, full_check = map(Var, ("p", "end", "row", "most", "full_check"))
+        p, end, row, max_elements, full_check = map(
+            Var, ("p", "end", "row", "max_elements", "full_check")
+        )
         start = Var("start")
         code, variables = Builder(), Variables()
         code.assign(start, p)
@@ -166,7 +168,7 @@ class Index:
             code.do("store_64", row + slots[slot], value)
         length = self.framing.blamed
         with code.when(end - p < bytes_to_fixed(self.entry)):
-            code.give(effect("fail", row, module.check(length), p), length.name)
+            code.emit_return(effect("fail", row, module.check(length), p), length.name)
         tests = self.tests(variables)
         if any(test.case.array is not None or test.care is not None for test in tests):
             self.load_tested(code, tests, start, variables)
@@ -175,17 +177,19 @@ class Index:
             if test.when == FALSE:
                 continue
             if test.when is None or test.when == TRUE:
-                self.open_case(code, test, variables, p, end, row, most, full_check, start)
+                self.open_case(code, test, variables, p, end, row, max_elements, full_check, start)
                 closed = test.case.array is not None
                 break
             if test.case.array is not None or test.care is not None:
                 with code.when(test.when):
-                    self.open_case(code, test, variables, p, end, row, most, full_check, start)
+                    self.open_case(
+                        code, test, variables, p, end, row, max_elements, full_check, start
+                    )
         if not closed:
             check = module.check(length, self.entry.layout.span, self.entry.name)
-            code.give(effect("fail", row, check, start), self.entry.name)
+            code.emit_return(effect("fail", row, check, start), self.entry.name)
         doc = f"{self.entry.layout.span.file}: which rows an entry holds, and what they need of it. 0 when it is not as it should be."
-        parameters = [(v, "int") for v in (p, end, row, most, full_check)]
+        parameters = [(v, "int") for v in (p, end, row, max_elements, full_check)]
         module.functions.append(
             Function(self.opener.name, parameters, "int", doc, code.body, "inner")
         )
@@ -198,7 +202,7 @@ class Index:
         p: Var,
         end: Var,
         row: Var,
-        most: Var,
+        max_elements: Var,
         full_check: Var,
         start: Var,
     ) -> None:
@@ -210,15 +214,15 @@ class Index:
         if test.care is not None:
             with code.when(all_of([full_check & WITH_CARE, test.care])):
                 check = module.check(case.entry.fields[0].field, case.rows.span, "full_check")
-                code.give(effect("fail", row, check, start), "full_check")
+                code.emit_return(effect("fail", row, check, start), "full_check")
         if case.array is not None:
-            gives = ColumnOutputs(
-                code, None, {}, row=row, most=most, at=Var("at"), check=module.check
+            outputs = ColumnOutputs(
+                code, None, {}, row=row, max_elements=max_elements, at=Var("at"), check=module.check
             )
-            reader = LayoutReader(self.kernels.plan, code, "open", variables, p, gives)
-            ArrayOpener(self.kernels, case, code, reader, variables, row, most, full_check).emit(
-                end
-            )
+            reader = LayoutReader(self.kernels.plan, code, "open", variables, p, outputs)
+            ArrayOpener(
+                self.kernels, case, code, reader, variables, row, max_elements, full_check
+            ).emit(end)
 
     # ------------------------------------------------------------ where it ends
 
@@ -229,36 +233,36 @@ class Index:
         Raise Unsupported if kernels cannot load the discriminator or check the length.
         """
         kernels, framing = self.kernels, self.framing
-        kind = kind_of(kernels.view)
+        discriminator = find_discriminator(kernels.view)
         p, end = Var("p"), Var("end")
         number, after = Var("kind"), Var("after")
         code, variables = Builder(), Variables()
-        head = framing.size or 0
+        header_size = framing.size or 0
         if framing.open:
-            head = size_bounds(kernels.plan, self.entry).min_size
+            header_size = size_bounds(kernels.plan, self.entry).min_size
         for m in self.entry.fields:
             if m.measures is not None and m.offset is not None:
-                head = max(head, m.offset + (m.size or 0))
-        if kind is not None:
-            head = max(head, kind[0] + kind[1])
-        with code.when(end - p < head):
-            code.give(0)
-        if kind is not None:
-            offset, size, signed, endian = kind
+                header_size = max(header_size, m.offset + (m.size or 0))
+        if discriminator is not None:
+            header_size = max(header_size, discriminator[0] + discriminator[1])
+        with code.when(end - p < header_size):
+            code.emit_return(0)
+        if discriminator is not None:
+            offset, size, signed, endian = discriminator
             order = "_le" if endian == "little" and size > 1 else ""
             found = call(f"load_{'i' if signed else 'u'}{8 * size}{order}", p + offset)
             code.assign(number, found)
             with code.when(all_of([number.ne(key) for key in self.keys])):
-                code.give(2)
+                code.emit_return(2)
         if framing.length is not None:
             measured = variables.get(ENTRY, framing.length.name)
             code.assign(measured, self.at_fixed_place(framing.length, p))
             with code.when(any_of(self.refused(measured, variables))):
-                code.give(-1)
+                code.emit_return(-1)
             code.assign(after, p + framing.uncounted + measured)
-            code.give(Pick(after <= end, after, Num(0)))
+            code.emit_return(Pick(after <= end, after, Num(0)))
         else:
-            code.give(end if framing.size is None else p + framing.size)
+            code.emit_return(end if framing.size is None else p + framing.size)
         doc = "Where the entry at an address ends; 2 when it is one of another kind, 0 when the bytes end before it does, -1 when it is no entry."
         if framing.open:
             doc = "Where entries end, of which only their fields say where each ends; 0 when there are too few bytes for one."
@@ -292,17 +296,17 @@ class Index:
         code, variables = Builder(), Variables()
         tests = self.tests(variables)
         test = next(t for t in tests if t.case is case)
-        least = bytes_to_fixed(self.entry)
+        min_size = bytes_to_fixed(self.entry)
         conditions = [] if test.when is None or test.when == TRUE else [test.when]
         if test.care is not None:
             conditions.append(invert(all_of([full_check & WITH_CARE, test.care])))
         if not conditions:
-            code.give(after - p >= least)
+            code.emit_return(after - p >= min_size)
         else:
-            with code.when(after - p < least):
-                code.give(FALSE)
+            with code.when(after - p < min_size):
+                code.emit_return(FALSE)
             self.load_tested(code, tests, p, variables)
-            code.give(all_of(conditions))
+            code.emit_return(all_of(conditions))
         parameters = [(v, "int") for v in (p, after, full_check)]
         doc = "Whether an entry is a row of its own."
         name = self.is_row[case.number].name
@@ -318,15 +322,15 @@ class Index:
         checks and goes on.
         """
         slots, code = self.kernels.slots, Builder()
-        table, capacity, p, end, most, full_check = map(
-            Var, ("table", "capacity", "p", "end", "most", "full_check")
+        table, capacity, p, end, max_elements, full_check = map(
+            Var, ("table", "capacity", "p", "end", "max_elements", "full_check")
         )
         n, rows, after, row, count = map(Var, ("n", "rows", "after", "row", "count"))
         code.assign(n, 0)
         code.assign(rows, 0)
 
         def stop(why: Expr | int, reported: Expr | int = rows) -> None:
-            code.give(Several((n, p, _expr(why), _expr(reported))))
+            code.emit_return(Several((n, p, _expr(why), _expr(reported))))
 
         with code.loop(TRUE):
             code.assign(after, Call(self.frame, (p, end)))
@@ -335,7 +339,7 @@ class Index:
             with code.when(n.eq(capacity)):
                 stop(1)
             ahead = Num(2) * after - p
-            code.do("fetch_around", ahead, remark="a head to come, if entries are of like size")
+            code.do("fetch_around", ahead, remark="a header to come, if entries are of like size")
             code.assign(row, table + n * self.kernels.row_size)
             code.add(n, 1)
             for case in self.cases:
@@ -349,7 +353,7 @@ class Index:
                     ):  # fmt: skip
                         code.do("store_64", row + slots[slot], value)
                     stop(3, -1)
-            opened = Call(self.opener, (p, after, row, most, full_check), (), False)
+            opened = Call(self.opener, (p, after, row, max_elements, full_check), (), False)
             with code.when(all_of([opened, rows >= 0])):
                 code.assign(count, call("load_i64_le", row + slots["COUNT"]))
                 codec = call("load_i64_le", row + slots["CODEC"])
@@ -361,7 +365,7 @@ class Index:
             "follows is no entry. And how many rows they say they have; -1 when some are compressed, or do not say."
         )
         name = self.module.name(function_name("index", self.entry))
-        parameters = [(v, "int") for v in (table, capacity, p, end, most, full_check)]
+        parameters = [(v, "int") for v in (table, capacity, p, end, max_elements, full_check)]
         result = "tuple[int, int, int, int]"
         self.module.functions.append(Function(name, parameters, result, doc, code.body, "jit"))
         return name

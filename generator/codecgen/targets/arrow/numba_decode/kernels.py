@@ -42,26 +42,26 @@ def decode(kernels: Kernels, entry: LayoutPlan, fills: list[RowsKernel]) -> str:
     """
     code, slots = Builder(), kernels.slots
     parameters = [
-        Var(n) for n in ("table", "first", "last", "most", "bias", "out", "state", "room")
+        Var(n) for n in ("table", "first", "last", "max_elements", "bias", "out", "state", "room")
     ]
-    table, first, last, most, bias, out, state, room = parameters
+    table, first, last, max_elements, bias, out, state, room = parameters
     i, row, case, at, done = map(Var, ("i", "row", "case", "at", "done"))
     with code.count(i, first, last):
         code.assign(row, table + i * kernels.row_size)
         with code.when(call("load_i64_le", row + slots["STATUS"])):
-            code.give(i)
+            code.emit_return(i)
         code.assign(case, call("load_i64_le", row + slots["CASE"]))
         code.assign(at, call("load_i64_le", state + kernels.state["ROWS"]))
         code.assign(done, 0)
         for fill in fills:
             with code.when(case.eq(fill.case.number)):
-                arguments = (row, out, state, room, most, bias)
+                arguments = (row, out, state, room, max_elements, bias)
                 code.assign(done, Call(Global(fill.rows_name), arguments, (), False))
                 same = (row, out, state, at, bias)
                 code.do_call(Call(Global(fill.same_name), same, (), False))
         with code.when(done.eq(0)):
-            code.give(i)
-    code.give(last)
+            code.emit_return(i)
+    code.emit_return(last)
     name = kernels.module.name(function_name("decode_all", entry))
     doc = (
         "Pass 2: check the rows of entries and write them, until one is not as it should be or does not fit. The first "

@@ -81,11 +81,11 @@ class LayoutReader:
         mode: Mode,
         variables: Variables,
         p: Var,
-        gives: ColumnOutputs,
+        outputs: ColumnOutputs,
     ) -> None:
         """Prepare to emit reads at the address ``p`` into ``code``.
 
-        The modes ``open`` and ``rows`` check everything, and ``rows`` also gives values to the columns of ``gives``. The
+        The modes ``open`` and ``rows`` check everything, and ``rows`` also gives values to the columns of ``outputs``. The
         mode ``hop`` only checks that nothing ends too early.
         """
         self.plan = plan
@@ -93,8 +93,8 @@ class LayoutReader:
         self.mode = mode
         self.variables = variables
         self.p = p
-        self.gives = gives
-        self.values = ValueReader(code, variables, p, gives, checks=self.checks)
+        self.outputs = outputs
+        self.values = ValueReader(code, variables, p, outputs, checks=self.checks)
         self.windows: list[Window] = []
         self.ends: dict[str, tuple[Var, Var]] = {}
         self.held: list[str] = []
@@ -136,7 +136,7 @@ class LayoutReader:
         whole = read_program(self.plan, layout)
         ops = whole.ops if stop is None else whole.ops_before(stop)
         wanted = fields_needed(whole.ops, checks=self.checks) | set(needed)
-        wanted |= self.gives.wanted_fields(part)
+        wanted |= self.outputs.wanted_fields(part)
         outer, self.windows, self.values.covered = self.windows, [], 0
         self.held.append(layout.name)
         fields = Fields(self.plan, layout, part, self.variables)
@@ -245,13 +245,16 @@ class LayoutReader:
             case read_ops.Number(fp, name):
                 self.read_number_field(fp.field, name, fields, end, wanted)
             case read_ops.Bytes(fp, type_, after):
-                n, target = self.variables.get(part, fp.name), self.gives.find_target(part, fp.name)
+                n, target = (
+                    self.variables.get(part, fp.name),
+                    self.outputs.find_target(part, fp.name),
+                )
                 inside = bool(self.windows) and self.windows[-1].last == fp.name
                 self.values.read_bytes(fp.field, type_, after, n, target, end, ends_window=inside)
             case read_ops.Elements():
                 self.read_array(op, fields, end)
             case read_ops.Struct(fp, layout):
-                self.give(fp, fields, part_of(part, fp.name))
+                self.assign_given(fp, fields, part_of(part, fp.name))
                 self.read_struct(fp.field, layout, fields, end)
             case read_ops.Tags():
                 self.read_tags(op, fields, end, wanted)
@@ -269,7 +272,7 @@ class LayoutReader:
         it has a column or is in ``wanted``; otherwise it is only checked and skipped. Raise
         Unsupported if kernels cannot read its type.
         """
-        target = self.gives.find_target(fields.part, f.name)
+        target = self.outputs.find_target(fields.part, f.name)
         variable = self.variables.get(fields.part, f.name)
         known = is_number(f) or is_raw(f) or isinstance(f.type, BitsType)
         self.values.read_scalar(
@@ -327,13 +330,13 @@ class LayoutReader:
         column, if it has one, becomes null, or empty if it is not nullable.
         """
         variable = self.variables.get(part, f.name)
-        target = self.gives.find_target(part, f.name)
+        target = self.outputs.find_target(part, f.name)
         if isinstance(f.type, BytesType):
             self.code.assign(variable, -1)
         elif isinstance(f.type, ScalarType | BitsType):
             self.code.assign(variable, 0)
         if target is not None:
-            self.gives.write_missing(target)
+            self.outputs.write_missing(target)
 
     # ------------------------------------------------------------ windows and checksums
 
@@ -515,15 +518,15 @@ class LayoutReader:
         else:
             self.code.assign(n, 0)
         if null is not None:
-            self.handle_null_array(type_, n, null, self.gives.find_target(part, f.name), f)
+            self.handle_null_array(type_, n, null, self.outputs.find_target(part, f.name), f)
             type_ = replace(type_, at_least=0)
         if counted:
-            most = self.gives.most
-            self.values.fail_if(any_of([n < 0, n > end - self.p, n > most]), f)
+            max_elements = self.outputs.max_elements
+            self.values.fail_if(any_of([n < 0, n > end - self.p, n > max_elements]), f)
             self.values.loose = 0
-        self.give(fp, fields, self.part_of_elements(part, f))
+        self.assign_given(fp, fields, self.part_of_elements(part, f))
         size = element_size(element)
-        if size is not None and counted and self.gives.find_target(part, f.name) is None:
+        if size is not None and counted and self.outputs.find_target(part, f.name) is None:
             self.values.fail_if(n * size > end - self.p, f)
             if type_.at_least:
                 self.values.fail_if(n < type_.at_least, f)
@@ -535,7 +538,7 @@ class LayoutReader:
         """Return the part name for the elements of the array ``f`` of ``part``."""
         return part_of(part, f.name)
 
-    def give(self, fp: FieldPlan, fields: Fields, part: str) -> None:
+    def assign_given(self, fp: FieldPlan, fields: Fields, part: str) -> None:
         """Emit the assignment of the values that a field gives to the layout at ``part``. Raise Unsupported if kernels cannot
         express one.
         """
@@ -555,7 +558,7 @@ class LayoutReader:
         with self.code.when(n.eq(null)):
             self.code.assign(n, 0)
             if target is not None:
-                self.gives.write_null(target)
+                self.outputs.write_null(target)
         if type_.at_least:
             with self.code.otherwise():
                 self.values.fail_if(n < type_.at_least, f)
@@ -577,23 +580,23 @@ class LayoutReader:
         """
         code = self.code
         part = fields.part
-        target = self.gives.find_target(part, f.name)
+        target = self.outputs.find_target(part, f.name)
         if target is not None and counted:
-            self.gives.check_list_room(target, n)
+            self.outputs.check_list_room(target, n)
         with code.count(None, n) if counted else code.loop(self.p < end):
             if target is not None and not counted:
-                self.gives.check_list_room(target, Num(1))
+                self.outputs.check_list_room(target, Num(1))
             self.values.loose = 0
             self.read_element(f, element, fields, target, end)
             self.values.check_end(end, f)
             if not counted:
                 code.add(n, 1)
-                self.values.fail_if(n > self.gives.most, f)
+                self.values.fail_if(n > self.outputs.max_elements, f)
             if target is not None:
                 code.add(target.at, 1)
         if type_.at_least:
             self.values.fail_if(n < type_.at_least, f)
-        self.gives.end_value(target)
+        self.outputs.end_value(target)
 
     def read_element(
         self,
@@ -611,7 +614,7 @@ class LayoutReader:
             self.read_nested(f, element, part_of(fields.part, f.name), target, end)
             return
         self.values.covered = 0
-        inside = next(iter(self.gives.targets_inside(target)), None)
+        inside = next(iter(self.outputs.targets_inside(target)), None)
         of = replace(fields, part=part_of(fields.part, f.name))
         if isinstance(element, ScalarType):
             self.values.read_scalar(element.name, None, inside, of.part, end, f)
@@ -630,12 +633,12 @@ class LayoutReader:
             raise Unsupported("a layout that holds itself", f)
         kept = self.windows, self.values.covered, self.ends
         self.ends = {}
-        self.gives.name_members(target, part)
+        self.outputs.name_members(target, part)
         self.read_layout(layout, part, end, ())
         self.windows, self.values.covered, self.ends = kept
-        for inner in self.gives.targets_inside(target):
+        for inner in self.outputs.targets_inside(target):
             if layout.field(inner.leaf.column.name) is None:  # not in this version
-                self.gives.write_missing(inner)
+                self.outputs.write_missing(inner)
 
     def read_struct(self, f: Field, layout: LayoutPlan, fields: Fields, end: Expr) -> None:
         """Emit code that reads a layout in the place of a field. If the type has a presence number,
@@ -647,7 +650,7 @@ class LayoutReader:
         assert isinstance(type_, StructType)
         if len(self.plan.held(type_.layout, fields.layout)) > 1:
             raise Unsupported("a layout whose bytes say which version it is", f)
-        part, target = part_of(fields.part, f.name), self.gives.find_target(fields.part, f.name)
+        part, target = part_of(fields.part, f.name), self.outputs.find_target(fields.part, f.name)
         self.values.covered = 0
         if type_.present is None:
             self.read_nested(f, layout, part, target, end)
@@ -665,7 +668,7 @@ class LayoutReader:
                 self.read_nested(f, layout, part, target, end)
             if target is not None:
                 with self.code.otherwise():
-                    self.gives.write_missing(target)
+                    self.outputs.write_missing(target)
         self.values.covered = 0
 
     # ------------------------------------------------------------ tagged fields
@@ -685,7 +688,7 @@ class LayoutReader:
         )
         self.values.covered = 0
         self.values.read_number("uvarint", number, end, f)
-        limits = [number > self.gives.most, number > MAX_COUNT]
+        limits = [number > self.outputs.max_elements, number > MAX_COUNT]
         self.values.fail_if(any_of([Num(_MIN_TAGGED) * number > end - self.p, *limits]), f)
         self.values.loose = 0
         code.assign(last, -1)
@@ -712,7 +715,7 @@ class LayoutReader:
             code.assign(self.p, after)
         self.values.loose = self.values.covered = 0
         for fp, _ in op.known:
-            self.give_default(fp, part, there[fp.name])
+            self.emit_default(fp, part, there[fp.name])
 
     def is_left_to_codecs(self, fp: FieldPlan, part: str) -> bool:
         """Return whether a tagged field is a layout, so that the kernel fails where it is present
@@ -721,7 +724,7 @@ class LayoutReader:
         """
         if not isinstance(fp.field.type, StructType):
             return False
-        if not self.leaves_layouts or self.gives.find_target(part, fp.name) is not None:
+        if not self.leaves_layouts or self.outputs.find_target(part, fp.name) is not None:
             raise Unsupported("a tagged layout", fp.field)
         return True
 
@@ -738,7 +741,7 @@ class LayoutReader:
         elif isinstance(f.type, BytesType):
             data = default_data(fp)
             self.code.assign(variable, -1 if data is None else len(data))
-        if self.gives.find_target(part, f.name) is None:
+        if self.outputs.find_target(part, f.name) is None:
             return None
         there = self.place_variable(part, f"{f.name} is there")
         self.code.assign(there, 0)
@@ -771,13 +774,13 @@ class LayoutReader:
         self.values.fail_if(self.p.ne(after), f)
         self.values.covered = 0
 
-    def give_default(self, fp: FieldPlan, part: str, there: Var | None) -> None:
+    def emit_default(self, fp: FieldPlan, part: str, there: Var | None) -> None:
         """Emit code that writes the default of a tagged field (null, a number, or an empty value)
         to its column where the field is absent, that is, where ``there`` is 0. Emit nothing if no
         column shows the field. Raise Unsupported for default bytes that are not empty.
         """
         f = fp.field
-        target = self.gives.find_target(part, f.name)
+        target = self.outputs.find_target(part, f.name)
         if there is None or target is None:
             return
         null = fp.default is not None and isinstance(f.type, ArrayType)
@@ -788,11 +791,11 @@ class LayoutReader:
                 raise Unsupported("a column of a tagged field with a default that is not empty", f)
         with self.code.when(there.eq(0)):
             if null:
-                self.gives.write_missing(target)
+                self.outputs.write_missing(target)
             elif default_value(fp) is not None:
-                self.gives.write_value(target, self.variables.get(part, f.name))
+                self.outputs.write_value(target, self.variables.get(part, f.name))
             else:
-                self.gives.write_empty(target)
+                self.outputs.write_empty(target)
 
 
 def element_size(element: LayoutPlan | ScalarType | BytesType) -> int | None:

@@ -56,8 +56,8 @@ class PayloadLoop:
         self.rows = {id(kernel.combination): kernel for kernel in rows}
         self.code = Builder()
         self.i, self.done = Var("i"), Var("done")
-        self.bias, self.out, self.state, self.room, self.most = map(
-            Var, ("bias", "out", "state", "room", "most")
+        self.bias, self.out, self.state, self.room, self.max_elements = map(
+            Var, ("bias", "out", "state", "room", "max_elements")
         )
         named = {name for c in self.view.combinations for name in c.layouts}
         decider = self.view.decider
@@ -98,7 +98,7 @@ class PayloadLoop:
             with code.when(self.done.eq(_LOOK)):
                 noted = self.state + state["NOTED"]
                 with code.when(call("load_i64_le", noted).eq(0)):
-                    code.give(self.i)
+                    code.emit_return(self.i)
                 code.do("store_64", noted, 0)
             for what, out, word in (
                 (self.done.eq(_UNKNOWN), unknown, "UNKNOWN"),
@@ -110,13 +110,22 @@ class PayloadLoop:
                     code.assign(count, call("load_i64_le", place))
                     code.do("store_64", out + Num(8) * count, self.i + self.bias)
                     code.do("store_64", place, count + 1)
-        code.give(last)
+        code.emit_return(last)
         name = self.kernels.module.name("decode_payloads")
         doc = (
             "Check payloads and write their rows, until there is no room. The first one that is not done. Those that are not "
             "as they should be, and those that nothing knows, are noted and passed over."
         )
-        parameters = [table, first, last, self.bias, self.out, self.state, self.room, self.most]
+        parameters = [
+            table,
+            first,
+            last,
+            self.bias,
+            self.out,
+            self.state,
+            self.room,
+            self.max_elements,
+        ]
         parameters += [rejected, unknown]
         typed = [(v, "int") for v in parameters]
         self.kernels.module.functions.append(Function(name, typed, "int", doc, code.body, "jit"))
@@ -247,6 +256,6 @@ class PayloadLoop:
         kernel = self.rows[id(combination)]
         arguments: list[Expr] = [v for n in kernel.layouts for v in (self.starts[n], self.ends[n])]
         arguments += [self.i + self.bias, self.state + self.kernels.state["NOTED"]]
-        arguments += [self.out, self.state, self.room, self.most]
+        arguments += [self.out, self.state, self.room, self.max_elements]
         called = Call(Global(kernel.name), tuple(arguments), (), False)
         self.code.assign(self.done, called)

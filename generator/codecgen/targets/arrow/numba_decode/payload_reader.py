@@ -76,14 +76,14 @@ class PayloadReader(LayoutReader):
         code: Builder,
         variables: Variables,
         p: Var,
-        gives: ColumnOutputs,
+        outputs: ColumnOutputs,
         *,
         cases: Cases,
         unread: Var,
         places: Places | None = None,
         needed: Collection[str] = (),
     ) -> None:
-        super().__init__(plan, code, "rows", variables, p, gives)
+        super().__init__(plan, code, "rows", variables, p, outputs)
         self.cases = cases
         self.unread = unread
         self.places = Places() if places is None else places
@@ -132,7 +132,7 @@ class PayloadReader(LayoutReader):
             self.read_item(element, end)
             if not counted:
                 code.add(n, 1)
-                self.values.fail_if(n > self.gives.most, f)
+                self.values.fail_if(n > self.outputs.max_elements, f)
         if type_.at_least:
             self.values.fail_if(n < type_.at_least, f)
 

@@ -45,11 +45,11 @@ class PayloadRowsKernel:
         self.places = Places()
         self.cases = Cases(kernels.plan)
         self.unread = Var("unread")
-        self.note, self.out, self.state, self.room, self.most = map(
-            Var, ("note", "out", "state", "room", "most")
+        self.note, self.out, self.state, self.room, self.max_elements = map(
+            Var, ("note", "out", "state", "room", "max_elements")
         )
         self.at = Var("at")
-        self.gives = self.make_outputs()
+        self.outputs = self.make_outputs()
         self.combination = combination
         found = (find_choice(kernels.plan, plan) for plan in there.values())
         self.choice = next((f for f in found if f is not None), None)
@@ -80,11 +80,11 @@ class PayloadRowsKernel:
                 break
             with code.when(self.condition_of(case)):
                 self.write_rows(case, reader)
-                code.give(1)
-        code.give(1)
+                code.emit_return(1)
+        code.emit_return(1)
         parameters = [v for n in self.layouts for v in (self.starts[n], self.ends[n])]
         parameters += [self.variables.get("place", "row")]
-        parameters += [self.note, self.out, self.state, self.room, self.most]
+        parameters += [self.note, self.out, self.state, self.room, self.max_elements]
         doc = "Check a payload and write its rows. 0 when it is not as it should be, or there is no room."
         typed = [(v, "int") for v in parameters]
         self.kernels.module.functions.append(
@@ -102,7 +102,7 @@ class PayloadRowsKernel:
             self.code,
             self.variables,
             self.p,
-            self.gives,
+            self.outputs,
             cases=self.cases,
             unread=self.unread,
             places=self.places,
@@ -276,12 +276,12 @@ class PayloadRowsKernel:
             return
         code.assign(self.at, call("load_i64_le", self.state + self.kernels.state["ROWS"]))
         code.assign(self.rows_room, call("load_i64_le", self.room + self.kernels.state["ROWS"]))
-        self.gives.load_slots(self.out, self.state, self.room, list(self.kernels.view.leaves))
+        self.outputs.load_slots(self.out, self.state, self.room, list(self.kernels.view.leaves))
         numbers = Var("numbers")
         code.assign(numbers, call("load_i64_le", self.out + self.kernels.numbers))
         if case.array is None:
             with code.when(self.at >= self.rows_room):
-                code.give(0)
+                code.emit_return(0)
             self.write_row(case, numbers)
         else:
             assert case.element is not None
@@ -289,11 +289,11 @@ class PayloadRowsKernel:
             n = self.variables.get(*key)
             start, end = self.places.each[key]
             with code.when(n > self.rows_room - self.at):
-                code.give(0)
+                code.emit_return(0)
             code.assign(self.p, start)
             # Another array of the same payload may have given its elements other values.
             fields = Fields(self.kernels.plan, self.layouts[case.of], case.of, self.variables)
-            reader.give(case.array, fields, ITEM)
+            reader.assign_given(case.array, fields, ITEM)
             with code.count(None, n):
                 self.make_reader().read_item(case.element, end)
                 self.write_row(case, numbers)
@@ -325,7 +325,7 @@ class PayloadRowsKernel:
         code = self.code
         code.do("store_64", self.state + self.kernels.state["ROWS"], self.at)
         for leaf in self.kernels.view.leaves:
-            target, slots = self.gives.target_of(leaf), self.kernels.columns[leaf.index]
+            target, slots = self.outputs.target_of(leaf), self.kernels.columns[leaf.index]
             if leaf.column.type in (*BYTES_LIKE, "list"):
                 code.do("store_64", self.state + slots.at, target.at)
             if leaf.column.nullable:
@@ -337,7 +337,7 @@ class PayloadRowsKernel:
         Unsupported if kernels cannot express the value.
         """
         value = self.find_value(leaf, case)
-        target = self.gives.target_of(leaf)
+        target = self.outputs.target_of(leaf)
         if value is None:
             self.write_missing(target)
         elif leaf.column.type in BYTES_LIKE:
@@ -345,12 +345,12 @@ class PayloadRowsKernel:
             n, start = self.variables.get(part, f.name), self.places.bytes[part, f.name]
             if value.type.nullable:
                 with self.code.when(n < 0):
-                    self.gives.write_null(target)
+                    self.outputs.write_null(target)
                 with self.code.otherwise():
-                    self.gives.write_bytes(target, start, n)
+                    self.outputs.write_bytes(target, start, n)
             else:
-                self.gives.write_bytes(target, start, n)
-            self.gives.end_value(target)
+                self.outputs.write_bytes(target, start, n)
+            self.outputs.end_value(target)
         elif leaf.column.type in DIRECT:
             self.read_again(leaf, target, *self.shown_field(value, case), case)
         else:
@@ -367,10 +367,10 @@ class PayloadRowsKernel:
             value = call("int", value)
         elif isinstance(value, Pick) and leaf.column.type != "bool":
             made = Var("value")
-            with self.code.when(self.gives.target_of(leaf).data):
+            with self.code.when(self.outputs.target_of(leaf).data):
                 self.code.choose(made, value)
             value = made
-        self.gives.write_number(leaf, value, term.null, term.value)
+        self.outputs.write_number(leaf, value, term.null, term.value)
 
     # ------------------------------------------------------------ columns that are fields
 
@@ -384,7 +384,7 @@ class PayloadRowsKernel:
             sources,
             self.kernels.columns,
             row=self.note,
-            most=self.most,
+            max_elements=self.max_elements,
             at=self.at,
             check=self.kernels.module.check,
         )
@@ -435,13 +435,13 @@ class PayloadRowsKernel:
         read it.
         """
         start, end = self.places.again[part, f.name]
-        gives = self.make_outputs(self.sources_inside(leaf))
-        gives.targets = self.gives.targets
-        gives.named = {(part, f.name): leaf}
+        outputs = self.make_outputs(self.sources_inside(leaf))
+        outputs.targets = self.outputs.targets
+        outputs.named = {(part, f.name): leaf}
         plan = self.kernels.plan
         at = Var("at_again")
         reader = PayloadReader(
-            plan, self.code, self.variables, at, gives, cases=self.cases, unread=self.unread
+            plan, self.code, self.variables, at, outputs, cases=self.cases, unread=self.unread
         )
         with self.code.when(start.eq(0)):
             self.write_unread(target, part, f, case)
@@ -486,15 +486,15 @@ class PayloadRowsKernel:
         assert not isinstance(f.type, ScalarType) or not any(default_bytes(tagged)), (
             "uuids have none"
         )
-        gives = self.make_outputs(self.sources_inside(target.leaf))
-        gives.targets = self.gives.targets
-        gives.write_empty(target)
+        outputs = self.make_outputs(self.sources_inside(target.leaf))
+        outputs.targets = self.outputs.targets
+        outputs.write_empty(target)
 
     def write_missing(self, target: Target) -> None:
         """Emit the value that a column gets without a value: null or empty."""
-        gives = self.make_outputs(self.sources_inside(target.leaf))
-        gives.targets = self.gives.targets
-        gives.write_missing(target)
+        outputs = self.make_outputs(self.sources_inside(target.leaf))
+        outputs.targets = self.outputs.targets
+        outputs.write_missing(target)
 
 
 def find_operation(kernels: PayloadKernels, layout: LayoutPlan, f: Field) -> read_ops.ReadOp:

@@ -63,20 +63,20 @@ class RowsKernel:
         self.same_name = kernels.module.name(f"same_{case.name}")
         self.code = Builder()
         self.variables = Variables()
-        self.row, self.out, self.state, self.room, self.most, self.bias = map(
-            Var, ("row", "out", "state", "room", "most", "bias")
+        self.row, self.out, self.state, self.room, self.max_elements, self.bias = map(
+            Var, ("row", "out", "state", "room", "max_elements", "bias")
         )
         self.p, self.end, self.at = Var("p"), Var("end"), Var("at")
-        self.gives = self.gives_to(self.code)
+        self.outputs = self.make_outputs(self.code)
 
-    def gives_to(self, code: Builder) -> ColumnOutputs:
+    def make_outputs(self, code: Builder) -> ColumnOutputs:
         """Return ColumnOutputs for the columns of this case that emit into ``code``."""
         return ColumnOutputs(
             code,
             self.sources,
             self.kernels.columns,
             row=self.row,
-            most=self.most,
+            max_elements=self.max_elements,
             at=self.at,
             check=self.kernels.module.check,
         )
@@ -85,7 +85,7 @@ class RowsKernel:
         """Start a new function with an empty body and new variables."""
         self.code = Builder()
         self.variables = Variables()
-        self.gives = self.gives_to(self.code)
+        self.outputs = self.make_outputs(self.code)
 
     def slot(self, table: Var, name: str) -> Expr:
         """Return the expression for the address of the slot ``name`` in ``table``: at the offset
@@ -114,7 +114,7 @@ class RowsKernel:
         code.assign(self.at, self.loaded(self.state, "ROWS"))
         code.assign(rows_room, self.loaded(self.room, "ROWS"))
         there = [leaf for leaf in self.kernels.view.leaves if not self.sources.is_missing(leaf)]
-        self.gives.load_slots(self.out, self.state, self.room, there)
+        self.outputs.load_slots(self.out, self.state, self.room, there)
         for (part, name), slot in self.kernels.case_slots(case).items():
             if part == ENTRY:
                 variable = self.noted(part, name)
@@ -123,11 +123,11 @@ class RowsKernel:
             self.rows_that_are_entries(rows_room)
         else:
             self.rows_of_array(case.array, rows_room)
-            code.give(1)
+            code.emit_return(1)
         doc = (
             "Check rows and write them. 0 when they are not as they should be, or there is no room."
         )
-        tables = (self.row, self.out, self.state, self.room, self.most, self.bias)
+        tables = (self.row, self.out, self.state, self.room, self.max_elements, self.bias)
         self.kernels.module.functions.append(
             Function(self.rows_name, [(v, "int") for v in tables], "int", doc, code.body, "inner")
         )
@@ -151,12 +151,12 @@ class RowsKernel:
         code, case = self.code, self.case
         type_ = array.field.type
         assert isinstance(type_, ArrayType)
-        reader = LayoutReader(self.kernels.plan, code, "rows", self.variables, self.p, self.gives)
+        reader = LayoutReader(self.kernels.plan, code, "rows", self.variables, self.p, self.outputs)
         unchecked = self.loaded(self.row, "CHECKED").eq(0)
         for c in deferred(case.entry):
             place = self.noted(ENTRY, f"start of {c.name}")
             reader.compare_checksum(c, ENTRY, place, self.end - place, (unchecked,))
-        reader.give(array, self.kernels.fields(case, self.variables), ITEM)
+        reader.assign_given(array, self.kernels.fields(case, self.variables), ITEM)
         self.find_ends(array)
         for refused in self.kernels.refused(self.kernels.fields(case, self.variables), case):
             reader.values.fail_if(refused, array.field)
@@ -172,14 +172,14 @@ class RowsKernel:
         if counted:
             code.assign(count, self.loaded(self.row, "COUNT"))
             with code.when(count > rows_room - first):
-                code.give(0)
+                code.emit_return(0)
             loop = code.count(self.at, first, first + count)
         else:
             loop = code.loop(self.p < self.end)
         with loop:
             if not counted:
                 with code.when(self.at >= rows_room):
-                    code.give(0)
+                    code.emit_return(0)
             refuse_rules(case.element, [case.entry.name])
             needed = self.kernels.item_fields(case)
             reader.read_layout(case.element, ITEM, self.end, needed, ruled=True)
@@ -187,7 +187,7 @@ class RowsKernel:
             self.numbers(varying=True)
             if not counted:
                 code.add(self.at, 1)
-                reader.values.fail_if(self.at - first > self.most, array.field)
+                reader.values.fail_if(self.at - first > self.max_elements, array.field)
         if type_.at_least:
             number = count if counted else self.at - first
             reader.values.fail_if(number < type_.at_least, array.field)
@@ -226,10 +226,16 @@ class RowsKernel:
         start, before = Var("start"), Var("before")
         code.assign(start, self.p)
         only_first = all(which == "first" for which, _, _ in wanted)
-        gives = ColumnOutputs(
-            code, None, {}, row=self.row, most=self.most, at=self.at, check=self.gives.check
+        outputs = ColumnOutputs(
+            code,
+            None,
+            {},
+            row=self.row,
+            max_elements=self.max_elements,
+            at=self.at,
+            check=self.outputs.check,
         )
-        reader = LayoutReader(self.kernels.plan, code, "hop", self.variables, self.p, gives)
+        reader = LayoutReader(self.kernels.plan, code, "hop", self.variables, self.p, outputs)
         with code.loop(self.p < self.end):
             code.assign(before, self.p)
             refuse_rules(case.element, [case.entry.name])
@@ -268,20 +274,20 @@ class RowsKernel:
         with code.loop(TRUE):
             code.assign(after, Call(self.index.frame, (self.p, self.end)))
             with code.when(any_of([after <= 2, *([] if is_open else [invert(own)])])):
-                code.give(1)
+                code.emit_return(1)
             with code.when(self.at >= rows_room):
-                code.give(0)
+                code.emit_return(0)
             code.do("store_64", self.slot(self.row, "END"), after)
             code.assign(start, self.p)
             code.assign(self.variables.get("place", "position"), self.p + self.bias)
             if not is_open:
                 code.assign(self.variables.get("place", "size"), after - self.p)
             if case.rows.header_only:
-                self.head_fields()
+                self.header_fields()
                 code.assign(self.p, after)
             else:
                 reader = LayoutReader(
-                    self.kernels.plan, code, "rows", self.variables, self.p, self.gives
+                    self.kernels.plan, code, "rows", self.variables, self.p, self.outputs
                 )
                 rules_of_rows(case)  # there are none
                 fields = Fields(self.kernels.plan, case.entry, ITEM, self.variables)
@@ -300,7 +306,7 @@ class RowsKernel:
             code.do("store_64", self.slot(self.row, "SECTION"), self.p)
             code.do("store_64", self.slot(self.state, "NEXT"), self.p)
 
-    def head_fields(self) -> None:
+    def header_fields(self) -> None:
         """Emit loads of the header fields that columns use, from their fixed offsets, for a
         header-only case. Raise Unsupported if a field is of a type that is not loaded here: only
         integers but 24-bit ones, bits and floats are.
@@ -328,7 +334,7 @@ class RowsKernel:
         for leaf in self.kernels.view.leaves:
             if self.sources.is_missing(leaf):
                 continue
-            target, slots = self.gives.target_of(leaf), self.kernels.columns[leaf.index]
+            target, slots = self.outputs.target_of(leaf), self.kernels.columns[leaf.index]
             if leaf.column.type in (*BYTES_LIKE, "list"):
                 code.do("store_64", self.state + slots.at, target.at)
             if leaf.column.nullable and self.has_nulls_in_rows(leaf):
@@ -383,14 +389,14 @@ class RowsKernel:
             value = call("int", term.value)
         elif isinstance(value, Pick) and leaf.column.type != "bool":
             value = self.branches(value, leaf)
-        self.gives.write_number(leaf, value, term.null, truth)
+        self.outputs.write_number(leaf, value, term.null, truth)
 
     def branches(self, value: Pick, leaf: Leaf) -> Expr:
         """Emit the evaluation of a conditional expression into a new variable, only where the
         column is requested, and return the variable.
         """
         made = Var("value")
-        with self.code.when(self.gives.target_of(leaf).data):
+        with self.code.when(self.outputs.target_of(leaf).data):
             self.code.choose(made, value)
         return made
 
@@ -407,14 +413,14 @@ class RowsKernel:
         first, count = Var("first"), Var("count")
         code.assign(count, self.loaded(self.state, "ROWS") - first)
         own = [leaf for leaf in self.kernels.view.leaves if leaf.list is None]
-        self.gives.load_slots(self.out, self.state, None, own)
+        self.outputs.load_slots(self.out, self.state, None, own)
         for (part, name), slot in self.kernels.case_slots(case).items():
             code.assign(self.noted(part, name), call("load_i64_le", self.row + slot))
         start, end = self.loaded(self.row, "START"), self.loaded(self.row, "END")
         code.assign(self.variables.get("place", "position"), start + self.bias)
         code.assign(self.variables.get("place", "size"), end - start)
         for leaf in self.sources.missing:
-            self.gives.fill_missing(leaf, self.state, (first, count))
+            self.outputs.fill_missing(leaf, self.state, (first, count))
         for leaf, term in self.terms():
             if self.varies(term):
                 continue
@@ -423,7 +429,7 @@ class RowsKernel:
                 value = self.branches(value, leaf)
             if term.truth and leaf.column.type != "bool":
                 value = call("int", value)
-            self.gives.fill_number(leaf, value, term.null, term.value, self.state, (first, count))
+            self.outputs.fill_number(leaf, value, term.null, term.value, self.state, (first, count))
         doc = "Write the columns that are the same in all rows, from the first one on."
         tables = (self.row, self.out, self.state, first, self.bias)
         self.kernels.module.functions.append(

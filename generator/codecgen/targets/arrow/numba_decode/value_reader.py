@@ -39,12 +39,12 @@ class ValueReader:
     """
 
     def __init__(
-        self, code: Builder, variables: Variables, p: Var, gives: ColumnOutputs, *, checks: bool
+        self, code: Builder, variables: Variables, p: Var, outputs: ColumnOutputs, *, checks: bool
     ) -> None:
         self.code = code
         self.variables = variables
         self.p = p
-        self.gives = gives
+        self.outputs = outputs
         self.checks = checks
         self.loose = 0
         self.covered = 0
@@ -55,7 +55,7 @@ class ValueReader:
 
     def fail_call(self, f: Field) -> Expr:
         """Return the call that notes that the check of ``f`` failed at ``p``. The kernel returns its value."""
-        return effect("fail", self.gives.row, self.gives.check(f), self.p)
+        return effect("fail", self.outputs.row, self.outputs.check(f), self.p)
 
     def fail_if(self, condition: Expr, f: Field) -> None:
         """Emit code by which the kernel fails at ``f`` if ``condition`` holds."""
@@ -64,7 +64,7 @@ class ValueReader:
 
     def fail_always(self, f: Field) -> None:
         """Emit code by which the kernel fails at ``f``."""
-        self.code.give(self.fail_call(f), f.name)
+        self.code.emit_return(self.fail_call(f), f.name)
 
     def check_size(self, size: int, end: Expr, f: Field) -> None:
         """Emit the check that ``size`` bytes follow before ``end``, by which the kernel fails at
@@ -114,14 +114,14 @@ class ValueReader:
             if name == "bool":
                 self.fail_if(call("load_u8", self.p) > 1, f)
             if target is not None:
-                self.gives.write_uuid(target, self.p)
+                self.outputs.write_uuid(target, self.p)
             self.code.add(self.p, size, f.name)
             return
         else:
             variable = self.variables.get(part, f.name)
             self.read_number(name, variable, end, f)
         if target is not None and variable is not None:
-            self.gives.write_value(target, variable)
+            self.outputs.write_value(target, variable)
 
     def read_raw(self, name: str, variable: Var, end: Expr, f: Field) -> None:
         """Emit the read of the bits of a ``u64``, ``f32`` or ``f64``, which kernels copy and do not
@@ -214,7 +214,7 @@ class ValueReader:
             self.read_prefixed(f, type_, type_.length, n, end, target)
             return
         self.read_content(f, type_, n, target)
-        self.gives.end_value(target)
+        self.outputs.end_value(target)
 
     def read_prefixed(
         self,
@@ -239,7 +239,7 @@ class ValueReader:
         if null is None:
             self.fail_if(n < 0, f)
             self.read_content(f, type_, n, target)
-            self.gives.end_value(target)
+            self.outputs.end_value(target)
             return
         with code.when(n < 0):
             tests = [n.ne(null), *([self.p > end] if loose else [])]
@@ -247,10 +247,10 @@ class ValueReader:
             if null != -1:
                 code.assign(n, -1)
             if target is not None:
-                self.gives.write_null(target)
+                self.outputs.write_null(target)
         with code.otherwise():
             self.read_content(f, type_, n, target)
-        self.gives.end_value(target)
+        self.outputs.end_value(target)
 
     def read_content(self, f: Field, type_: BytesType, n: Var, target: Target | None) -> None:
         """Emit the copy of ``n`` bytes at ``p`` to the column ``target``, if it is not None, and
@@ -264,5 +264,5 @@ class ValueReader:
             with self.code.when(Prefix("not", call("is_utf8", self.p, n))):
                 self.fail_always(f)
         if target is not None:
-            self.gives.write_bytes(target, self.p, n)
+            self.outputs.write_bytes(target, self.p, n)
         self.code.add(self.p, n)

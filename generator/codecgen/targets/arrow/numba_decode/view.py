@@ -195,7 +195,7 @@ class Kernels:
         return {key: self.fields_at[key] for key in sorted(self.noted(case))}
 
 
-def kind_of(view: ViewPlan) -> tuple[int, int, bool, str] | None:
+def find_discriminator(view: ViewPlan) -> tuple[int, int, bool, str] | None:
     """Return where the discriminator of entries lies, as the first layout has it: byte offset, size
     in bytes, whether it is signed, and byte order (``"big"`` or ``"little"``). Return None for a
     view over one layout in one version. Raise Unsupported if it is no integer that kernels load.
@@ -208,4 +208,4 @@ def kind_of(view: ViewPlan) -> tuple[int, int, bool, str] | None:
     return (fp.offset, *integer_of(fp.field), fp.field.endian)
 
 
-__all__ = ["INDEX", "STATE", "Kernels", "Sources", "column_slots", "deferred", "kind_of"]
+__all__ = ["INDEX", "STATE", "Kernels", "Sources", "column_slots", "deferred", "find_discriminator"]

@@ -93,14 +93,14 @@ class EntryPlanner:
         code.assign(frame.size, 0)
         code.assign(frame.blamed, -1)
         code.assign(frame.row, frame.start)
-        more = all_of([frame.row < self.last, frame.row - frame.start < frame.most])
+        more = all_of([frame.row < self.last, frame.row - frame.start < frame.max_elements])
         with code.loop(more):
             frame.inside = True
             self.one_row()
         self.close()
-        code.give(Several((frame.row - frame.start, Num(-1))))
+        code.emit_return(Several((frame.row - frame.start, Num(-1))))
         parameters = (
-            self.columns, frame.start, self.last, self.entry, frame.sizes, self.bytes_room, frame.most,
+            self.columns, frame.start, self.last, self.entry, frame.sizes, self.bytes_room, frame.max_elements,
         )  # fmt: skip
         self.encoders.module.functions.append(
             Function(
@@ -354,7 +354,7 @@ class EntryPlanner:
             self.frame.variables,
         )
         with code.when(frame.row.eq(frame.start)):
-            code.give(Several((Num(0), frame.blamed)))
+            code.emit_return(Several((Num(0), frame.blamed)))
         if self.running:
             with code.when(frame.blamed >= 0):
                 for op in self.running:
@@ -404,10 +404,12 @@ def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -
     parameters = [
         Var(name)
         for name in (
-            "columns", "table", "capacity", "start", "last", "final", "sizes", "bytes_room", "enough", "most",
+            "columns", "table", "capacity", "start", "last", "final", "sizes", "bytes_room", "enough", "max_elements",
         )
     ]  # fmt: skip
-    columns, table, capacity, start, last, final, sizes, bytes_room, enough, most = parameters
+    columns, table, capacity, start, last, final, sizes, bytes_room, enough, max_elements = (
+        parameters
+    )
     n, done, compressed_entries, row, own, at = map(
         Var, ("n", "done", "compressed_entries", "row", "entry", "at")
     )
@@ -426,26 +428,28 @@ def plan_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) -
         for case in cases:
             program = encoders.programs[case.number]
             limit = max_rows(program)
-            least = most if limit == MAX_BYTES else call("min", most, limit)
+            max_rows_of_entry = (
+                max_elements if limit == MAX_BYTES else call("min", max_elements, limit)
+            )
             room = call("min", bytes_room, room_for_rows(program))
             many = room if program.around else enough - done
-            arguments = (columns, row, last, own, at, many, least)
+            arguments = (columns, row, last, own, at, many, max_rows_of_entry)
             with code.when(rows < 0):
                 plan = Call(encoders.function("plan", case), arguments, (), False)
                 code.unpack((rows, blamed), plan)
                 if program.around:
                     waits = all_of([rows > 0, (row + rows).eq(last), invert(final)])
                     with code.when(waits):
-                        code.give(Several((n, row, Num(-1), done, compressed_entries)))
+                        code.emit_return(Several((n, row, Num(-1), done, compressed_entries)))
         with code.when(rows <= 0):
-            code.give(Several((n, row, blamed, done, compressed_entries)))
+            code.emit_return(Several((n, row, blamed, done, compressed_entries)))
         code.do("store_64", own + encoders.table["SIZES"], at)
         code.add(done, call("load_i64_le", own + encoders.table["SIZE"]))
         compressed = call("load_i64_le", own + encoders.table["CODEC"]).ne(0)
         code.add(compressed_entries, call("int", compressed))
         code.add(row, rows)
         code.add(n, 1)
-    code.give(Several((n, row, Num(-1), done, compressed_entries)))
+    code.emit_return(Several((n, row, Num(-1), done, compressed_entries)))
     name = encoders.entry_function("plan_entries", entry)
     typed = [(parameter, "int") for parameter in parameters]
     result = "tuple[int, int, int, int, int]"

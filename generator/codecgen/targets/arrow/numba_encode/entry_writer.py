@@ -86,7 +86,7 @@ class EntryWriter:
                 "Pass 2: write an entry, with its rows or the section that they were compressed to. The address after "
                 "it."
             )
-        code.give(self.p)
+        code.emit_return(self.p)
         name = self.encoders.function("write_rows" if self.of_rows else "write_entry", case).name
         parameters = [(v, "int") for v in (self.columns, self.entry, self.p)]
         self.encoders.module.functions.append(

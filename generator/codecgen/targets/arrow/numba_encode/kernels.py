@@ -57,7 +57,7 @@ def write_compressed_rows(encoders: Encoders, entry: LayoutPlan, cases: list[Cas
                 with code.when(case.eq(written.number)):
                     rows = encoders.function("write_rows", written)
                     code.assign(p, Call(rows, (columns, own, p), (), False))
-    code.give(p)
+    code.emit_return(p)
     doc = (
         "Write the rows of the entries that are compressed, one after the other, and note where they are. The address "
         "after them."
@@ -84,7 +84,7 @@ def write_entries(encoders: Encoders, entry: LayoutPlan, cases: list[CasePlan]) 
                 verb = "write_rows" if written.array is None else "write_entry"
                 function = encoders.function(verb, written)
                 code.assign(p, Call(function, (columns, own, p), (), False))
-    code.give(p)
+    code.emit_return(p)
     name = encoders.entry_function("write_entries", entry)
     doc = "Pass 2: write entries one after the other. The address after them."
     typed = [(parameter, "int") for parameter in parameters]

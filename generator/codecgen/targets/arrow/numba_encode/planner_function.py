@@ -33,7 +33,9 @@ class PlannerFunction:
         self.columns = Columns(encoders, self.code, self.variables)
         self.values = Values(program, self.variables)
         self.inside = False
-        self.row, self.start, self.most, self.sizes = map(Var, ("row", "start", "most", "sizes"))
+        self.row, self.start, self.max_elements, self.sizes = map(
+            Var, ("row", "start", "max_elements", "sizes")
+        )
         self.blamed, self.size, self.taken = map(Var, ("blamed", "size", "taken"))
 
     # ------------------------------------------------------------ values
@@ -113,7 +115,7 @@ class PlannerFunction:
         assert self.program.when is not None
         leaf = self.blame(self.program.when, self.values.own)
         check = Check("when", when, leaf)
-        self.code.give(Several((Num(-1), self.number(check))), self.remark(check))
+        self.code.emit_return(Several((Num(-1), self.number(check))), self.remark(check))
 
     def stop(self, condition: Expr, leaf: int | None, f: Field | None = None) -> None:
         """Emit code by which a row is not taken into the entry where ``condition`` holds: the
@@ -134,7 +136,7 @@ class PlannerFunction:
                 self.code.assign(self.blamed, self.number(check), self.remark(check))
                 self.code.leave()
             else:
-                self.code.give(Several((Num(0), self.number(check))), self.remark(check))
+                self.code.emit_return(Several((Num(0), self.number(check))), self.remark(check))
 
     def number(self, check: Check) -> Num:
         """Return the number of a check as an expression."""

@@ -147,14 +147,14 @@ class RangeChecks:
 
     def list_fits(self, op: Elements, leaf: Leaf) -> None:
         """Emit stops for a list with more elements than its count can state or than the kernel
-        argument ``most``, and for elements that do not fit. Emit the sum of its elements' sizes, in
+        argument ``max_elements``, and for elements that do not fit. Emit the sum of its elements' sizes, in
         bytes, into the column's variable ``size``.
         """
         frame, code, f = self.frame, self.code, op.field.field
         part = frame.variables.leaf_variable
         n, at, size = frame.variables.value(leaf), part(leaf, "at"), part(leaf, "size")
         high = self.max_elements(op)
-        tests = [n > frame.most]
+        tests = [n > frame.max_elements]
         if high < MAX_BYTES:
             tests.append(n > high)
         frame.stop(any_of(tests), leaf.index, f)

@@ -126,7 +126,7 @@ def _case(case: CasePlan, encoders: Encoders, codecs: Code) -> Code:
         string(case.name),
         codecs,
         around=str(size_around(program)),
-        most=str(room_for_rows(program)),
+        max_bytes=str(room_for_rows(program)),
         rows=str(max_rows(program)),
     )
 

@@ -49,18 +49,23 @@ def kind_of(name: str, f: Field) -> str:
 
 class NumpyLayoutReader:
     """Emits the body of a Python function that reads a layout of many structures at once with
-    NumPy, field by field. ``walk`` is the function's Walk: positions and ends in the bytes.
+    NumPy, field by field. ``structures`` is the StructureReader of the function: positions and ends in the bytes.
     ``needed`` names fields whose values later code uses; ``elements`` returns the name of the
     function for array elements. "Refuse" marks structures as invalid at run time.
     """
 
     def __init__(
-        self, plan: Plan, layout: LayoutPlan, code: Builder, walk: Var, elements: ElementReader
+        self,
+        plan: Plan,
+        layout: LayoutPlan,
+        code: Builder,
+        structures: Var,
+        elements: ElementReader,
     ) -> None:
         self.plan = plan
         self.layout = layout
         self.code = code
-        self.walk = walk
+        self.structures = structures
         self.elements = elements
         self.local = Locals()
         self.places: dict[str, Var] = {}
@@ -69,8 +74,8 @@ class NumpyLayoutReader:
     # ------------------------------------------------------------ parts
 
     def method(self, name: str, *arguments: Expr, on: Var | None = None, **named: Expr) -> Call:
-        """Return a method call on the walk, or on ``on``."""
-        function = Attribute(on or self.walk, name)
+        """Return a method call on the reader, or on ``on``."""
+        function = Attribute(on or self.structures, name)
         return Call(function, arguments, tuple(named.items()), False)
 
     def refuse(self, condition: Expr) -> None:
@@ -91,13 +96,13 @@ class NumpyLayoutReader:
 
     @property
     def p(self) -> Expr:
-        """Current position of the walk."""
-        return Attribute(self.walk, "p")
+        """Current position of the reader."""
+        return Attribute(self.structures, "p")
 
     @property
     def end(self) -> Expr:
-        """End of the current window of the walk."""
-        return Attribute(self.walk, "end")
+        """End of the current window of the reader."""
+        return Attribute(self.structures, "end")
 
     # ------------------------------------------------------------ programs
 
@@ -134,7 +139,7 @@ class NumpyLayoutReader:
             case read_ops.Absent(field):
                 self.absent(field.field, needed)
             case _:
-                self.keep(op, self.read(op, self.walk, needed), needed)
+                self.keep(op, self.read(op, self.structures, needed), needed)
 
     def mark(self, checksum: FieldPlan, at_end: bool) -> Var:
         """Return the variable of the start or the end of a checksum's range."""
@@ -187,8 +192,8 @@ class NumpyLayoutReader:
                 raise Unsupported("a column of an array that may be left out", f)
             if first.type.counted_by is not None:
                 raise Unsupported("an array that may be left out with its count elsewhere", f)
-        value = self.read(first, self.walk, needed)
-        self.keep(first, self.method("when", condition, Lambda(self.walk, value)), needed)
+        value = self.read(first, self.structures, needed)
+        self.keep(first, self.method("when", condition, Lambda(self.structures, value)), needed)
         for op in then[1:]:
             assert isinstance(op, Require)
             self.refuse(both([condition, self.broken(op.condition)]))
@@ -216,8 +221,8 @@ class NumpyLayoutReader:
         number = is_number(f) or name == RAW_INTEGER or isinstance(f.type, BitsType)
         return fixed_size(name) is not None and not (f.name in needed and number)
 
-    def read(self, op: ReadOp, walk: Var, needed: set[str]) -> Expr:
-        """Return the call on ``walk`` that reads a number, bytes or array. It only skips a number
+    def read(self, op: ReadOp, structures: Var, needed: set[str]) -> Expr:
+        """Return the call on ``structures`` that reads a number, bytes or array. It only skips a number
         of fixed size that is not in ``needed``, and any float or uuid; bools and varints are always
         read. Raise Unsupported for tagged fields, nested layouts, and types that NumPy readers lack;
         TypeError for other operations.
@@ -225,33 +230,33 @@ class NumpyLayoutReader:
         match op:
             case read_ops.Number(field, name):
                 if name == "bool":
-                    return self.method("boolean", on=walk)
+                    return self.method("boolean", on=structures)
                 if self.skipped(op, needed):
-                    return self.method("skip", Num(SCALARS[name].width), on=walk)
+                    return self.method("skip", Num(SCALARS[name].width), on=structures)
                 if name == RAW_INTEGER:
-                    return self.method("fixed", Text(kind_of(name, field.field)), on=walk)
-                return self.number(name, walk, field.field)
+                    return self.method("fixed", Text(kind_of(name, field.field)), on=structures)
+                return self.number(name, structures, field.field)
             case read_ops.Bytes(field, type_, after):
-                return self.bytes(field.field, type_, after, walk)
+                return self.bytes(field.field, type_, after, structures)
             case read_ops.Elements():
-                return self.array(op, walk)
+                return self.array(op, structures)
             case read_ops.Tags(field):
                 raise Unsupported("a section of tagged fields", field.field)
             case read_ops.Struct(field):
                 raise Unsupported("a layout in the place of a field", field.field)
         raise TypeError(type(op).__name__)
 
-    def number(self, name: str, walk: Var, f: Field) -> Expr:
+    def number(self, name: str, structures: Var, f: Field) -> Expr:
         """Return the call that reads an integer of 1, 2, 4 or 8 bytes or a varint of the type
         ``name``. Raise Unsupported for other types, such as ``u64``, floats and 24-bit integers.
         """
         if is_integer(name) and SCALARS[name].fits_int64:
-            return self.method("fixed", Text(kind_of(name, f)), on=walk)
+            return self.method("fixed", Text(kind_of(name, f)), on=structures)
         if name not in _VARINTS:
             raise Unsupported(f"a number of the type {name}", f)
-        return self.method(name, on=walk)
+        return self.method(name, on=structures)
 
-    def bytes(self, f: Field, type_: BytesType, after: int | None, walk: Var) -> Expr:
+    def bytes(self, f: Field, type_: BytesType, after: int | None, structures: Var) -> Expr:
         """Return the call that reads bytes or text of a fixed size, after a length, or up to the
         end, less the ``after`` bytes of the fields that follow. Raise Unsupported for a length of a
         type that :meth:`number` refuses.
@@ -259,23 +264,23 @@ class NumpyLayoutReader:
         named: dict[str, Expr] = {}
         if type_.length == "rest":
             assert after is not None
-            size = self.method("rest", Num(after), on=walk)
+            size = self.method("rest", Num(after), on=structures)
         elif isinstance(type_.length, int):
-            return self._bytes(walk, Num(type_.length), type_, named)
+            return self._bytes(structures, Num(type_.length), type_, named)
         else:
-            size = self.number(type_.length, walk, f)  # type: ignore[assignment]
+            size = self.number(type_.length, structures, f)  # type: ignore[assignment]
             null = null_of(type_, f)
             if null is not None:
                 named["null"] = Num(null)
-        return self._bytes(walk, size, type_, named)
+        return self._bytes(structures, size, type_, named)
 
-    def _bytes(self, walk: Var, size: Expr, type_: BytesType, named: dict[str, Expr]) -> Expr:
+    def _bytes(self, structures: Var, size: Expr, type_: BytesType, named: dict[str, Expr]) -> Expr:
         """Return the read of ``size`` bytes, marked as text if the type is text."""
         if type_.text:
             named["text"] = TRUE
-        return self.method("bytes", size, on=walk, **named)
+        return self.method("bytes", size, on=structures, **named)
 
-    def array(self, op: read_ops.Elements, walk: Var) -> Expr:
+    def array(self, op: read_ops.Elements, structures: Var) -> Expr:
         """Return the call that reads an array inside a row. Raise Unsupported for an array of bytes
         or text, of numbers of varying size or without a count, or of layouts that NumPy readers
         cannot read.
@@ -287,9 +292,9 @@ class NumpyLayoutReader:
         assert not isinstance(op.element, ChoiceType)
         count: Expr = NONE
         if type_.fixed is not None:  # each has its own number all the same
-            count = self.method("zero", on=walk) + type_.fixed
+            count = self.method("zero", on=structures) + type_.fixed
         elif type_.count is not None:
-            count = self.number(type_.count, walk, f)
+            count = self.number(type_.count, structures, f)
         elif type_.counted_by is not None:
             count = self.local.get(type_.counted_by)
         named = {"at_least": Num(type_.at_least)} if type_.at_least else {}
@@ -300,9 +305,9 @@ class NumpyLayoutReader:
             if not is_integer(op.element.name) or count == NONE:
                 raise Unsupported("an array of numbers that vary in length", f)
             size = Num(SCALARS[op.element.name].width)
-            return self.method("numbers", count, size, on=walk, **named)
+            return self.method("numbers", count, size, on=structures, **named)
         read = Global(self.elements(f, op.element))
-        return self.method("elements", count, read, on=walk, **named)
+        return self.method("elements", count, read, on=structures, **named)
 
 
 class ElementReader:

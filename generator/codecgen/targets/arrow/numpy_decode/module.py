@@ -55,7 +55,7 @@ from codecgen.targets.python_source import assign
 _BASE = "codecgen.runtime.arrow.numpy"
 _IMPORTS = (
     (f"{_BASE}_cases", ("Case", "Layout", "LengthPrefix", "Section")),
-    (f"{_BASE}_fields", ("Walk", "choose", "wrap_16", "wrap_32", "wrap_8")),
+    (f"{_BASE}_fields", ("StructureReader", "choose", "wrap_16", "wrap_32", "wrap_8")),
     (f"{_BASE}_memory", ("Fields", "Nullable", "Vector")),
     ("codecgen.runtime.checksums", ("Mask",)),
 )
@@ -190,9 +190,9 @@ class Readers(ElementReader):
 
     def imports(self) -> str:
         """Return the import statements for the names that functions, types and descriptions of the
-        module use, always with ``Walk`` and ``Vector``.
+        module use, always with ``StructureReader`` and ``Vector``.
         """
-        used = {"Walk", "Vector"}
+        used = {"StructureReader", "Vector"}
         for part in self.parts:
             values = [part[1]] if isinstance(part, tuple) else all_values(part.body)
             for value in values:
@@ -244,13 +244,13 @@ class Readers(ElementReader):
         name = self.done[key] = self.names.new(function_name(verb, layout))
         for fp in layout.given if part else ():
             raise Unsupported("a value that the layout gets from outside (`given`)", fp.field)
-        code, walk_ = Builder(), Var("walk")
+        code, structures = Builder(), Var("reader")
         inner = _NoArrays() if part else self
-        reader = NumpyLayoutReader(self.plan, layout, code, walk_, inner)
+        reader = NumpyLayoutReader(self.plan, layout, code, structures, inner)
         reader.emit(wanted)
-        code.give(self.gathered(reader, sorted(wanted)))
+        code.emit_return(self.gathered(reader, sorted(wanted)))
         doc = self.about(layout, "a part of a row" if part else "a row")
-        self.function(name, [(walk_, "Walk")], "Fields", doc, code)
+        self.function(name, [(structures, "StructureReader")], "Fields", doc, code)
         return name
 
     def gathered(self, reader: NumpyLayoutReader, names: list[str]) -> Expr:
@@ -283,9 +283,9 @@ class Readers(ElementReader):
             raise Unsupported("of entries without a length", framing.blamed)
         measure, choose = framing.length, self.choose(entry, cases)
         named: list[tuple[str, Expr]] = [
-            ("kinds", Several(tuple(map(Num, keys)))),
+            ("keys", Several(tuple(map(Num, keys)))),
             self.length(entry, framing),
-            ("least", Num(bytes_to_fixed(entry))),
+            ("min_size", Num(bytes_to_fixed(entry))),
             ("choose", Global(choose)),
         ]
         if measure is not None and measure.refuse is not None:
@@ -343,7 +343,7 @@ class Readers(ElementReader):
         argument ``full_check`` is true and that case needs a full check. Return the function's
         name. Raise Unsupported if a condition reads a field that is optional or has no fixed offset.
         """
-        walk_, full_check = Var("walk"), Var("full_check")
+        structures, full_check = Var("reader"), Var("full_check")
         fields = NumpyFields(self.plan, entry, Locals())
         choices: list[Expr] = []
         for case in cases:
@@ -354,15 +354,15 @@ class Readers(ElementReader):
             choices.append(Several((test, care, Num(case.number))))
         code = Builder()
         for _, name in sorted(fields.used):
-            code.assign(fields.local.get(name), self.head_field(entry, name, walk_))
-        count = call("len", Attribute(walk_, "p"))
-        code.give(call("choose", count, *choices))
+            code.assign(fields.local.get(name), self.header_field(entry, name, structures))
+        count = call("len", Attribute(structures, "p"))
+        code.emit_return(call("choose", count, *choices))
         name = self.names.new(function_name("choose", entry))
-        parameters = [(walk_, "Walk"), (full_check, "bool")]
+        parameters = [(structures, "StructureReader"), (full_check, "bool")]
         self.function(name, parameters, "Vector", "Which case each entry is.", code)
         return name
 
-    def head_field(self, entry: LayoutPlan, name: str, walk_: Var) -> Expr:
+    def header_field(self, entry: LayoutPlan, name: str, structures: Var) -> Expr:
         """Return the call that reads a field at its fixed offset from the start of each entry.
         Raise Unsupported if the field is missing, optional, without a fixed offset, or no integer
         that NumPy has.
@@ -373,7 +373,7 @@ class Readers(ElementReader):
             raise Unsupported("a condition on what lies at no fixed place", blamed_field)
         raw = fp.field.type == ScalarType(RAW_INTEGER)
         kind = Text(kind_of(RAW_INTEGER if raw else base_type(fp.field), fp.field))
-        return Call(Attribute(walk_, "at"), (kind, Num(fp.offset)))
+        return Call(Attribute(structures, "at"), (kind, Num(fp.offset)))
 
     # ------------------------------------------------------------ cases
 
@@ -384,7 +384,7 @@ class Readers(ElementReader):
         """
         named: list[tuple[str, Expr]] = [("name", Text(case.name))]
         if case.rows.header_only:
-            named.append(("read", Global(self.head(case))))
+            named.append(("read", Global(self.header_reader(case))))
         else:
             read = self.reader(case.element, self.used_fields(case.element, "item"), part=False)
             named.append(("read", Global(read)))
@@ -428,24 +428,32 @@ class Readers(ElementReader):
         documentation or text as docstring, and return its name.
         """
         code = Builder()
-        code.give(condition)
+        code.emit_return(condition)
         name = self.names.new(f"{rule.name}_in_{case.entry.name.replace('.', '_')}")
         self.function(name, [(self.row, "Any")], "Vector", rule.rule.doc or rule.rule.text, code)
         return name
 
-    def head(self, case: CasePlan) -> str:
+    def header_reader(self, case: CasePlan) -> str:
         """Emit the reader function of a header-only case, which loads the used header fields and
         returns them as ``Fields``, and return its name. Raise Unsupported if a field is optional,
         has no fixed offset, or is no integer that NumPy has.
         """
-        code, walk_ = Builder(), Var("walk")
+        code, structures = Builder(), Var("reader")
         local = Locals()
         wanted = sorted(self.used_fields(case.element, "item"))
         for name in wanted:
-            code.assign(local.get(name), self.head_field(case.entry, name, walk_))
-        code.give(Call(Global("Fields"), (), tuple((name, local.get(name)) for name in wanted)))
+            code.assign(local.get(name), self.header_field(case.entry, name, structures))
+        code.emit_return(
+            Call(Global("Fields"), (), tuple((name, local.get(name)) for name in wanted))
+        )
         name = self.names.new(function_name("header", case.entry))
-        self.function(name, [(walk_, "Walk")], "Fields", self.about(case.entry, "its head"), code)
+        self.function(
+            name,
+            [(structures, "StructureReader")],
+            "Fields",
+            self.about(case.entry, "its header"),
+            code,
+        )
         return name
 
     def lambdas(self, case: CasePlan) -> tuple[Table, Table]:
@@ -476,8 +484,8 @@ class Readers(ElementReader):
         if key in self.done:
             raise Unsupported("one of two arrays of rows in a layout", f)
         name = self.done[key] = self.names.new(function_name("open", entry))
-        code, walk_ = Builder(), Var("walk")
-        reader = NumpyLayoutReader(self.plan, entry, code, walk_, self)
+        code, structures = Builder(), Var("reader")
+        reader = NumpyLayoutReader(self.plan, entry, code, structures, self)
         wanted = self.used_fields(entry, "entry")
         if type_.counted_by is not None:
             wanted.add(type_.counted_by)
@@ -488,7 +496,7 @@ class Readers(ElementReader):
         is_counted = type_.count is not None or type_.counted_by is not None
         if type_.count is not None:
             count = Var("count")
-            code.assign(count, reader.number(type_.count, walk_, f))
+            code.assign(count, reader.number(type_.count, structures, f))
         elif type_.counted_by is not None:
             count = reader.local.get(type_.counted_by)
         null = null_of(type_, f)
@@ -497,8 +505,8 @@ class Readers(ElementReader):
             count = Var("rows")
             code.assign(count, call("np.where", numbers.eq(null), 0, numbers))
         if is_counted:
-            most = Attribute(walk_, "most")
-            reader.refuse((count < 0) | (count > most))
+            max_elements = Attribute(structures, "max_elements")
+            reader.refuse((count < 0) | (count > max_elements))
         codec: Expr = reader.method("zero")
         if array.codec is not None:
             codec = Var("codec")
@@ -508,16 +516,16 @@ class Readers(ElementReader):
             code.assign(codec, reader.method("zero") + found if known else found)
         if type_.length is not None:
             length = Var("length")
-            code.assign(length, reader.number(type_.length, walk_, f))
+            code.assign(length, reader.number(type_.length, structures, f))
             reader.refuse((length < 0) | length.ne(reader.end - reader.p))
         elif is_counted and isinstance(codec, Var):
             none = count.eq(0)
             reader.refuse(none & reader.p.ne(reader.end))
             code.assign(codec, call("np.where", none, 0, codec))
         fields = self.gathered(reader, sorted(self.used_fields(entry, "entry")))
-        code.give(call("Section", reader.p, reader.end, codec, count, fields))
+        code.emit_return(call("Section", reader.p, reader.end, codec, count, fields))
         doc = self.about(entry, f"up to {f.name}")
-        self.function(name, [(walk_, "Walk")], "Section", doc, code)
+        self.function(name, [(structures, "StructureReader")], "Section", doc, code)
         return name
 
 

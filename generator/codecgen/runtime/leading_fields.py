@@ -23,7 +23,7 @@ _ORDERS = {"big": ">", "little": "<"}
 _tuple = cast("Callable[[str, Sequence[str]], Any]", namedtuple)  # its fields are not known before
 
 
-class Head:
+class LeadingFields:
     """Reader of the leading integers and bits of a layout. ``fields`` has their names, ``size`` their bytes."""
 
     def __init__(
@@ -48,13 +48,15 @@ class Head:
         self._struct = struct.Struct(_ORDERS[endian or "big"] + codes)
         self.size = self._struct.size
         self._unpack = self._struct.unpack_from
-        self._make: Callable[[Sequence[Any]], Any] = _tuple("Head", [f.name for f in fields])._make
+        self._make: Callable[[Sequence[Any]], Any] = _tuple(
+            "LeadingFields", [f.name for f in fields]
+        )._make
         self._bits = [
             (i, _bits_parser(f.codec)) for i, f in enumerate(fields) if isinstance(f.codec, Bits)
         ]
         self._consts = [(i, f.const) for i, f in enumerate(fields) if f.const is not None]
         self._rules = _rules(fields)
-        self._covered = _head_checksums(of_layout, fields, offsets, length)
+        self._covered = _leading_checksums(of_layout, fields, offsets, length)
         self._length = length
         self.leaves_an_array = (
             len(fields) == len(of_layout) - 1
@@ -146,8 +148,8 @@ def frames(
         case = framings.get(number)
         if case is None:
             return None
-        layout, least, refuse, make = case
-        if size < least or (refuse is not None and refuse(make((size,)))):
+        layout, min_size, refuse, make = case
+        if size < min_size or (refuse is not None and refuse(make((size,)))):
             return None
         return layout, number, before + size
 
@@ -179,7 +181,7 @@ def _rules(fields: Sequence[Field]) -> list[tuple[Callable[[Any], Any], bool]]:
     return rules + [(f.refuse.holds, False) for f in fields if f.refuse is not None]
 
 
-def _head_checksums(
+def _leading_checksums(
     of_layout: Sequence[Field],
     fields: Sequence[Field],
     offsets: Mapping[str, int],
