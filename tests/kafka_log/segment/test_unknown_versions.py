@@ -17,7 +17,7 @@ from kafka_log.cli import main
 from kafka_log.segment.model import Lost
 
 NAME = f"{0:020d}.log"
-RECORDS = [{"key": b"k", "value": b"v"}, {"key": b"l", "value": b"w"}]
+RECORDS: Any = [{"key": b"k", "value": b"v"}, {"key": b"l", "value": b"w"}]
 
 
 def batch(offset: int) -> bytes:
