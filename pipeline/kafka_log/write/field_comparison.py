@@ -122,7 +122,7 @@ class _EntryBytes:
         """
         if self._kept is None or self._kept(before) != self._kept(after):
             return False
-        head = self._layout.head
+        head = self._layout.leading_fields
         one, other = head.values(before, 0, len(before)), head.values(after, 0, len(after))
         if one is None or other is None:
             return False
@@ -142,7 +142,7 @@ class _EntryBytes:
         last = self._layout.fields[-1].codec
         self._session.decompressed = 0
         self._session.findings.clear()
-        source = Source(data, self._session, pos=self._layout.head.size)
+        source = Source(data, self._session, pos=self._layout.leading_fields.size)
         section = last.section(source, head, last.number(source, head._asdict()))
         if section is None:
             return None
@@ -158,7 +158,7 @@ def _select_bytes(
     lengths and checksums. Return None if not all fields before the last array have fixed places, or
     no array ends the layout.
     """
-    if not layout.head.leaves_an_array:
+    if not layout.leading_fields.leaves_an_array:
         return None
     code = "="
     for field in layout.fields[:-1]:
