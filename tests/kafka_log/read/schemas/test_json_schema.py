@@ -285,10 +285,10 @@ def expected(schema: Any, value: Any) -> Any:
 
 @given(schemas(), st.lists(JSON_VALUES, max_size=4))
 def test_what_a_validator_accepts(schema: Any, values: list[Any]) -> None:
-    """A value that a validator accepts is decoded; a decoded one is the same value."""
+    """A value that a validator accepts is decoded, unless it is an integer that float64 rounds; a decoded one is the same value."""
     texts = [json.dumps(value) for value in values]
     for value, (found, problem) in zip(values, decoded([schema], *texts)[1], strict=True):
         if jsonschema.Draft7Validator(schema).is_valid(value):
-            assert problem is None
+            assert problem is None or "which float64 does not hold to the last digit" in problem
         if problem is None:
             assert plain(schema, found) == expected(schema, value)
