@@ -676,6 +676,7 @@ class LogDirectory:
             offsets_partitions,
         )
         from kafka_log.logs.names import CONSUMER_OFFSETS
+        from kafka_log.segment.model import describe_lost
         from kafka_log.segment.ranges import checked_plain_offsets
         from kafka_log.segment.times import checked_times
 
@@ -693,7 +694,14 @@ class LogDirectory:
         if any(p.topic == CONSUMER_OFFSETS for p in partitions):
             own = [p for p in partitions if p.topic == CONSUMER_OFFSETS or self._selects(p.key)]
             partitions = _drop_unreadable(own, on_damage, CONSUMER_OFFSETS)
-        found = table(partitions, selection)
+        lines: list[str] = []
+        found = table(
+            partitions, selection, lambda s, lost: lines.append(describe_lost(s.path, lost))
+        )
+        for line in lines:
+            warnings.warn(
+                f"kafka-log: {line}; log_end_offset and lag of its partition are null", stacklevel=2
+            )
         if selection.at is not None:
             warn_of_removed_commits(offsets_partitions(partitions), selection.at, stacklevel=2)
         return found

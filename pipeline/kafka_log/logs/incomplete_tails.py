@@ -5,6 +5,7 @@ unless the files of the broker say that the log was complete there.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 
 from codecgen.runtime.errors import CodecError
@@ -17,6 +18,7 @@ from kafka_log.segment import framing, tails
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import End, Lost, Tail
 from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_exactly, size_of
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader
 
 _FIRST_AND_LAST = ("base_offset", "last_offset")
@@ -103,6 +105,26 @@ def find_tail_loss(segment: Segment, tail: Lost) -> Lost | None:
         return None
     before = reached if reached > first else None
     return replace(tail, reason="; ".join(reasons), after_offset=first - 1, before_offset=before)
+
+
+def find_lost_end(segments: Sequence[Segment]) -> Lost | None:
+    """Return the incomplete tail at the end of a partition's log whose records were written
+    (:func:`find_tail_loss`). Return None if there is none, and if other damage comes before it. Raise OSError if the log directory may not be searched.
+    """
+    from kafka_log.logs.index_files import find_position_by_index  # layouts of indexes
+
+    if not segments or segments[-1].rolled:
+        return None
+    last = segments[-1]
+    start = find_position_by_index(last, MAX_OFFSET, None)
+    reader = SegmentReader(last.path, start=start, records=False, tail=last.tail, size=last.size)
+    try:
+        for _ in reader:
+            pass
+    except CodecError:
+        return None
+    _, tail = separate_incomplete_tail(last, reader.end)
+    return None if tail is None else find_tail_loss(last, tail)
 
 
 def _first_offset_of(segment: Segment, tail: Lost) -> int:

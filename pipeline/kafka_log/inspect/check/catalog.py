@@ -6,6 +6,7 @@ id mean in general. ``kafka-log explain`` prints it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -46,28 +47,6 @@ _SALVAGE = (
     " it in place of the partition directory before you start the broker: it may truncate the log at the"
     " damage."
 )
-
-
-_STARTS_WITHOUT = (
-    "If the partition has other errors or warnings, follow these first. The broker starts without these"
-    " records."
-)
-_ONLY_COPY = "Stop this broker. By __cluster_metadata, the partition has no other replica: keep this directory."
-
-
-def without_replicas(remedy: str) -> str:
-    """Return a remedy for a partition that has one replica: steps that need another replica are left
-    out if the remedy has others. If it still speaks of replicas, say first that there is no other
-    one. Return other remedies as they are.
-    """
-    for begin in (" Otherwise ", " Without another replica, "):
-        before, found, rest = remedy.partition(_COPY_PARTITION + begin)
-        if found:
-            return f"{before}{_ONLY_COPY} {rest[0].upper()}{rest[1:]}"
-    if "replica" not in remedy:
-        return remedy
-    rest = remedy.replace(_COPY_BEFORE_LEADER, _STARTS_WITHOUT)
-    return f"By __cluster_metadata, the partition has no other replica. {rest}"
 
 
 def skip_batch(offset: str = "the offset after the batch") -> str:
@@ -122,6 +101,70 @@ TRUNCATE_AT_START = (
     f" damaged batch after the recovery point. {FOLLOW_FIRST} Without another replica, what is truncated"
     " is lost."
 )
+_RESCUE = (
+    "write the whole records of an incomplete batch to a new log with kafka-log salvage, and put it in"
+    " place of the partition directory before you start the broker"
+)
+_BACKUP = "restore the files of the partition from a backup before you start the broker"
+_WITHOUT_REPLICAS = (
+    (f"{_COPY_PARTITION} Otherwise, or if the leader has the same batch, ", "Stop this broker and keep this directory. "),
+    (f"{_COPY_PARTITION} Otherwise ", "Stop this broker and keep this directory. "),
+    (f"{_COPY_PARTITION} Without another replica, the missing", "Stop this broker and keep this directory. The missing"),
+    (_COPY_PARTITION, "Stop this broker and keep this directory."),
+    (_COPY_BEFORE_LEADER, "If the partition has other errors or warnings, follow these first. The broker starts without these records."),
+    (f"{FOLLOW_FIRST} Without another replica, what", f"Or {_RESCUE}. What"),
+    (FOLLOW_FIRST, f"{_RESCUE[0].upper()}{_RESCUE[1:]}."),
+    ("otherwise start this broker only while another replica leads the partition", f"otherwise {_RESCUE}"),
+    ("Otherwise start it only while another replica leads the partition: if this broker leads first, the other replicas truncate theirs. ", ""),
+    (" Without another replica, the broker starts", " The broker starts"),
+    ("Copy the partition from another replica that does not have the batch, while this broker is stopped. Otherwise let", "Let"),
+    (" Other replicas most likely have the same bytes.", ""),
+    ("Compare with another replica: the batch by kafka-log diff, leader-epoch-checkpoint yourself. If the batch differs, copy the partition. If the file differs, copy the file. Without another replica, see", "See"),
+    ("Compare with another replica by kafka-log diff. If the epoch of a batch differs, copy the partition. Without another replica, see", "See"),
+    ("Copy the file from another replica of the partition. Without another replica, write", "Write"),
+    ("stop the broker and copy the partition from another replica, or, if", "stop the broker and, if"),
+    ("copy the partition from another replica. Without one, kafka-log", "kafka-log"),
+    ("Stop the broker and copy the partition from another replica. Without one, keep", "Stop the broker and keep"),
+    ("Compare the batch with another replica (kafka-log diff). If that has the lower base offset, stop this broker, move the partition directory away and keep it, and let the broker copy the partition.", "Stop the broker and keep a copy of the partition directory."),
+    (" That is safe only while another replica leads: if this broker leads, all replicas become empty.", " Its records are then lost."),
+    ("Compare the partition with its other replicas (kafka-log diff). If one of them has the missing records, stop this broker and copy the whole partition from it: the offsets after the gap may be wrong here.", "Look for the missing records in a backup."),
+    ("Compare the partition with its other replicas (kafka-log diff). If the other replicas lack this batch, copy the partition from one of them while this broker is stopped.", "Compare the records of the two batches (kafka-log dump)."),
+    ("correct the file with those of other replicas instead", "correct the file instead"),
+    ("write the log start offset of another replica into the line instead. Without another replica, write the first offset of the log here", "write the first offset of the log here into the line instead"),
+    ("write the log start offset of another replica into the line, or ", "write into the line "),
+    ("If the offset is right, copy the partition from another replica. If it is wrong, write the log start offset of another replica into the line of the partition. Without another replica, write the first offset of the log", f"If the offset is right, {_BACKUP}. If it is wrong, write the first offset of the log into the line of the partition"),
+    ("is right, copy the partition from another replica.", f"is right, {_BACKUP}."),
+    (" to the log start offset of another replica. Without another replica, correct it to ", " to "),
+    ("Copy the partition from another replica, or set", "Set"),
+    ("Copy the partition from another replica, or write", "Write"),
+    ("copy the file from another replica, or from another", "copy the file from another"),
+    ("copy the file from another replica or from another", "copy the file from another"),
+    ("copy the file from another replica, or write", "write"),
+    ("copy the file from another replica or write", "write"),
+    ("Compare the partition with another replica (kafka-log diff). If they differ, stop", "If producers use the default partitioner, stop"),
+    ("If another replica then leads the partition, start the broker: it copies the partition from the leader. Otherwise copy", "Copy"),
+    (", or for local segments on the other replicas", ""),
+    ("Otherwise compare with another replica by kafka-log diff.", "Otherwise keep a copy of the partition directory."),
+    ("stop the broker and copy the partition from another replica", _BACKUP),
+    (" into it. If the topic was deleted", " into partition.metadata. If the topic was deleted"),
+)  # fmt: skip
+"""Steps of remedies that need another replica, and what takes their place if there is none."""
+
+
+def without_replicas(remedy: str) -> str:
+    """Return a remedy for a partition that has one replica: it says so, and its steps need no other
+    one. Return a remedy that does not speak of replicas as it is.
+    """
+    if "replica" not in remedy:
+        return remedy
+    rest = remedy
+    for step, instead in _WITHOUT_REPLICAS:
+        rest = rest.replace(step, instead)
+        rest = rest.replace(f"{step[0].lower()}{step[1:]}", f"{instead[:1].lower()}{instead[1:]}")
+    sentences = re.sub(r"(directory\. )([a-z])(?!afka-log)", lambda m: m[1] + m[2].upper(), rest)
+    return f"By __cluster_metadata, the partition has no other replica. {sentences}"
+
+
 REBUILD = (
     "If other findings name damage of the segment, follow them first: a broker that rebuilds an index"
     " truncates the segment at the damage. Then stop the broker, move the .index away, and start the"
@@ -296,7 +339,8 @@ _KINDS = (
         "The file that a broker writes when it stops cleanly is missing, and no broker on this machine locks"
         " the directory: the broker was killed, or runs on another machine. When the broker starts, it rereads"
         " the segments from their recovery points and rebuilds their indexes. It truncates the log at the"
-        " first incomplete or damaged batch: this batch and all after it are lost.",
+        " first incomplete or damaged batch: this batch and all after it are lost. A segment without an .index is"
+        " truncated alone. A note on a partition says which offsets that are.",
         "Nothing to do if no other finding is an error: the broker may be started. Other findings name the logs"
         " that it truncates. If a partition must not lose anything, copy its directory before you start the broker.",
     ),

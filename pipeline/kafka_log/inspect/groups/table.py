@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,14 +14,15 @@ import pyarrow.compute as pc
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import ConsumerOffsetsRecordType
 from kafka_log.logs.broker_files import find_topic_id
+from kafka_log.logs.incomplete_tails import find_lost_end
 from kafka_log.logs.names import CONSUMER_OFFSETS
-from kafka_log.logs.partitions import Partition, make_not_found_error
+from kafka_log.logs.partitions import Partition, Segment, make_not_found_error
 from kafka_log.logs.replicas import LogEnd, read_log_end, select_newest_replicas
 from kafka_log.read.scanning import scan
 from kafka_log.read.topic_views import topic_view
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.batch_headers import headers
-from kafka_log.segment.model import Policy
+from kafka_log.segment.model import Lost, Policy
 from kafka_log.segment.ranges import EVERYTHING, MAX_OFFSET, Range
 from kafka_log.text.json_values import to_rows
 
@@ -84,6 +85,14 @@ _COMPACT_ROWS = 1 << 18
 _Place = tuple[str, int]
 """A topic and a partition."""
 
+OnLostEnd = Callable[[Segment, Lost], None]
+"""Called with the last segment of a log and the lost range at its end."""
+
+
+def ignore_lost_end(segment: Segment, lost: Lost) -> None:
+    """Do nothing."""
+
+
 Ends = Mapping[_Place, Sequence[tuple[bytes | None, LogEnd | None]]]
 
 
@@ -129,16 +138,18 @@ def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
     return select_newest_replicas(found)
 
 
-def commit_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
+def commit_table(
+    partitions: Sequence[Partition], wanted: Groups, on_lost_end: OnLostEnd = ignore_lost_end
+) -> pa.Table:
     """Return one row per selected committed offset in force, in the columns of :data:`COMMITS`, by
-    group, topic and partition. ``lag`` counts to the end of the log on disk, also with
+    group, topic and partition. Call ``on_lost_end`` for each log that lost records at its end. ``lag`` counts to the end of the log on disk, also with
     ``wanted.at``. It is negative if the commit is beyond, and null if that end is unknown or the
     committed offset negative. Raise NotFoundError if no partition of ``__consumer_offsets`` is
     there; DirectoryError if replicas of one state different topic ids; CodecError if it is damaged
     or a file of it cannot be read, unless ``wanted.salvage``.
     """
     rows = to_rows(newest_commits(offsets_partitions(partitions), wanted))
-    ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows})
+    ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows}, on_lost_end)
     out = []
     for row in rows:
         end = _find_log_end(row, ends)
@@ -284,10 +295,10 @@ def _find_uncommitted_ranges(partition: Partition, at: int, salvage: bool) -> An
     return np.array(sorted(found), np.int64).reshape(-1, 2)
 
 
-def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
+def _log_ends(partitions: Sequence[Partition], places: set[_Place], on_lost_end: OnLostEnd) -> Ends:
     """Return topic id (None if unknown) and end offset of each replica of the topic-partitions
-    ``places``; the end is None if damage or an unreadable file hides the end or the id. Replicas
-    without segments are left out.
+    ``places``; the end is None if damage or an unreadable file hides the end or the id, and after a
+    call of ``on_lost_end`` if records are lost at the end. Replicas without segments are left out.
     """
     ends: dict[_Place, list[tuple[bytes | None, LogEnd | None]]] = {}
     for partition in partitions:
@@ -295,6 +306,9 @@ def _log_ends(partitions: Sequence[Partition], places: set[_Place]) -> Ends:
         if place in places and partition.segments:
             topic_id, hidden = find_topic_id(partition.directory)
             end = read_log_end(partition.segments) if hidden is None else None
+            if end is not None and (lost := find_lost_end(partition.segments)) is not None:
+                on_lost_end(partition.segments[-1], lost)
+                end = None
             ends.setdefault(place, []).append((topic_id, end))
     return ends
 
@@ -374,9 +388,11 @@ _Key = tuple[str, int]
 """A group and the partition of ``__consumer_offsets``."""
 
 
-def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
+def group_table(
+    partitions: Sequence[Partition], wanted: Groups, on_lost_end: OnLostEnd = ignore_lost_end
+) -> pa.Table:
     """Return one row per selected group that exists or has committed offsets, in the columns of
-    :data:`GROUPS`, by name. ``lag`` is the sum over the partitions whose logs are there, null if
+    :data:`GROUPS`, by name. Call ``on_lost_end`` for each log that lost records at its end. ``lag`` is the sum over the partitions whose logs are there, null if
     none is. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; DirectoryError
     if replicas of one state different topic ids; CodecError if it is damaged or a file of it cannot
     be read, unless ``wanted.salvage``.
@@ -385,7 +401,7 @@ def group_table(partitions: Sequence[Partition], wanted: Groups) -> pa.Table:
     kinds = _read_group_types(found, wanted)
     members = _count_members(found, wanted, kinds)
     commits = defaultdict(list)
-    for row in to_rows(commit_table(partitions, wanted)):
+    for row in to_rows(commit_table(partitions, wanted, on_lost_end)):
         commits[row["group"], row["offsets_partition"]].append(row)
     if wanted.chooses_commits:
         kinds = {key: kind for key, kind in kinds.items() if key in commits}

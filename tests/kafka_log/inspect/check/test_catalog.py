@@ -14,13 +14,19 @@ from kafka_log.cli import main
 from kafka_log.inspect import check
 from kafka_log.inspect.check.catalog import (
     CATALOG,
+    COPY,
+    COPY_LOST,
+    FOLLOW_FIRST,
     SEVERITIES,
+    TRUNCATE_AT_START,
+    compare_epochs,
     copy_or_skip,
     keep_or_skip,
     skip_batch,
     without_replicas,
 )
 from kafka_log.inspect.check.finding import make_finding
+from kafka_log.inspect.check.log_end import KILLED
 from tests.paths import ROOT, SAMPLES
 from tests.support.check_plants import flip
 
@@ -48,13 +54,50 @@ def test_remedies_write_what_is_left_by_salvage() -> None:
         assert "dump --policy" not in remedy
 
 
+def written_remedies() -> list[str]:
+    """Remedies of the catalog, and texts in the checks that speak of other replicas, with ``N`` in
+    place of what a finding puts in."""
+    found = [kind.remedy for kind in CATALOG.values()]
+    found += [keep_or_skip(), copy_or_skip(), compare_epochs(), KILLED, COPY, COPY_LOST]
+    found += [
+        TRUNCATE_AT_START,
+        FOLLOW_FIRST,
+        f"Otherwise: {FOLLOW_FIRST[0].lower()}{FOLLOW_FIRST[1:]}",
+    ]
+    for path in SOURCES:
+        if path.name in ("catalog.py", "cluster.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = (v.value if isinstance(v, ast.Constant) else "write N" for v in node.values)
+                found.append("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    is_step = re.compile(r"(other|another) replicas?\b.*[.]\Z", re.S)
+    steps = [text for text in found if is_step.search(text) and text[0].isupper()]
+    return [text for text in steps if not text.startswith(DESCRIPTIONS)]
+
+
+DESCRIPTIONS = ("Yield ", "Return ", "A gap ", "Finds ", "Correct the file", "Checks ", "Check ")
+"""Begins of docstrings, and of the remedy of a file that is of no partition."""
+
+
 def test_without_replicas_a_remedy_needs_none() -> None:
-    for kind in CATALOG.values():
-        said = without_replicas(kind.remedy)
-        assert ("replica" in kind.remedy) == ("no other replica" in said), kind.id
-        assert without_replicas("Stop the broker.") == "Stop the broker."
-    for code in ("batch_checksum", "recovery_point_beyond_end"):
-        assert "another replica then leads" not in without_replicas(CATALOG[code].remedy)
+    remedies = written_remedies()
+    assert len(remedies) > 30
+    for remedy in remedies:
+        said = without_replicas(remedy)
+        first, _, rest = said.partition(". ")
+        assert first == "By __cluster_metadata, the partition has no other replica"
+        assert not re.search("replica|leads|the leader", rest), said
+        assert rest[0].isupper() or rest.startswith("kafka-log")
+        assert not re.search(r"[.] (?!kafka-log)[a-z]", rest), said
+    assert without_replicas("Stop the broker.") == "Stop the broker."
+
+
+def test_without_replicas_a_torn_batch_is_rescued() -> None:
+    for remedy in (CATALOG["torn_tail"].remedy, TRUNCATE_AT_START, FOLLOW_FIRST):
+        assert "kafka-log salvage" in without_replicas(remedy)
 
 
 def test_the_metadata_says_whether_there_is_another_replica(tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def test_the_bytes_that_a_remedy_sets_repair_the_header(planted: Plant, tmp_path
     planted.plant(root)
     (row,) = LogDirectory(root).check().to_pylist()
     place = re.search(
-        r"set bytes? (\d+)(?: to (\d+))? of the file to ([0-9a-f ]+)",
+        r"[Ss]et bytes? (\d+)(?: to (\d+))? of the file to ([0-9a-f ]+)",
         row["remedy"],
     )
     assert place is not None

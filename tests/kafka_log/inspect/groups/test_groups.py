@@ -11,6 +11,7 @@ import pytest
 
 import kafka_log
 from kafka_log.log_directory import LogDirectory
+from kafka_log.logs.names import CLEAN_SHUTDOWN, HIGH_WATERMARK
 from tests.paths import SAMPLES
 from tests.support.made_topics import TIME, commit, log, marker, within
 
@@ -112,6 +113,25 @@ def test_a_log_whose_end_is_not_known(tmp_path: Path) -> None:
     log(tmp_path, "t-0", commit(0, "g", 1), b"\xff" * 200)
     log(tmp_path, "__consumer_offsets-0", commit(0, "g", 4), commit(1, "h", -(1 << 63)))
     assert [row["lag"] for row in rows(tmp_path)] == [None, None]
+
+
+@pytest.mark.parametrize("states", [False, True])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [(CLEAN_SHUTDOWN, "{}"), (HIGH_WATERMARK, "0\n1\nt 0 3\n")],
+)
+def test_a_log_that_lost_records_at_its_end(
+    name: str, text: str, states: bool, tmp_path: Path
+) -> None:
+    """An incomplete batch hides the end if the broker had written it, as for check."""
+    log(tmp_path, "t-0", commit(0, "g", 1), commit(1, "g", 1)[:-10])
+    log(tmp_path, "__consumer_offsets-0", commit(0, "g", 1))
+    assert [row["lag"] for row in rows(tmp_path)] == [0]
+    (tmp_path / name).write_text(text)
+    with pytest.warns(UserWarning, match=r"t-0.* are lost: .*lag of its partition are null"):
+        found = rows(tmp_path, states=states)
+    assert [row["lag"] for row in found] == [None]
+    assert [row["code"] for row in LogDirectory(tmp_path).check().to_pylist()].count("torn_tail")
 
 
 def test_a_topic_that_was_made_anew(tmp_path: Path) -> None:
