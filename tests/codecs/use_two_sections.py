@@ -261,7 +261,10 @@ def transactions(directory: Path) -> None:
     assert [row["offset"] for row in found] == [*range(ROWS + 1, 2 * ROWS + 1)]
     assert len(objects("txn", str(logs))) >= 1
     # The file was written without indexes: a broker builds them.
-    assert {f["code"] for f in objects("check", str(logs))} == {"index_missing", "timeindex_missing"}
+    assert {f["code"] for f in objects("check", str(logs))} == {
+        "index_missing",
+        "timeindex_missing",
+    }
 
 
 def spark_reads(path: Path, expected: list[dict[str, Any]]) -> None:
