@@ -37,12 +37,11 @@ from kafka_log.read.arguments import (
     number,
     one_of,
     optional_number,
-    path_list,
     text_of,
     tuple_of,
 )
 from kafka_log.segment.model import Policy
-from kafka_log.segment.places import local_path, place_of
+from kafka_log.segment.places import local_path, path_list, place_of
 from kafka_log.segment.times import Time, Times, parse_time, present
 from kafka_log.segment.urls import is_url
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from kafka_log import LogDirectory
+from kafka_log import (
+    LogDirectory,
+    SegmentReader,
+    discover,
+    place_of,
+    read_table,
+    scan,
+    scan_batches,
+    write_log,
+    write_segment,
+)
 from kafka_log.cli import main
 from tests.paths import SAMPLES
 
@@ -128,3 +140,24 @@ def test_times_as_people_write_them() -> None:
             log.groups(at=wrong)
         with pytest.raises(ValueError, match=r"^now"):
             log.txn(now=wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, b"in", 5, [b"in"], [None], LogDirectory(BROKER)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        LogDirectory,
+        SegmentReader,
+        discover,
+        read_table,
+        scan,
+        scan_batches,
+        place_of,
+        lambda path: write_segment(path, pa.table({"offset": [0], "value": [b""]})),
+        lambda path: write_log(path, pa.table({"value": [b""]}), topic="t"),
+        lambda path: LogDirectory(BROKER).salvage(path),
+    ],
+)
+def test_something_that_is_no_path(call: Callable[[Any], Any], wrong: Any) -> None:
+    with pytest.raises(ValueError, match=r"paths? is .*a path is expected"):
+        call(wrong)

@@ -31,6 +31,12 @@ from kafka_log.cli.output import has_bytes
 from kafka_log.cli.ranges import join_dashed_values
 from kafka_log.cli.selection import describe_unknown_arguments
 from kafka_log.cli.suggestions import SuggestingParser, find_command
+from kafka_log.cli.working_directory import (
+    ADVICE,
+    has_relative_path,
+    is_working_directory_gone,
+    load_compiler,
+)
 from kafka_log.logs.partitions import DirectoryError, NotFoundError
 from kafka_log.segment.kernels import NotGeneratedError
 from kafka_log.segment.similar_names import suggest_similar
@@ -250,6 +256,8 @@ def _run_command_line(argv: Sequence[str] | None) -> int:
         if options.command == "completion":
             print(completion.script(parser(), options.shell))
             return GOOD
+        if is_working_directory_gone():
+            load_compiler()
         with warnings_as_messages():
             return int(_command_module(options.command).run_command(options))
     except BrokenPipeError:
@@ -276,5 +284,8 @@ def _run_command_line(argv: Sequence[str] | None) -> int:
         # All other files that commands write have their names in errors.
         nameless = isinstance(error, OSError) and error.strerror and error.filename is None
         where = "standard output: " if nameless else ""
-        print_message(f"{where}{error}")
+        advice = ""
+        if is_working_directory_gone() and has_relative_path(options):
+            advice = f"; {ADVICE}"
+        print_message(ADVICE if nameless and advice else f"{where}{error}{advice}")
         return COULD_NOT_RUN

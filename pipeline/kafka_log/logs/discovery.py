@@ -35,7 +35,7 @@ from kafka_log.logs.names import (
     strip_date_suffix,
 )
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment, SkippedPath
-from kafka_log.segment.places import place_of, resolve_links
+from kafka_log.segment.places import path_list, place_of, resolve_links
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.regular_files import is_unreachable, kind_of, open_regular
@@ -102,7 +102,7 @@ def discover(
     Raises:
         DirectoryError: If a path does not exist or holds no log.
         OSError: If a directory cannot be listed, or a partition has a ``.log`` file with a name that no segment can have.
-        ValueError: If a state does not exist.
+        ValueError: If a state does not exist, or ``paths`` is neither a path nor an iterable of paths.
 
     Example:
         >>> [partition.topic for partition in discover("/var/lib/kafka/data")]
@@ -119,9 +119,10 @@ def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = Tru
     directory cannot be listed, or a partition has a ``.log`` file with a name that no segment can
     have. Without ``unreadable_raises`` a partition has the OSError of its own directory as
     ``error``; a path itself that cannot be listed still raises. Without paths the Survey is empty.
+    Raise ValueError too for anything else than paths.
     """
     included = {"live", *parse_include(include)}
-    given = list(map(place_of, [paths] if isinstance(paths, str | os.PathLike) else paths))
+    given = list(map(place_of, path_list("paths", paths)))
     partitions: list[Partition] = []
     excluded: list[Segment] = []
     every, layout = _find_partitions(given, unreadable_raises)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
 from operator import index
 from typing import Any, TypeVar
@@ -101,18 +100,6 @@ def optional_number(
         if value is None
         else number(least, most, f"numbers from {least} to {most}")(name, value)
     )
-
-
-def path_list(name: str, value: Any) -> list[str | os.PathLike[str]]:
-    """Return a path, or the paths of an iterable in order, as a list; ``[]`` for an empty iterable.
-    Raise ValueError for anything else, such as bytes or an iterable with other items.
-    """
-    given = [value] if isinstance(value, str | os.PathLike) else value
-    if isinstance(given, Iterable) and not isinstance(given, bytes):
-        found = list(given)
-        if all(isinstance(path, str | os.PathLike) for path in found):
-            return found
-    raise ValueError(f"{name} is {value!r}: a path is expected, or several")
 
 
 def check_columns(columns: Sequence[str], known: Sequence[str]) -> None:

@@ -42,6 +42,7 @@ from kafka_log.read.selection import (
 )
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy, describe_lost
+from kafka_log.segment.places import path_list
 from kafka_log.segment.scanner import Flagged
 
 if TYPE_CHECKING:
@@ -385,13 +386,21 @@ def _pop_options(options: Any, *names: str) -> Any:
     return {name: options.pop(name) for name in names if name in options}
 
 
+def _split_paths(path: Paths) -> tuple[list[Partition], list[Place]]:
+    """Return the partition objects among the paths, and the others. Raise ValueError for anything else than these."""
+    if isinstance(path, str | bytes | os.PathLike) or not isinstance(path, Iterable):
+        return [], path_list("path", path)
+    places = list(path)
+    rest = [place for place in places if not isinstance(place, Partition)]
+    return [place for place in places if isinstance(place, Partition)], path_list("path", rest)
+
+
 def _survey_paths(path: Paths) -> list[Partition]:
     """Return all partitions below those of the paths that are no partition objects; ``[]`` if there
     are none. Raise DirectoryError if a path does not exist or holds no log; OSError if one cannot
     be listed.
     """
-    places = [path] if isinstance(path, str | os.PathLike) else list(path)
-    rest = [place for place in places if not isinstance(place, Partition)]
+    _, rest = _split_paths(path)
     return survey(rest, (), unreadable_raises=False).partitions if rest else []
 
 
@@ -403,9 +412,7 @@ def _find(path: Paths, selection: Selection) -> list[Partition]:
     partition; PatternError for an invalid pattern; OSError if a path itself, or a directory above
     partitions, cannot be listed.
     """
-    places = [path] if isinstance(path, str | os.PathLike) else list(path)
-    found = [place for place in places if isinstance(place, Partition)]
-    rest = [place for place in places if not isinstance(place, Partition)]
+    found, rest = _split_paths(path)
     left_out: list[Segment] = []
     if rest or not found:
         there = survey(rest, selection.include, unreadable_raises=False)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_codecs import Compression
 from kafka_log.segment.control import read_control
 from kafka_log.segment.kernels import load_writer
+from kafka_log.segment.places import refuse_no_path
 from kafka_log.segment.versions import NEWEST, has_field, refuse_unwritten
 from kafka_log.write.output_files import open_output
 
@@ -324,10 +325,12 @@ def write_segment(
 
     Raises:
         FileExistsError: If the file exists and ``overwrite`` is False.
+        ValueError: If ``path`` is no path; also as for :func:`encode`.
         RowRefused: If an offset is not above that of the row before, also one constant offset of several rows, or no batch can
             hold a row.
         OSError: If the file cannot be written.
     """
+    refuse_no_path(path)
     target = Path(path)
     batches = _batches(data)
     if "offset" in constants:

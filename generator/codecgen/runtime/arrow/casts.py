@@ -62,6 +62,8 @@ def _validate(array: Any) -> None:
     inside of it, are out of bounds or not in order. Text is not checked for UTF-8: casts refuse it,
     with its row.
     """
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
     kind = array.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
         like = pa.large_list if pa.types.is_large_list(kind) else pa.list_

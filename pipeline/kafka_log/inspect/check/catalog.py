@@ -556,7 +556,7 @@ _KINDS = (
         "index_missing",
         (N, E),
         "Segment without an offset index",
-        "A segment with batches has no .index. The broker builds it when it starts, and truncates the segment at"
+        "A segment with batches has no .index. The broker builds it, the .timeindex and the .txnindex when it starts, and truncates the segment at"
         " its first damaged batch, also after a clean shutdown. It is an error if the segment has damage other than an"
         " incomplete end.",
         "Nothing to do if the segment has no other finding: the broker builds the index when it starts. If other"
@@ -637,7 +637,7 @@ _KINDS = (
         "Aborted transaction that is not in the transaction index",
         "The segment has an abort marker, but the .txnindex has no entry for it. Read_committed consumers"
         " read the records of the aborted transaction. Not reported for compacted partitions, where the log"
-        " cleaner removes entries.",
+        " cleaner removes entries, and for segments without .index, whose .txnindex the broker builds too.",
         REBUILD,
     ),
     FindingKind(

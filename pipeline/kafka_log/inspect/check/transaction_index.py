@@ -57,7 +57,7 @@ class Markers:
 class TransactionIndexCheck(Check):
     """Finds entries that match no aborted transaction, and aborted transactions without an entry.
 
-    The log cleaner removes entries and markers of transactions whose records it removed. In a compacted partition an
+    A segment without .index has no findings: a broker that builds the .index writes the .txnindex anew. The log cleaner removes entries and markers of transactions whose records it removed. In a compacted partition an
     entry is only wrong if its transaction begins in a batch of another producer, or before another marker of its own.
     """
 
@@ -75,9 +75,9 @@ class TransactionIndexCheck(Check):
     def check_segment(self, scanned: ScannedSegment) -> Iterable[Finding]:
         self._load_open_transactions(scanned.segment)
         markers = self._read_markers(scanned)
-        if not scanned.segment.has_canonical_name:
-            return
         path = scanned.segment.path.with_suffix(".txnindex")
+        if not scanned.segment.has_canonical_name or not path.with_suffix(".index").exists():
+            return
         named: set[int] = set()
         is_whole = True
         rest: list[Finding] = []

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from kafka_log.logs.partitions import DirectoryError
+from kafka_log.segment.places import refuse_no_path
 from kafka_log.segment.versions import NEWEST
 from kafka_log.write.sink.commit import abort, commit, new_job
 from kafka_log.write.sink.log_format import LogFormat
@@ -77,6 +78,7 @@ def write_log(
         CodecError: If the result does not read as the rows.
         OSError: If a file cannot be read or written.
     """
+    refuse_no_path(path)
     if mode not in ("append", "overwrite"):
         raise ValueError(f"mode is {mode!r}: it must be append or overwrite")
     to = LogFormat(

@@ -131,3 +131,47 @@ def test_versions_of_other_types() -> None:
     for wrong in (pa.array([[1], [2], [2]]), pa.array([{"magic": 2}] * 3)):
         with pytest.raises(ValueError, match=r"the column magic is .*, not int64"):
             written(pa.table({"offset": OFFSET, "magic": wrong}))
+
+
+class Marked(pa.ExtensionType):
+    """A type of Python, which has no hash."""
+
+    def __init__(self, storage: pa.DataType) -> None:
+        super().__init__(storage, "tests.marked")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, _: bytes) -> Marked:
+        return cls(storage)
+
+
+def marked(values: pa.Array) -> pa.Array:
+    return pa.ExtensionArray.from_storage(Marked(values.type), values)
+
+
+def test_an_extension_type_is_written_as_its_storage() -> None:
+    keys = pa.array([b"a", None, b"c"])
+    data = written(pa.record_batch([marked(OFFSET), marked(keys)], ["offset", "key"]))
+    assert decoded(data, ["key"]).column(0).to_pylist() == keys.to_pylist()
+    pairs = pa.StructArray.from_arrays(
+        [marked(pa.array(["k"])), marked(keys[:1])], ["key", "value"]
+    )
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 1, 1], pa.int32()), pairs)
+    data = written(pa.record_batch([OFFSET, lists], ["offset", "headers"]))
+    assert decoded(data, ["headers"]).column(0).to_pylist()[0] == [{"key": "k", "value": b"a"}]
+
+
+def test_an_extension_type_that_no_column_has_names_the_column() -> None:
+    lists = marked(pa.array([[1], [2], [3]]))
+    with pytest.raises(ValueError, match=r"the column key is .*not binary: convert it"):
+        written(pa.record_batch([OFFSET, lists], ["offset", "key"]))
+
+
+def test_the_storage_of_an_extension_type_is_validated() -> None:
+    broken = pa.Array.from_buffers(
+        pa.string(), 3, [None, numbers(0, 1, FAR, 3), pa.py_buffer(b"abc")]
+    )
+    with pytest.raises(ValueError, match="the record batch is broken"):
+        written(pa.record_batch([OFFSET, marked(broken)], ["offset", "key"]))

@@ -19,8 +19,28 @@ SEEDS = range(60)
 
 
 def of_index(made: History) -> list[dict[str, Any]]:
+    for path in made.directory.rglob("*.log"):
+        path.with_suffix(".index").touch()  # without it a broker builds both
     rows = LogDirectory(made.directory).check().to_pylist()
     return [row for row in rows if row["code"].startswith("txnindex")]
+
+
+@pytest.mark.parametrize("suffixes", [(), (".txnindex",), (".timeindex", ".txnindex")])
+def test_a_segment_without_offset_index(tmp_path: Path, suffixes: tuple[str, ...]) -> None:
+    """A broker that finds no .index builds all three, whatever the other two have."""
+    directory = tmp_path / "transactions-0"
+    directory.mkdir()
+    for path in (SAMPLES / "kafka-4.x" / "transactions-0").iterdir():
+        if path.suffix in (".log", *suffixes):
+            shutil.copy(path, directory / path.name)
+        if path.suffix == ".txnindex" and suffixes:
+            (directory / path.name).write_bytes(path.read_bytes()[34:] + b"\1\2")
+    rows = LogDirectory(tmp_path).check().to_pylist()
+    assert {row["severity"] for row in rows} == {"note"}
+    assert {row["code"] for row in rows} <= {"index_missing", "timeindex_missing"}
+    for path in directory.glob("*.log"):
+        path.with_suffix(".index").touch()
+    assert "error" in {row["severity"] for row in LogDirectory(tmp_path).check().to_pylist()}
 
 
 @pytest.mark.slow
