@@ -26,7 +26,7 @@ from kafka_log.logs.partitions import (
     Segment,
     SkippedPath,
     filter_by_topics,
-    filter_segments_by_topics,
+    filter_segments,
     select_partitions,
 )
 from kafka_log.logs.replicas import Replicas, select_replicas
@@ -147,7 +147,8 @@ class LogDirectory:
                 raise
             hint = "checkpoint files of the broker name what is missing: kafka-log check reports it"
             raise NotFoundError(f"{error}; {hint}") from None
-        warn_if_all_excluded(selected, self.excluded_segments, stacklevel=2)
+        excluded = filter_segments(self.excluded_segments, None, self._numbers)
+        warn_if_all_excluded(selected, excluded, stacklevel=2)
         return select_replicas(selected, self.replicas or "keep")
 
     @cached_property
@@ -188,7 +189,7 @@ class LogDirectory:
     @cached_property
     def excluded_segments(self) -> list[Segment]:
         """Segments of the selected topics that are not read because of their state (deleted, stray ...). ``include`` adds them."""
-        return filter_segments_by_topics(self._survey.excluded_segments, self._topics)
+        return filter_segments(self._survey.excluded_segments, self._topics)
 
     @cached_property
     def skipped_paths(self) -> list[SkippedPath]:
@@ -1405,7 +1406,7 @@ class LogDirectory:
             partitions = select_partitions(found.partitions, self._topics, self._numbers)
         except (DirectoryError, OSError, ValueError) as error:
             return summary | {"problem": str(error)}
-        excluded = filter_segments_by_topics(found.excluded_segments, self._topics)
+        excluded = filter_segments(found.excluded_segments, self._topics)
         summary["topics"] = f"{len({p.topic for p in partitions}):,}"
         summary["partitions"] = f"{len({p.key for p in partitions}):,}"
         summary["bytes"] = f"{sum(p.size for p in partitions):,}"

@@ -25,7 +25,7 @@ from kafka_log.logs.partitions import (
     SkippedPath,
     describe_skipped,
     filter_by_topics,
-    filter_segments_by_topics,
+    filter_segments,
     select_partitions,
 )
 from kafka_log.logs.removed_segments import read_options
@@ -107,7 +107,7 @@ def find_partitions(options: argparse.Namespace) -> list[Partition]:
     """
     there = survey(options.paths, options.include, unreadable_raises=False)
     partitions = _select(options, there)
-    say_left_out(filter_segments_by_topics(there.excluded_segments, options.topic))
+    say_left_out(filter_segments(there.excluded_segments, options.topic))
     say_passed_over(filter_by_topics(there.skipped_paths, options.topic))
     return partitions
 

@@ -119,8 +119,8 @@ def selection_of(options: argparse.Namespace) -> Selection:
     return Selection(**found)
 
 
-def say_unmatched(options: argparse.Namespace, *more: str) -> None:
-    """Print one line to stderr that nothing matches the given filters and the flags ``more``; none
+def say_unmatched(options: argparse.Namespace, *more: str, what: str = "nothing") -> None:
+    """Print one line to stderr that ``what`` matches the given filters and the flags ``more``; none
     if there are neither. If ``--offsets`` was given to a command that has ``--include``, a second
     line gives the offsets of the logs.
     """
@@ -128,7 +128,7 @@ def say_unmatched(options: argparse.Namespace, *more: str) -> None:
     given = [name for name in names if name not in _UNREPORTED and getattr(options, name) not in (None, ())]  # fmt: skip
     flags = [*map(_flag_name, given), *more]
     if flags:
-        print_message(f"nothing matches {', '.join(flags)}")
+        print_message(f"{what} matches {', '.join(flags)}")
     if (
         "offsets" in given and "include" in names
     ):  # else these are no offsets of the logs that are read

@@ -78,14 +78,22 @@ def filter_by_topics(
     return [one for one in skipped if wanted is None or one.topic is None or one.topic in wanted]
 
 
-def filter_segments_by_topics(
-    segments: Iterable[Segment], topics: Collection[str] | None
+def filter_segments(
+    segments: Iterable[Segment],
+    topics: Collection[str] | None,
+    partitions: Iterable[Numbers] | None = None,
 ) -> list[Segment]:
-    """Return the segments of some topics (names and patterns; None: any topic). Raise PatternError
-    for an invalid pattern.
+    """Return the segments of some topics (names and patterns) and with some partition numbers; None:
+    all of them. Raise PatternError for an invalid pattern.
     """
     wanted = None if topics is None else TopicFilter(topics)
-    return [segment for segment in segments if wanted is None or segment.topic in wanted]
+    numbers = None if partitions is None else PartitionFilter(partitions)
+    return [
+        segment
+        for segment in segments
+        if (wanted is None or segment.topic in wanted)
+        and (numbers is None or segment.partition in numbers)
+    ]
 
 
 def describe_skipped(skipped: Sequence[SkippedPath]) -> str:

@@ -22,7 +22,7 @@ from kafka_log.logs.partitions import (
     Segment,
     describe_skipped,
     filter_by_topics,
-    filter_segments_by_topics,
+    filter_segments,
     pair_with_next_base_offset,
     select_partitions,
 )
@@ -419,8 +419,9 @@ def _find(path: Paths, selection: Selection) -> list[Partition]:
         found += there.partitions
         if beside := filter_by_topics(there.skipped_paths, selection.topics):
             warnings.warn(f"kafka-log: {describe_skipped(beside)}", stacklevel=3)
-        left_out = filter_segments_by_topics(there.excluded_segments, selection.topics)
+        left_out = filter_segments(there.excluded_segments, selection.topics)
     found = select_partitions(found, selection.topics, selection.partitions, left_out)
+    left_out = filter_segments(left_out, None, selection.partitions)
     warn_if_all_excluded(found, left_out, stacklevel=3)
     return merge_tiered_segments(select_replicas(found, selection.replicas))
 

@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,16 @@ import pytest
 
 import kafka_log
 from codecgen.runtime.errors import CodecError
-from kafka_log import DirectoryError, SegmentReader, discover, read_table, scan, scan_batches
+from kafka_log import (
+    DirectoryError,
+    LogDirectory,
+    SegmentReader,
+    discover,
+    read_table,
+    scan,
+    scan_batches,
+)
+from kafka_log.logs.discovery import AllSegmentsExcluded
 from tests.paths import ROOT, SAMPLES, VECTORS
 from tests.support.partition_logs import rows_of, write_log
 from tests.support.scanned_rows import unpacked
@@ -258,3 +268,11 @@ def test_a_scan_loads_what_it_needs() -> None:
         f"assert scan({str(path)!r}, engine='construct').read_all().num_rows\n"
         "assert {'construct', 'kafka_log.segment.header_loading'} <= set(sys.modules)\n"
     )
+
+
+@pytest.mark.parametrize("nothing", [{"partitions": []}, {"topics": []}])
+def test_an_empty_selection_is_not_told_of_excluded_segments(nothing: dict[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AllSegmentsExcluded)
+        assert scan(SAMPLES / "kafka-4.x", **nothing).read_all().num_rows == 0
+        assert LogDirectory(SAMPLES / "kafka-4.x", **nothing).ls().num_rows == 0

@@ -67,7 +67,7 @@ def run_command(options: argparse.Namespace) -> int:
         if skipped and not bad and not has_segments:
             raise NotFoundError(NO_LIVE_SEGMENT)
         if not judged and not bad:
-            say_unmatched(options)
+            say_unmatched(options, what="no batch" if table.num_rows else "nothing")
         return table
 
     def said_of_nothing(log: LogDirectory) -> str:

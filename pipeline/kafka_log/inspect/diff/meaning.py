@@ -212,14 +212,21 @@ def _describe_cleaned(row: Row, comparison: Comparison, here: str, other: str) -
     )
 
 
+def _same_records(row: Row) -> str:
+    """Return the start of a sentence about all records, or those that are equal if the row has findings about others."""
+    if {"batches", "segments"}.issuperset(row["findings"]):
+        return "The records are the same"
+    return "Other records are the same"
+
+
 def _describe_batches(row: Row, comparison: Comparison, _: str, __: str) -> Explanation:
     """Return the sentence about records in different batches; its remedy is ``""``."""
-    return "The records are the same, but their batches or codecs differ.", ""
+    return f"{_same_records(row)}, but their batches or codecs differ.", ""
 
 
 def _describe_segments(row: Row, comparison: Comparison, _: str, __: str) -> Explanation:
     """Return the sentence about different segment boundaries; its remedy is ``""``."""
-    return "The records are the same, but the segments begin at different offsets.", ""
+    return f"{_same_records(row)}, but the segments begin at different offsets.", ""
 
 
 _WORDS: Mapping[str, Callable[[Row, Comparison, str, str], Explanation]] = {

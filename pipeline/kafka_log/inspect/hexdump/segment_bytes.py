@@ -72,7 +72,7 @@ def hexdump_batches(
 ) -> Iterator[Part]:
     """Yield ``count`` batches of a segment with their fields, fewer at its end. The first is the
     one that contains byte ``at`` (the size of the file means its last byte) or else ``offset``, or
-    the first of the file (both None). A range of bytes that is no batch counts as one; damage is in
+    the first of the file (both None); for an empty file then one part that says so. A range of bytes that is no batch counts as one; damage is in
     the parts and does not raise. At most ``records`` records of each are shown, of the first batch
     from ``offset`` on. Raise NoSuchPlace if the segment has no byte ``at``, or no batch whose
     offset range contains ``offset`` (the record itself may be missing); OSError if the file cannot
@@ -90,6 +90,8 @@ def hexdump_batches(
     limits = limits or Limits()
     with open_regular(path) as file:
         size = size_of(file)
+        if not size and at is None and offset is None:
+            yield Part(f"{path.name}, 0 bytes", (), ("the file is empty",))
 
         def read(position: int, n: int) -> bytes:
             file.seek(position)

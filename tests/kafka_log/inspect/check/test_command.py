@@ -18,7 +18,7 @@ from kafka_log import LogDirectory
 from kafka_log.cli import main
 from kafka_log.inspect.check.table import FINDINGS
 from tests.paths import ROOT, SAMPLES
-from tests.support.check_plants import FIRST, PLAIN, TX, change, flip
+from tests.support.check_plants import FIRST, PLAIN, TX, change, flip, remove_segment
 
 
 @pytest.fixture
@@ -201,3 +201,16 @@ def test_a_log_directory_without_segments_is_not_said_to_be_good(
     assert main(["check", str(tmp_path)]) == 0
     said = "there is no segment yet: nothing was checked but files beside segments\n"
     assert capsys.readouterr() == (said, "")
+
+
+@pytest.mark.parametrize("filters", [("--offsets", "50:60"), ("--time", "2030-01-01:")])
+def test_a_finding_is_not_said_to_match_nothing(
+    tmp_path: Path, filters: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(SAMPLES / "kafka-4.x" / PLAIN, tmp_path / PLAIN)
+    remove_segment(tmp_path / PLAIN, 42)
+    assert main(["check", str(tmp_path), *filters]) == 0
+    out, err = capsys.readouterr()
+    assert "note: segment_missing" in out
+    assert f"no batch matches {filters[0]}" in err
+    assert "nothing matches" not in err

@@ -490,3 +490,12 @@ def test_an_end_by_the_name_of_an_empty_segment(tmp_path: Path) -> None:
     assert (row["end_a"], row["end_b"], row["behind_b"]) == (84, 42, 0)
     assert "before offset 42, and A before 84" in row["meaning"]
     assert difference(tmp_path / "b", tmp_path / "a")["findings"] == ["behind_a"]
+
+
+def test_no_sentence_contradicts_another_one() -> None:
+    """Some records differ, and equal ones lie in other batches."""
+    row = difference(SAMPLES / "kafka-4.x" / "codecs-0", SAMPLES / "kafka-4.x" / "codecs-1")
+    assert {"parted", "batches"} <= set(row["findings"])
+    assert "The records differ at 63 offsets" in row["meaning"]
+    assert "The records are the same" not in row["meaning"]
+    assert "Other records are the same" in row["meaning"]

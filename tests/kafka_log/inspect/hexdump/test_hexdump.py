@@ -271,3 +271,12 @@ def test_an_offset_in_a_misplaced_segment(name: str, tmp_path: Path) -> None:
         path = _find_segment(directory, offset)
         (part,) = found(path, offset=offset, records=0)
         assert (path, part.streams[0].origin) in expected
+
+
+def test_an_empty_segment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "z.log"
+    path.touch()
+    assert main(["hexdump", str(path)]) == 0
+    assert capsys.readouterr().out == "z.log, 0 bytes\n! the file is empty\n"
+    assert main(["hexdump", str(path), "--format", "jsonl"]) == 0
+    assert capsys.readouterr() == ("", "kafka-log: the file is empty\n")
