@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafka_log import LogDirectory, discover
-from kafka_log.inspect.check.checkpoints import recovered_segments
+from kafka_log.inspect.check.recovery import recovered_segments
 from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.names import CLUSTER_METADATA
 from tests.brokers.answers import Place, assert_same_records, complaints, consumed

@@ -339,7 +339,8 @@ _KINDS = (
         "The file that a broker writes when it stops cleanly is missing, and no broker on this machine locks"
         " the directory: the broker was killed, or runs on another machine. When the broker starts, it rereads"
         " the segments from their recovery points and rebuilds their indexes. It truncates the log at the"
-        " first incomplete or damaged batch: this batch and all after it are lost.",
+        " first incomplete or damaged batch: this batch and all after it are lost. A segment without an .index is"
+        " truncated alone. A note on a partition says which offsets that are.",
         "Nothing to do if no other finding is an error: the broker may be started. Other findings name the logs"
         " that it truncates. If a partition must not lose anything, copy its directory before you start the broker.",
     ),

@@ -1,33 +1,26 @@
-"""Checks of the checkpoint files of a log directory, and of what a broker recovers when it starts."""
+"""Checks of the checkpoint files of a log directory."""
 
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 from codecgen.runtime.errors import CodecError
-from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.catalog import CATALOG
 from kafka_log.inspect.check.cluster import Cluster
 from kafka_log.inspect.check.finding import Finding, make_finding
 from kafka_log.inspect.check.log_end import KILLED, EndCheck
-from kafka_log.logs.broker_files import REACHED, BrokerFiles, is_broker_running
+from kafka_log.logs.broker_files import REACHED, BrokerFiles
 from kafka_log.logs.listing import list_partition_names
 from kafka_log.logs.names import (
     CHECKPOINTS,
-    CLEAN_SHUTDOWN,
     CLEANER,
-    CLUSTER_METADATA,
     HIGH_WATERMARK,
     LOG_START,
-    META,
     RECOVERY_POINT,
     parse_live_partition_name,
     parse_partition_name,
 )
-from kafka_log.logs.partitions import Partition, Segment
 
 _BEYOND_END = {
     LOG_START: ("log_start_beyond_end", "The log start offset"),
@@ -228,46 +221,3 @@ def _missing_partitions(broker: BrokerFiles, cluster: Cluster) -> dict[tuple[str
         elif cluster.is_here(key):
             out[key] = "but by the metadata of the cluster it belongs here"
     return out
-
-
-def check_recovery(
-    directory: Path, broker: BrokerFiles, partitions: Sequence[Partition]
-) -> Iterable[Finding]:
-    """Yield one ``not_stopped`` note that counts the segments and bytes that a killed broker reads
-    again when it starts. It was killed if the marker of a clean shutdown is missing. Only
-    partitions directly in ``directory`` count. Yield nothing if they have no such segments, the
-    directory has no meta.properties, or a process on this machine is known to hold its lock.
-    """
-    if (
-        broker.was_clean_shutdown
-        or not (directory / META).is_file()
-        or is_broker_running(directory)
-    ):
-        return
-    of_directory = [p for p in partitions if p.directory.parent == directory]
-    recovered = [segments for p in of_directory if (segments := recovered_segments(p, broker))]
-    count = sum(map(len, recovered))
-    if not count:
-        return
-    size = sum(segment.size for segments in recovered for segment in segments)
-    what = f"{count_noun(count, 'segment')} of {count_noun(len(recovered), 'partition')}, {count_noun(size, 'byte')}"
-    yield make_finding(
-        "not_stopped",
-        directory,
-        f"The file {CLEAN_SHUTDOWN} is missing: the broker was killed, or runs elsewhere. When it starts, it recovers {what}: it rereads"
-        " them from the recovery point, rebuilds their indexes, and truncates the log at the first incomplete or damaged batch: this batch and all after it are lost.",
-    )
-
-
-def recovered_segments(partition: Partition, broker: BrokerFiles) -> list[Segment]:
-    """Return the segments that a broker reads again when it starts after a crash. These are the
-    live ones from the segment that contains the recovery point on; all without a recovery point.
-    Segments whose name is not their base offset are left out. Return ``[]`` if the partition is not
-    live, and for the metadata log, which is recovered at each start.
-    """
-    if partition.state != "live" or partition.topic == CLUSTER_METADATA:
-        return []
-    live = [s for s in partition.segments if s.state == "live" and s.has_canonical_name]
-    point = broker.offset(RECOVERY_POINT, partition.key) or 0
-    first = bisect_right([s.base_offset for s in live], point) - 1
-    return live[max(first, 0) :]

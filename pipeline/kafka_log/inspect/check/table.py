@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from kafka_log.inspect.check.base import Check, Context
 from kafka_log.inspect.check.batches import BatchCheck
-from kafka_log.inspect.check.checkpoints import CheckpointCheck, check_checkpoints, check_recovery
+from kafka_log.inspect.check.checkpoints import CheckpointCheck, check_checkpoints
 from kafka_log.inspect.check.cluster import Cluster, Clusters
 from kafka_log.inspect.check.control_records import ControlRecordCheck
 from kafka_log.inspect.check.finding import FINDINGS, Finding, finding_table, make_finding
@@ -36,6 +36,7 @@ from kafka_log.inspect.check.order import OrderCheck
 from kafka_log.inspect.check.partitions import check_duplicates_and_ids, check_exchanged
 from kafka_log.inspect.check.producer_snapshots import SnapshotCheck
 from kafka_log.inspect.check.quorum_state import QuorumStateCheck
+from kafka_log.inspect.check.recovery import NOT_STOPPED, RecoveryCheck, check_recovery
 from kafka_log.inspect.check.segment_scan import (
     Count,
     ScannedSegment,
@@ -84,6 +85,7 @@ CHECKS: Mapping[str, type[Check]] = {
     "metadata_snapshots": MetadataSnapshotCheck,
     "quorum_state": QuorumStateCheck,
     "names": NameCheck,
+    "recovery": RecoveryCheck,
 }
 """Checks of one partition by name, in the order in which they run."""
 
@@ -147,13 +149,14 @@ def check_partitions(
 ) -> Iterator[Finding]:
     """Yield the findings that ``wanted`` selects; the arguments are those of :func:`check_table`.
     Findings about log directories come first, then those about duplicate directories and topic ids,
-    then partition by partition; about gaps in tiered storage and exchanged directories last. A file that cannot be read
+    then partition by partition; about what killed brokers recover, gaps in tiered storage and
+    exchanged directories last. A file that cannot be read
     becomes a finding, and does not raise. Raise OSError only if a log directory may not be
     searched.
     """
     clusters: Clusters = cache(Cluster)  # reads the metadata of a directory once
     included = frozenset(segment.state for p in partitions for segment in p.segments)
-    beside = _check_directories(directories, clusters, included, partitions)
+    beside = _check_directories(directories, clusters, included)
     for finding in chain(beside, check_duplicates_and_ids(partitions, clusters)):
         if is_selected(finding, wanted):
             yield finding
@@ -169,6 +172,7 @@ def check_partitions(
             yield _uncompared(cluster.path, problem)
     reading = ScanOptions(deep, engine, advance, judged, wanted.timestamps != EVERYTHING)
     parts = [part for partition in partitions for part in _split_by_state(partition)]
+    truncated: list[Finding] = []
     following = dict(pair for part in parts for pair in pair_with_next_base_offset(part.segments))
     pieces = reading.read_pieces(
         [segment for part in parts for segment in part.segments], following
@@ -179,7 +183,14 @@ def check_partitions(
             yield _io_error(partition.directory, error, *partition.key)
             continue
         broker = brokers[parents[partition.directory]]
-        yield from _check_partition(partition, *broker, included, pieces, reading, wanted)
+        for finding in _check_partition(partition, *broker, included, pieces, reading, wanted):
+            truncated += [finding] if finding.code == NOT_STOPPED else []
+            yield finding
+    for directory in directories:
+        broker_files = read_broker_files(directory)
+        yield from _report_unreadable(
+            directory, partial(check_recovery, broker_files, partitions, truncated)
+        )
     for finding in chain(
         check_tier_gaps(partitions), check_exchanged(partitions, clusters, engine)
     ):
@@ -207,10 +218,9 @@ def _check_directories(
     directories: Sequence[Path],
     clusters: Clusters,
     included: frozenset[State],
-    partitions: Sequence[Partition],
 ) -> Iterator[Finding]:
-    """Yield the findings about each of ``directories``: its checkpoint files, its other files and
-    directories, and what a killed broker recovers. ``clusters`` returns the cluster metadata of a
+    """Yield the findings about each of ``directories``: its checkpoint files, and its other files and
+    directories. ``clusters`` returns the cluster metadata of a
     directory; ``included`` are the segment states that are checked. A directory that cannot be
     listed becomes an ``io_error`` or ``file_gone`` finding; raise OSError if it may not be
     searched.
@@ -220,9 +230,6 @@ def _check_directories(
         yield from _report_unreadable(directory, partial(check_checkpoints, *beside))
         yield from _report_unreadable(
             directory, partial(check_broker_directory, directory, included)
-        )
-        yield from _report_unreadable(
-            directory, partial(check_recovery, directory, beside[0], partitions)
         )
 
 

@@ -84,4 +84,4 @@ def test_paths_that_are_given_once(tmp_path: Path) -> None:
 
 
 def test_checks_have_names_of_their_own() -> None:
-    assert len(set(CHECKS.values())) == len(CHECKS) == 17
+    assert len(set(CHECKS.values())) == len(CHECKS) == 18

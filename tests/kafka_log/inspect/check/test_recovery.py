@@ -6,11 +6,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_codecs import OFFSET_CHECKPOINT
 from kafka_log import LogDirectory
+from kafka_log.cli import main
 from tests.paths import SAMPLES
 from tests.support.check_plants import PLAIN
 
@@ -41,7 +43,8 @@ def write_recovery_point(root: Path, offset: int) -> None:
 
 def said(root: Path) -> str | None:
     rows = LogDirectory(root).check().to_pylist()
-    found = [row["meaning"] for row in rows if row["code"] == "not_stopped"]
+    of_directory = [row for row in rows if row["topic"] is None]
+    found = [row["meaning"] for row in of_directory if row["code"] == "not_stopped"]
     assert len(found) < 2
     return found[0] if found else None
 
@@ -81,3 +84,60 @@ def test_a_broker_that_runs_holds_the_lock(killed: Path) -> None:
         assert said(killed) is None
         holder.communicate()
     assert said(killed) is not None
+
+
+def damage(root: Path, base: int, position: int) -> None:
+    path = root / PLAIN / f"{base:020d}.log"
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1
+    path.write_bytes(data)
+
+
+def losses(root: Path, **options: Any) -> list[tuple[int, int, int]]:
+    """First and last offset, and number of records, that the notes of partitions name."""
+    rows = LogDirectory(root, **options).check().to_pylist()
+    found = [row for row in rows if row["code"] == "not_stopped" and row["topic"] is not None]
+    return [(row["first_offset"], row["last_offset"], row["records"]) for row in found]
+
+
+def test_what_a_start_truncates(killed: Path) -> None:
+    """The log ends where the first damaged batch begins, in the segments from the recovery point on."""
+    assert losses(killed) == []
+    write_recovery_point(killed, 0)
+    damage(killed, 84, 500)
+    damage(killed, 42, 500)
+    for options in ({}, {"topics": "segments.small"}):
+        assert losses(killed, **options) == [(48, 143, 96)]
+    line = f"{PLAIN}: truncated at offset 48, offsets 48 to 143 are lost"
+    assert line in (said(killed) or "")
+    assert "at most 96 records." in (said(killed) or "")
+    write_recovery_point(killed, 84)
+    assert losses(killed) == [(90, 143, 54)]
+    write_recovery_point(killed, 130)
+    assert losses(killed) == []
+    (killed / ".kafka_cleanshutdown").touch()
+    assert losses(killed) == []
+
+
+def test_a_segment_without_an_index_is_truncated_alone(killed: Path) -> None:
+    """The broker rebuilds it before it recovers the log, and finds no damage there later."""
+    damage(killed, 42, 500)
+    for point in (0, 130):
+        write_recovery_point(killed, point)
+        (killed / PLAIN / f"{42:020d}.index").unlink(missing_ok=True)
+        assert losses(killed) == [(48, 83, 36)]
+
+
+def test_a_torn_batch_at_the_end_loses_no_other(killed: Path) -> None:
+    path = max((killed / PLAIN).glob("*.log"))
+    path.write_bytes(path.read_bytes()[:-5])
+    assert losses(killed) == []
+
+
+def test_the_report_has_what_a_start_truncates(
+    killed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage(killed, 42, 500)
+    assert main(["report", str(killed), "--out", str(tmp_path / "page.html")]) == 1
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "truncated at offset 48, offsets 48 to 143 are lost" in page
