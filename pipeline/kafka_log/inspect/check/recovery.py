@@ -57,7 +57,10 @@ class RecoveryCheck(EndCheck):
         has_index = scanned.segment.path.with_suffix(".index").exists()
         if has_index and scanned.segment.path not in self.recovered:
             return ()
-        position = min(run.start for run in scanned.lost)
+        damage = min(scanned.lost, key=lambda run: run.start)
+        if scanned.is_active and scanned.tail_kind_of(damage) is not None:
+            return ()  # TailCheck says what is lost of the last batch
+        position = damage.start
         before = scanned.headers.last[scanned.headers.position < position]
         first = int(before.max(initial=scanned.segment.base_offset - 1)) + 1
         end = None if has_index else scanned.next_base
