@@ -73,7 +73,6 @@ def compile_crc(crc: Crc) -> Function:
     if crc.refin:
         assert crc.init in (0, (1 << crc.width) - 1)  # the same with its bits reversed
 
-        @inner
         def compute(start: int, size: int) -> int:
             value = wrap_64(first)
             whole = start + (size & ~7)
@@ -95,7 +94,6 @@ def compile_crc(crc: Crc) -> Function:
 
     else:
 
-        @inner
         def compute(start: int, size: int) -> int:
             value = wrap_64(first)
             whole = start + (size & ~7)
@@ -115,7 +113,10 @@ def compile_crc(crc: Crc) -> Function:
                 value = table[(value >> 56 ^ load_u8(i)) & 255] ^ value << 8
             return int(value >> shift & kept ^ last)
 
-    return compute
+    # numba names machine code by the function and a number, which a cached kernel brings from another process. Without names of
+    # their own, one CRC would be taken for another there.
+    compute.__qualname__ = f"{compute.__qualname__} of {crc.title}"
+    return inner(compute)
 
 
 def _signed(value: int) -> int:

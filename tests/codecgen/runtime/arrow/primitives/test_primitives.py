@@ -122,6 +122,14 @@ def test_checksums_by_tables(name: str) -> None:
         assert by_tables(array.ctypes.data, n) == wanted(data[:n])
 
 
+@pytest.mark.skipif(not compiling.JIT, reason="there is no compiler")
+def test_checksums_by_tables_have_machine_code_of_their_own() -> None:
+    """A cached kernel brings the code of its checksums by their names: no other code may have them, whatever number numba adds."""
+    kinds = [kind for kind in CHECKSUMS.values() if isinstance(kind, Crc)]
+    functions: list[Any] = [table_checksums.compile_crc(kind) for kind in kinds]
+    assert len({function.py_func.__qualname__ for function in functions}) == len(kinds) > 5
+
+
 def test_no_other_names_are_checksums_by_tables() -> None:
     for name in ("xxh64", "crc65", "crc"):
         with pytest.raises(AttributeError, match=name):
