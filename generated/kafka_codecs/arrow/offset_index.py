@@ -31,4 +31,4 @@ OFFSET_INDEX = View(
 __all__ = ["OFFSET_INDEX"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 7), "release": "0.1.0"}

@@ -132,4 +132,4 @@ RECORDS_WRITER = Writer(
 __all__ = ["RECORDS_WRITER"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 7), "release": "0.1.0"}

@@ -87,4 +87,4 @@ ASSIGNMENTS = PayloadView(
 __all__ = ["ASSIGNMENTS"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 7), "release": "0.1.0"}

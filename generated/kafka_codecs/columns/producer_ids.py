@@ -26,4 +26,4 @@ PRODUCER_IDS = PayloadView(
 __all__ = ["PRODUCER_IDS"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 7), "release": "0.1.0"}

@@ -20,4 +20,4 @@ TOPICS = PayloadView(
 __all__ = ["TOPICS"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 7), "release": "0.1.0"}

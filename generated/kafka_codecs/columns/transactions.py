@@ -74,4 +74,4 @@ TRANSACTIONS = PayloadView(
 __all__ = ["TRANSACTIONS"]
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 7), "release": "0.1.0"}

@@ -112,4 +112,4 @@ LeaderChangeMessage = LeaderChangeMessageV0 | LeaderChangeMessageV1
 __fast__ = "kafka_codecs.messages.leader_change_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 7), "release": "0.1.0"}

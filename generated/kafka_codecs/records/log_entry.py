@@ -17,4 +17,4 @@ LOG_ENTRY = Choice(
 LogEntry = Message | RecordBatch
 
 
-__made_for__ = {"language": 1, "runtime": (1, 6), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (1, 7), "release": "0.1.0"}
