@@ -19,7 +19,8 @@ from benchmarks.measure import Candidate, Report, ratio
 
 NOTES = """
 Medians of CPU time, with that of the kernel of the operating system. *table*: all default columns of all records, checksums
-verified, in memory that is fresh; *stream*: each batch is dropped before the next. *aiokafka* and *kafka-python* read the
+verified, in memory that is fresh; *stream*: each batch is dropped before the next. *views* are the same two with
+`zero_copy`: keys and values are views of the bytes that were read. *aiokafka* and *kafka-python* read the
 file, or its first batches (as a file of their own), into the same table, *Construct* are the reference codecs. *Java* is Apache
 Kafka's reader, warmed up, over the segment in memory, by its own clock; it builds no table. *read* reads the file into one buffer of 4 MiB
 again and again, *read, kept* into one of its size. Those columns are the time of the peer, or of the limit, by that of
@@ -34,12 +35,12 @@ CASES = [
 """Shape, bytes of a batch (0: messages of version 1), codec."""
 
 
-def table(path: Path) -> Callable[[], pa.Table]:
-    return lambda: Scanner(path, engine="arrow").to_reader().read_all()
+def table(path: Path, *, zero_copy: bool = False) -> Callable[[], pa.Table]:
+    return lambda: Scanner(path, engine="arrow", zero_copy=zero_copy).to_reader().read_all()
 
 
-def stream(path: Path) -> Candidate:
-    return lambda: sum(batch.num_rows for batch in Scanner(path, engine="arrow"))
+def stream(path: Path, *, zero_copy: bool = False) -> Candidate:
+    return lambda: sum(b.num_rows for b in Scanner(path, engine="arrow", zero_copy=zero_copy))
 
 
 def read(path: Path) -> Candidate:
@@ -66,6 +67,8 @@ def line(
     candidates: dict[str, Candidate] = {
         "table": table(path),
         "stream": stream(path),
+        "table of views": table(path, zero_copy=True),
+        "stream of views": stream(path, zero_copy=True),
         "aiokafka": lambda: peers.aiokafka_table(part.read_bytes())(),
         "kafka-python": lambda: peers.kafka_python_table(small.read_bytes())(),
         "construct": lambda: Scanner(tiny, engine="construct").to_reader().read_all(),
@@ -87,6 +90,8 @@ def line(
         f"{ns['table']:.1f}",
         f"{ns['stream']:.1f}",
         f"{len(data) / count / ns['stream']:.2f}",
+        f"{ns['table of views']:.1f}",
+        f"{ns['stream of views']:.1f}",
         ratio(ns["aiokafka"], ns["table"]),
         ratio(ns["kafka-python"], ns["table"]),
         ratio(ns["construct"], ns["table"]),
@@ -102,7 +107,7 @@ def main() -> None:
     options = made.parse_args()
     report = Report("From a file to Arrow", measure.command("benchmarks.file_to_arrow", options))
     report.add(NOTES)
-    report.table("file", "table, ns a record", "stream, ns", "stream, GB/s", "x aiokafka", "x kafka-python", "x Construct", "x Java", "read", "read, kept")  # fmt: skip
+    report.table("file", "table, ns a record", "stream, ns", "stream, GB/s", "views, table", "views, stream", "x aiokafka", "x kafka-python", "x Construct", "x Java", "read", "read, kept")  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         java = Java(stack, not options.without_java)
         for case in CASES:

@@ -77,7 +77,7 @@ HARMLESS |= {f"wrap_{bits}" for bits in (8, 16, 32, 64)}
 HARMLESS |= {"_fetch"}  # a wish: an address that is no memory is passed over
 """Intrinsics that touch no memory."""
 
-MODULES = ("memory", "bitmaps", "checksums", "utf8", "varints", "writing")
+MODULES = ("memory", "bitmaps", "checksums", "utf8", "varints", "views", "writing")
 """The primitives of kernels, each after those that it imports."""
 
 _CHECK = """

@@ -11,7 +11,6 @@ from typing import Any
 from codecgen.runtime.arrow.primitives.bitmaps import clear_bit, is_null
 from codecgen.runtime.arrow.primitives.compiling import JIT, inner, jit
 from codecgen.runtime.arrow.primitives.memory import (
-    copy,
     fail,
     load_i16,
     load_i32,
@@ -23,6 +22,7 @@ from codecgen.runtime.arrow.primitives.memory import (
 )
 from codecgen.runtime.arrow.primitives.utf8 import is_utf8
 from codecgen.runtime.arrow.primitives.varints import uvarint
+from codecgen.runtime.arrow.primitives.views import put_bytes
 
 __all__ = ["JIT", "KERNELS"]
 
@@ -172,17 +172,17 @@ def rows_of_0_legacy_offset_commit_key_legacy_offset_commit_value_v0(
     numbers = load_i64_le(out + NUMBERS)
     if at >= rows_room:
         return 0
-    if group_offsets:
+    if group_data:
         if key_group > group_room - group_at:
             return 0
-        copy(group_data + group_at, start_of_group, key_group)
+        put_bytes(group_data, group_offsets, group_at, group_room, at, start_of_group, key_group)
     group_at += key_group
     if group_offsets:
         store_32(group_offsets + 4 * at + 4, group_at)
-    if topic_offsets:
+    if topic_data:
         if key_topic > topic_room - topic_at:
             return 0
-        copy(topic_data + topic_at, start_of_topic, key_topic)
+        put_bytes(topic_data, topic_offsets, topic_at, topic_room, at, start_of_topic, key_topic)
     topic_at += key_topic
     if topic_offsets:
         store_32(topic_offsets + 4 * at + 4, topic_at)
@@ -195,10 +195,18 @@ def rows_of_0_legacy_offset_commit_key_legacy_offset_commit_value_v0(
         clear_bit(leader_epoch_validity, at)
     if leader_epoch_data:
         store_32(leader_epoch_data + 4 * at, 0)
-    if metadata_offsets:
+    if metadata_data:
         if value_metadata > metadata_room - metadata_at:
             return 0
-        copy(metadata_data + metadata_at, start_of_metadata, value_metadata)
+        put_bytes(
+            metadata_data,
+            metadata_offsets,
+            metadata_at,
+            metadata_room,
+            at,
+            start_of_metadata,
+            value_metadata,
+        )
     metadata_at += value_metadata
     if metadata_offsets:
         store_32(metadata_offsets + 4 * at + 4, metadata_at)
@@ -309,17 +317,17 @@ def rows_of_0_legacy_offset_commit_key_value_null(
     numbers = load_i64_le(out + NUMBERS)
     if at >= rows_room:
         return 0
-    if group_offsets:
+    if group_data:
         if key_group > group_room - group_at:
             return 0
-        copy(group_data + group_at, start_of_group, key_group)
+        put_bytes(group_data, group_offsets, group_at, group_room, at, start_of_group, key_group)
     group_at += key_group
     if group_offsets:
         store_32(group_offsets + 4 * at + 4, group_at)
-    if topic_offsets:
+    if topic_data:
         if key_topic > topic_room - topic_at:
             return 0
-        copy(topic_data + topic_at, start_of_topic, key_topic)
+        put_bytes(topic_data, topic_offsets, topic_at, topic_room, at, start_of_topic, key_topic)
     topic_at += key_topic
     if topic_offsets:
         store_32(topic_offsets + 4 * at + 4, topic_at)
@@ -473,17 +481,17 @@ def rows_of_1_offset_commit_key_offset_commit_value_v0(
     numbers = load_i64_le(out + NUMBERS)
     if at >= rows_room:
         return 0
-    if group_offsets:
+    if group_data:
         if key_group > group_room - group_at:
             return 0
-        copy(group_data + group_at, start_of_group, key_group)
+        put_bytes(group_data, group_offsets, group_at, group_room, at, start_of_group, key_group)
     group_at += key_group
     if group_offsets:
         store_32(group_offsets + 4 * at + 4, group_at)
-    if topic_offsets:
+    if topic_data:
         if key_topic > topic_room - topic_at:
             return 0
-        copy(topic_data + topic_at, start_of_topic, key_topic)
+        put_bytes(topic_data, topic_offsets, topic_at, topic_room, at, start_of_topic, key_topic)
     topic_at += key_topic
     if topic_offsets:
         store_32(topic_offsets + 4 * at + 4, topic_at)
@@ -496,10 +504,18 @@ def rows_of_1_offset_commit_key_offset_commit_value_v0(
         clear_bit(leader_epoch_validity, at)
     if leader_epoch_data:
         store_32(leader_epoch_data + 4 * at, 0)
-    if metadata_offsets:
+    if metadata_data:
         if value_metadata > metadata_room - metadata_at:
             return 0
-        copy(metadata_data + metadata_at, start_of_metadata, value_metadata)
+        put_bytes(
+            metadata_data,
+            metadata_offsets,
+            metadata_at,
+            metadata_room,
+            at,
+            start_of_metadata,
+            value_metadata,
+        )
     metadata_at += value_metadata
     if metadata_offsets:
         store_32(metadata_offsets + 4 * at + 4, metadata_at)
@@ -637,17 +653,17 @@ def rows_of_1_offset_commit_key_offset_commit_value_v1(
     numbers = load_i64_le(out + NUMBERS)
     if at >= rows_room:
         return 0
-    if group_offsets:
+    if group_data:
         if key_group > group_room - group_at:
             return 0
-        copy(group_data + group_at, start_of_group, key_group)
+        put_bytes(group_data, group_offsets, group_at, group_room, at, start_of_group, key_group)
     group_at += key_group
     if group_offsets:
         store_32(group_offsets + 4 * at + 4, group_at)
-    if topic_offsets:
+    if topic_data:
         if key_topic > topic_room - topic_at:
             return 0
-        copy(topic_data + topic_at, start_of_topic, key_topic)
+        put_bytes(topic_data, topic_offsets, topic_at, topic_room, at, start_of_topic, key_topic)
     topic_at += key_topic
     if topic_offsets:
         store_32(topic_offsets + 4 * at + 4, topic_at)
@@ -660,10 +676,18 @@ def rows_of_1_offset_commit_key_offset_commit_value_v1(
         clear_bit(leader_epoch_validity, at)
     if leader_epoch_data:
         store_32(leader_epoch_data + 4 * at, 0)
-    if metadata_offsets:
+    if metadata_data:
         if value_metadata > metadata_room - metadata_at:
             return 0
-        copy(metadata_data + metadata_at, start_of_metadata, value_metadata)
+        put_bytes(
+            metadata_data,
+            metadata_offsets,
+            metadata_at,
+            metadata_room,
+            at,
+            start_of_metadata,
+            value_metadata,
+        )
     metadata_at += value_metadata
     if metadata_offsets:
         store_32(metadata_offsets + 4 * at + 4, metadata_at)
@@ -805,17 +829,17 @@ def rows_of_1_offset_commit_key_offset_commit_value_v2(
     numbers = load_i64_le(out + NUMBERS)
     if at >= rows_room:
         return 0
-    if group_offsets:
+    if group_data:
         if key_group > group_room - group_at:
             return 0
-        copy(group_data + group_at, start_of_group, key_group)
+        put_bytes(group_data, group_offsets, group_at, group_room, at, start_of_group, key_group)
     group_at += key_group
     if group_offsets:
         store_32(group_offsets + 4 * at + 4, group_at)
-    if topic_offsets:
+    if topic_data:
         if key_topic > topic_room - topic_at:
             return 0
-        copy(topic_data + topic_at, start_of_topic, key_topic)
+        put_bytes(topic_data, topic_offsets, topic_at, topic_room, at, start_of_topic, key_topic)
     topic_at += key_topic
     if topic_offsets:
         store_32(topic_offsets + 4 * at + 4, topic_at)
@@ -828,10 +852,18 @@ def rows_of_1_offset_commit_key_offset_commit_value_v2(
         clear_bit(leader_epoch_validity, at)
     if leader_epoch_data:
         store_32(leader_epoch_data + 4 * at, 0)
-    if metadata_offsets:
+    if metadata_data:
         if value_metadata > metadata_room - metadata_at:
             return 0
-        copy(metadata_data + metadata_at, start_of_metadata, value_metadata)
+        put_bytes(
+            metadata_data,
+            metadata_offsets,
+            metadata_at,
+            metadata_room,
+            at,
+            start_of_metadata,
+            value_metadata,
+        )
     metadata_at += value_metadata
     if metadata_offsets:
         store_32(metadata_offsets + 4 * at + 4, metadata_at)
@@ -969,17 +1001,17 @@ def rows_of_1_offset_commit_key_offset_commit_value_v3(
     numbers = load_i64_le(out + NUMBERS)
     if at >= rows_room:
         return 0
-    if group_offsets:
+    if group_data:
         if key_group > group_room - group_at:
             return 0
-        copy(group_data + group_at, start_of_group, key_group)
+        put_bytes(group_data, group_offsets, group_at, group_room, at, start_of_group, key_group)
     group_at += key_group
     if group_offsets:
         store_32(group_offsets + 4 * at + 4, group_at)
-    if topic_offsets:
+    if topic_data:
         if key_topic > topic_room - topic_at:
             return 0
-        copy(topic_data + topic_at, start_of_topic, key_topic)
+        put_bytes(topic_data, topic_offsets, topic_at, topic_room, at, start_of_topic, key_topic)
     topic_at += key_topic
     if topic_offsets:
         store_32(topic_offsets + 4 * at + 4, topic_at)
@@ -998,10 +1030,18 @@ def rows_of_1_offset_commit_key_offset_commit_value_v3(
         leader_epoch_nulls += 1
         if leader_epoch_validity:
             clear_bit(leader_epoch_validity, at)
-    if metadata_offsets:
+    if metadata_data:
         if value_metadata > metadata_room - metadata_at:
             return 0
-        copy(metadata_data + metadata_at, start_of_metadata, value_metadata)
+        put_bytes(
+            metadata_data,
+            metadata_offsets,
+            metadata_at,
+            metadata_room,
+            at,
+            start_of_metadata,
+            value_metadata,
+        )
     metadata_at += value_metadata
     if metadata_offsets:
         store_32(metadata_offsets + 4 * at + 4, metadata_at)
@@ -1195,17 +1235,17 @@ def rows_of_1_offset_commit_key_offset_commit_value_v4(
     numbers = load_i64_le(out + NUMBERS)
     if at >= rows_room:
         return 0
-    if group_offsets:
+    if group_data:
         if key_group > group_room - group_at:
             return 0
-        copy(group_data + group_at, start_of_group, key_group)
+        put_bytes(group_data, group_offsets, group_at, group_room, at, start_of_group, key_group)
     group_at += key_group
     if group_offsets:
         store_32(group_offsets + 4 * at + 4, group_at)
-    if topic_offsets:
+    if topic_data:
         if key_topic > topic_room - topic_at:
             return 0
-        copy(topic_data + topic_at, start_of_topic, key_topic)
+        put_bytes(topic_data, topic_offsets, topic_at, topic_room, at, start_of_topic, key_topic)
     topic_at += key_topic
     if topic_offsets:
         store_32(topic_offsets + 4 * at + 4, topic_at)
@@ -1224,10 +1264,18 @@ def rows_of_1_offset_commit_key_offset_commit_value_v4(
         leader_epoch_nulls += 1
         if leader_epoch_validity:
             clear_bit(leader_epoch_validity, at)
-    if metadata_offsets:
+    if metadata_data:
         if value_metadata > metadata_room - metadata_at:
             return 0
-        copy(metadata_data + metadata_at, start_of_metadata, value_metadata)
+        put_bytes(
+            metadata_data,
+            metadata_offsets,
+            metadata_at,
+            metadata_room,
+            at,
+            start_of_metadata,
+            value_metadata,
+        )
     metadata_at += value_metadata
     if metadata_offsets:
         store_32(metadata_offsets + 4 * at + 4, metadata_at)
@@ -1342,17 +1390,17 @@ def rows_of_1_offset_commit_key_value_null(
     numbers = load_i64_le(out + NUMBERS)
     if at >= rows_room:
         return 0
-    if group_offsets:
+    if group_data:
         if key_group > group_room - group_at:
             return 0
-        copy(group_data + group_at, start_of_group, key_group)
+        put_bytes(group_data, group_offsets, group_at, group_room, at, start_of_group, key_group)
     group_at += key_group
     if group_offsets:
         store_32(group_offsets + 4 * at + 4, group_at)
-    if topic_offsets:
+    if topic_data:
         if key_topic > topic_room - topic_at:
             return 0
-        copy(topic_data + topic_at, start_of_topic, key_topic)
+        put_bytes(topic_data, topic_offsets, topic_at, topic_room, at, start_of_topic, key_topic)
     topic_at += key_topic
     if topic_offsets:
         store_32(topic_offsets + 4 * at + 4, topic_at)
@@ -1585,4 +1633,4 @@ KERNELS: Any = decode_payloads
 """The loop over payloads."""
 
 
-__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}

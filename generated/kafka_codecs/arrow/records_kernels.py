@@ -12,7 +12,6 @@ from codecgen.runtime.arrow.primitives.bitmaps import clear_bit, fill_false
 from codecgen.runtime.arrow.primitives.checksums import crc32, crc32c
 from codecgen.runtime.arrow.primitives.compiling import JIT, inner, jit
 from codecgen.runtime.arrow.primitives.memory import (
-    copy,
     fail,
     fetch_around,
     fill_8,
@@ -33,6 +32,7 @@ from codecgen.runtime.arrow.primitives.memory import (
 )
 from codecgen.runtime.arrow.primitives.utf8 import is_utf8
 from codecgen.runtime.arrow.primitives.varints import varint, varlong
+from codecgen.runtime.arrow.primitives.views import put_bytes
 
 __all__ = ["JIT", "KERNELS"]
 
@@ -327,10 +327,10 @@ def rows_message_v0(row: int, out: int, state: int, room: int, max_elements: int
             if key_validity:
                 clear_bit(key_validity, at)
         else:
-            if key_offsets:
+            if key_data:
                 if item_key > key_room - key_at:
                     return 0
-                copy(key_data + key_at, p, item_key)
+                put_bytes(key_data, key_offsets, key_at, key_room, at, p, item_key)
             key_at += item_key
             p += item_key
         if key_offsets:
@@ -349,10 +349,10 @@ def rows_message_v0(row: int, out: int, state: int, room: int, max_elements: int
                 if value_validity:
                     clear_bit(value_validity, at)
             else:
-                if value_offsets:
+                if value_data:
                     if item_value > value_room - value_at:
                         return 0
-                    copy(value_data + value_at, p, item_value)
+                    put_bytes(value_data, value_offsets, value_at, value_room, at, p, item_value)
                 value_at += item_value
                 p += item_value
             if value_offsets:
@@ -517,10 +517,10 @@ def rows_message_v0_messages(
             if key_validity:
                 clear_bit(key_validity, at)
         else:
-            if key_offsets:
+            if key_data:
                 if item_key > key_room - key_at:
                     return 0
-                copy(key_data + key_at, p, item_key)
+                put_bytes(key_data, key_offsets, key_at, key_room, at, p, item_key)
             key_at += item_key
             p += item_key
         if key_offsets:
@@ -539,10 +539,10 @@ def rows_message_v0_messages(
                 if value_validity:
                     clear_bit(value_validity, at)
             else:
-                if value_offsets:
+                if value_data:
                     if item_value > value_room - value_at:
                         return 0
-                    copy(value_data + value_at, p, item_value)
+                    put_bytes(value_data, value_offsets, value_at, value_room, at, p, item_value)
                 value_at += item_value
                 p += item_value
             if value_offsets:
@@ -888,10 +888,10 @@ def rows_message_v1(row: int, out: int, state: int, room: int, max_elements: int
             if key_validity:
                 clear_bit(key_validity, at)
         else:
-            if key_offsets:
+            if key_data:
                 if item_key > key_room - key_at:
                     return 0
-                copy(key_data + key_at, p, item_key)
+                put_bytes(key_data, key_offsets, key_at, key_room, at, p, item_key)
             key_at += item_key
             p += item_key
         if key_offsets:
@@ -910,10 +910,10 @@ def rows_message_v1(row: int, out: int, state: int, room: int, max_elements: int
                 if value_validity:
                     clear_bit(value_validity, at)
             else:
-                if value_offsets:
+                if value_data:
                     if item_value > value_room - value_at:
                         return 0
-                    copy(value_data + value_at, p, item_value)
+                    put_bytes(value_data, value_offsets, value_at, value_room, at, p, item_value)
                 value_at += item_value
                 p += item_value
             if value_offsets:
@@ -1087,10 +1087,10 @@ def rows_message_v1_messages(
             if key_validity:
                 clear_bit(key_validity, at)
         else:
-            if key_offsets:
+            if key_data:
                 if item_key > key_room - key_at:
                     return 0
-                copy(key_data + key_at, p, item_key)
+                put_bytes(key_data, key_offsets, key_at, key_room, at, p, item_key)
             key_at += item_key
             p += item_key
         if key_offsets:
@@ -1109,10 +1109,10 @@ def rows_message_v1_messages(
                 if value_validity:
                     clear_bit(value_validity, at)
             else:
-                if value_offsets:
+                if value_data:
                     if item_value > value_room - value_at:
                         return 0
-                    copy(value_data + value_at, p, item_value)
+                    put_bytes(value_data, value_offsets, value_at, value_room, at, p, item_value)
                 value_at += item_value
                 p += item_value
             if value_offsets:
@@ -1487,10 +1487,10 @@ def rows_record_batch_records(
             if key_validity:
                 clear_bit(key_validity, at)
         else:
-            if key_offsets:
+            if key_data:
                 if item_key > key_room - key_at:
                     return 0
-                copy(key_data + key_at, p, item_key)
+                put_bytes(key_data, key_offsets, key_at, key_room, at, p, item_key)
             key_at += item_key
             p += item_key
         if key_offsets:
@@ -1507,10 +1507,10 @@ def rows_record_batch_records(
             if value_validity:
                 clear_bit(value_validity, at)
         else:
-            if value_offsets:
+            if value_data:
                 if item_value > value_room - value_at:
                     return 0
-                copy(value_data + value_at, p, item_value)
+                put_bytes(value_data, value_offsets, value_at, value_room, at, p, item_value)
             value_at += item_value
             p += item_value
         if value_offsets:
@@ -1532,10 +1532,18 @@ def rows_record_batch_records(
                 return fail(row, 29, p)  # key
             if not is_utf8(p, part_key):
                 return fail(row, 29, p)  # key
-            if headers_key_offsets:
+            if headers_key_data:
                 if part_key > headers_key_room - headers_key_at:
                     return 0
-                copy(headers_key_data + headers_key_at, p, part_key)
+                put_bytes(
+                    headers_key_data,
+                    headers_key_offsets,
+                    headers_key_at,
+                    headers_key_room,
+                    headers_at,
+                    p,
+                    part_key,
+                )
             headers_key_at += part_key
             p += part_key
             if headers_key_offsets:
@@ -1552,10 +1560,18 @@ def rows_record_batch_records(
                 if headers_value_validity:
                     clear_bit(headers_value_validity, headers_at)
             else:
-                if headers_value_offsets:
+                if headers_value_data:
                     if part_value > headers_value_room - headers_value_at:
                         return 0
-                    copy(headers_value_data + headers_value_at, p, part_value)
+                    put_bytes(
+                        headers_value_data,
+                        headers_value_offsets,
+                        headers_value_at,
+                        headers_value_room,
+                        headers_at,
+                        p,
+                        part_value,
+                    )
                 headers_value_at += part_value
                 p += part_value
             if headers_value_offsets:
@@ -1713,4 +1729,4 @@ KERNELS: dict[int, tuple[Any, Any]] = {
 """The two passes, by the number that tells entries apart."""
 
 
-__made_for__ = {"language": 1, "runtime": (2, 0), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}

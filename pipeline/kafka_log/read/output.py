@@ -72,7 +72,8 @@ class Output:
         view: Columns,
         found: Sequence[Partition],
         columns: Sequence[str] | None,
-        binary_view: bool,
+        binary_view: bool = False,
+        zero_copy: bool = False,
     ) -> None:
         """Resolve the columns of rows of ``view``. Raise ValueError for unknown, repeated or no
         ``columns``.
@@ -82,6 +83,7 @@ class Output:
             found: The partitions to read. More than one adds the columns ``topic`` and ``partition`` to the default.
             columns: Columns of the stream, or None for the default.
             binary_view: Use Arrow's view types for binaries and strings.
+            zero_copy: Use them for keys and values alone, which the scanner returns so.
         """
         told = ROW_DAMAGE if view is RECORDS else {}
         known = (*_PLACES, *told, *(column.name for column in view.columns))
@@ -95,7 +97,8 @@ class Output:
         # Batches of Arrow without columns have no rows: one column is there to be counted.
         self.columns = [n for n in self.names if n not in _PLACES] or [view.columns[0].name]
         of_view = [n for n in self.columns if n not in told]
-        fields = {f.name: f for f in schema_of(choose(view, of_view))} if of_view else {}
+        decoded = schema_of(choose(view, of_view), views=zero_copy) if of_view else ()
+        fields = {f.name: f for f in decoded}
         fields.update({n: told[n].field for n in self.columns if n in told})
         if binary_view:
             fields = {name: f.with_type(as_view_type(f.type)) for name, f in fields.items()}

@@ -82,7 +82,7 @@ file as lost. Under ``lose_rest`` errors of other kinds, such as a missing file,
 class ReadPlan:
     """The splits to read in this order, the format of their rows, and how they are read.
 
-    ``policy``, ``on_damage``, ``limits``, ``engine`` and ``chunk_bytes`` are as in :class:`~kafka_log.segment.scanner.Scanner`,
+    ``policy``, ``on_damage``, ``limits``, ``engine``, ``chunk_bytes`` and ``zero_copy`` are as in :class:`~kafka_log.segment.scanner.Scanner`,
     ``mmap`` as in :func:`~kafka_log.segment.scanner.header_scanner`.
     """
 
@@ -100,5 +100,6 @@ class ReadPlan:
     of_batches: bool = False
     """Whether a row is a batch header, not a record."""
     mmap: bool = False
+    zero_copy: bool = False
     expects_removal: bool = False
     """Whether a segment that retention removed after it was listed counts as empty. Else its bytes are an error, or lost."""

@@ -63,6 +63,7 @@ class PlanReader:
             "limits": plan.limits,
             "engine": plan.engine,
             "mmap": plan.mmap,
+            "zero_copy": plan.zero_copy,
         }
         if plan.chunk_bytes is not None:
             self._options["chunk_bytes"] = plan.chunk_bytes

@@ -76,6 +76,7 @@ class ScanOptions(Filters, total=False):
     view: str | None
     on_lost: OnLost | None
     binary_view: bool
+    zero_copy: bool
     chunk_bytes: int
     limits: Limits | None
     engine: Engine
@@ -145,6 +146,9 @@ def scan(
             Default: the topic ``_schemas`` in the paths, or in the log directories of the partitions.
         schema_version: Resolve values to this version of the subject, with its defaults. Default: columns of all versions.
         binary_view: Return keys, values and headers as Arrow's view types. Default: False.
+        zero_copy: Return keys and values as views of the bytes that were read or decompressed, without a copy of each value. An array keeps
+            8 MiB of the file (``chunk_bytes``), or 16 MiB of decompressed sections, in memory. It does not go with ``view`` and ``decode``.
+            Default: False.
         indexes: Use index files to find where reading begins. Default: True.
         chunk_bytes, limits, engine: As in :class:`~kafka_log.segment.scanner.Scanner`.
 
@@ -160,6 +164,7 @@ def scan(
     """
     view, on_lost = options.pop("view", None), options.pop("on_lost", None)
     binary_view = flag("binary_view", options.pop("binary_view", False))
+    zero_copy = flag("zero_copy", options.pop("zero_copy", False))
     indexes = flag("indexes", options.pop("indexes", True))
     engine, watch = options.get("engine", "auto"), options.pop("watch", None)
     show_secrets = flag("show_secrets", options.pop("show_secrets", False))
@@ -182,18 +187,24 @@ def scan(
 
     decoder = None
     check_decoding(decode, view, schemas, schema_version)
+    if zero_copy and (view is not None or decode is not None):
+        raise ValueError(
+            "zero_copy does not go with view and decode, which decode keys and values: leave it out"
+        )
     if decode is not None:
         from kafka_log.read.schemas.decoding import TopicDecoder
         from kafka_log.read.schemas.sources import read_registry
 
-        names = Output(RECORDS, found, columns, False).names
+        names = Output(RECORDS, found, columns).names
         registry = schemas
         if not isinstance(registry, SchemaRegistry):
             registry = read_registry([*found, *_survey_paths(path)], registry)
         decoder = TopicDecoder.of_partitions(found, registry, names, decode, schema_version)
         columns = decoder.needed
     if view is None:
-        output: RowFormat = Output(RECORDS, found, columns, binary_view)
+        output: RowFormat = Output(
+            RECORDS, found, columns, binary_view=binary_view, zero_copy=zero_copy
+        )
     else:
         from kafka_log.read.topic_views import (
             ViewRows,
@@ -247,6 +258,7 @@ def scan(
         wanted.policy,
         wanted.on_damage,
         "raise" if watch is None else "next_file",
+        zero_copy=zero_copy,
         expects_removal=True,
         **reading,
     )
@@ -355,7 +367,7 @@ def scan_batches(
     wanted.but(offsets=None).batches()  # refuses what headers do not say
     found = _find(path, wanted)
     resolved = [(partition, wanted.resolve_offsets(partition.segments)) for partition in found]
-    output = Output(BATCHES, found, columns, False)
+    output = Output(BATCHES, found, columns)
 
     def splits() -> Iterator[Split]:
         """Yield the splits in reading order. Raises the error of a directory that cannot be read, if damage is an error."""

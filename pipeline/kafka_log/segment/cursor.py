@@ -35,18 +35,23 @@ class Loader(Protocol):
 
 
 class WholeBytes:
-    """Loader of all bytes of a file range, as many as the chunk holds."""
+    """Loader of all bytes of a file range, ``chunk_bytes`` at a time or as many as the chunk holds. If arrays refer to
+    the chunk, it gets new memory, which has no more bytes than are left.
+    """
 
     def __init__(self, file: FileIO, chunk_bytes: int) -> None:
         self.file = file
-        self.chunk = Chunk(chunk_bytes)
+        self.chunk_bytes = chunk_bytes
+        self.chunk = Chunk(0)
 
     def fill(self, position: int, stop: int) -> None:
         """Fill the chunk with the bytes of the file from ``position`` (included) to at most
         ``stop`` (excluded), as many as it holds; fewer at the end of the file or before an
         unreadable sector. Raise UnreadableError if the first sector cannot be read.
         """
-        wanted = min(self.chunk.capacity, stop - position)
+        wanted = min(max(self.chunk_bytes, self.chunk.capacity), stop - position)
+        if self.chunk.is_referenced or self.chunk.capacity < wanted:
+            self.chunk.grow(wanted)
         self.chunk.size = read_at(self.file, self.chunk.view()[:wanted], position)
 
 

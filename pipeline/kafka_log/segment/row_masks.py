@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from codecgen.runtime.arrow.output_buffers import VIEW_TYPES
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.row_selection import Aborted, Header, RowSelection
 
@@ -58,7 +59,7 @@ class RowMasks:
             if low is not None and values.min() < low:
                 mask = values >= low if mask is None else mask & (values >= low)
             if mask is not None:
-                batch = batch.filter(pa.array(mask))
+                batch = filter_rows(batch, mask)
         return self._with_selected_content(self._without_unselected(batch))
 
     def may_have(self, headers: pa.RecordBatch) -> Any:
@@ -115,7 +116,7 @@ class RowMasks:
                 numbers(batch, "producer_id"), numbers(batch, "offset")
             )
             keep = ~gone if keep is None else keep & ~gone
-        return batch if keep is None or keep.all() else batch.filter(pa.array(keep))
+        return batch if keep is None or keep.all() else filter_rows(batch, keep)
 
     def _with_selected_content(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows whose key is one of the wanted ones and that have all wanted record
@@ -204,6 +205,27 @@ class AbortedSpans:
 def _keys(keys: Any) -> pa.Array:
     """Return keys as an Arrow array of binaries."""
     return pa.array(list(keys), pa.binary())
+
+
+def filter_rows(batch: pa.RecordBatch, mask: Any) -> pa.RecordBatch:
+    """Return the rows of ``batch`` for which ``mask``, a NumPy array, is True. pyarrow cannot filter
+    views, so the filtered 16 bytes of each view become a column with the same buffers.
+    """
+    views = {i: f.type for i, f in enumerate(batch.schema) if f.type in VIEW_TYPES.values()}
+    if not views:
+        return batch.filter(pa.array(mask))
+    columns = batch.columns
+    for i in views:
+        array = columns[i]
+        plain = array.buffers()[:2]
+        columns[i] = pa.Array.from_buffers(pa.binary(16), len(array), plain, -1, array.offset)
+    found = pa.RecordBatch.from_arrays(columns, names=batch.schema.names).filter(pa.array(mask))
+    columns = found.columns
+    for i, kind in views.items():
+        array, viewed = columns[i], batch.column(i).buffers()[2:]
+        buffers = [*array.buffers(), *viewed]
+        columns[i] = pa.Array.from_buffers(kind, len(array), buffers, -1, array.offset)
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _with_header(column: pa.Array, wanted: Header) -> Any:

@@ -100,6 +100,11 @@ class RowSelection:
         by_range = self.offsets != EVERYTHING or self.timestamps != EVERYTHING
         return by_range or self.producers is not None or bool(self.aborted)
 
+    @property
+    def is_by_content(self) -> bool:
+        """Whether it selects records by key, record header or producer: mostly few of a file."""
+        return self.keys is not None or bool(self.headers) or self.producers is not None
+
     def may_have(self, header: Batch) -> bool:
         """Return whether a batch may hold a selected record, by its header alone: its producer,
         offsets, aborted transactions, and whether its max timestamp is before the time range.

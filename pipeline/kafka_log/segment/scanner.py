@@ -65,6 +65,7 @@ class ReadOptions(FileOptions, total=False):
     on_damage: OnDamage | None
     chunk_bytes: int
     engine: Engine
+    zero_copy: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,9 @@ class Scanner:
         chunk_bytes: Size of a chunk.
         engine: Codecs that read.
         mmap: Map the file into memory for a pass over batch headers.
+        zero_copy: Return bytes and text outside lists and structs as Arrow's view types. The kernels write views of the chunk and
+            of decompressed sections, which an array keeps in memory as a whole. Values are copied if rows are selected by key, record header or
+            producer, by the NumPy reader, by the reference codecs, and with pyarrow 18.
         options: Options of :class:`SegmentReader`.
 
     Raises:
@@ -159,6 +163,7 @@ class Scanner:
         chunk_bytes: int = CHUNK_BYTES,
         engine: Engine = "auto",
         mmap: bool = False,
+        zero_copy: bool = False,
         **options: Unpack[FileOptions],
     ) -> None:
         """Resolve columns, row filter and engine; the file is not opened yet. Raises ValueError as the class describes."""
@@ -183,8 +188,9 @@ class Scanner:
         self.keep, self.drop = resolved != "raise", resolved == "drop"
         own, self.damage_columns = self._split_columns(columns)
         chosen = choose(kind.view, own)
-        self.schema = self._with_damage_fields(schema_of(chosen), columns)
+        self.schema = self._with_damage_fields(schema_of(chosen, views=zero_copy), columns)
         self.selection = selection or RowSelection()
+        self.zero_copy = zero_copy and not self.selection.is_by_content
         self.skips = self.selection.skips and self.policy is not Policy.STRICT
         self.masks = kind.masks(self.selection)
         if isinstance(self.reader, SkippingReader):
@@ -292,7 +298,7 @@ class Scanner:
                         continue
                     rows = self.masks.filter(output)
                     if rows.num_rows:
-                        yield rows.select(self.schema.names)
+                        yield self._with_schema(rows)
                     if self._is_after(output) and self._is_range_over():
                         self._ended_early = True
                         return
@@ -302,6 +308,17 @@ class Scanner:
             finally:
                 del error  # its traceback holds this frame
         yield from self._unread_ends()
+
+    def _with_schema(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the columns of the schema, with copied values as views if the schema has views."""
+        rows = rows.select(self.schema.names)
+        if rows.schema.types == self.schema.types:
+            return rows
+        arrays = [
+            array if array.type == field.type else array.cast(field.type)
+            for array, field in zip(rows.columns, self.schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _split_columns(
         self, columns: Sequence[str] | None
@@ -350,6 +367,7 @@ class Scanner:
             full_check=self.policy is Policy.STRICT,
             rules=self.policy is Policy.STRICT,
             kernels=self.kernels,
+            zero_copy=self.zero_copy,
         )
         if not (self.skips and self.kind.has_records):
             return decoder

@@ -23,7 +23,7 @@ from kafka_log.segment.kernels import load_view
 from kafka_log.segment.model import Batch, Policy
 from kafka_log.segment.passes import SegmentPass
 from kafka_log.segment.reader import SegmentReader
-from kafka_log.segment.row_masks import HEADERS, RowMasks, numbers
+from kafka_log.segment.row_masks import HEADERS, RowMasks, filter_rows, numbers
 from kafka_log.segment.row_selection import RowSelection
 
 WORTH = 128 << 10
@@ -118,6 +118,7 @@ class SkippingDecoder:
                     elif isinstance(found, Rows) and others is not None:
                         found = replace(found, batch=_of_batches(found.batch, others))
                     yield found
+                chunk.is_referenced |= part.is_referenced
                 if done != end:
                     return  # what is left is read anew
 
@@ -136,7 +137,7 @@ def _with_few(wanted: Any, starts: Any, ends: Any) -> Any:
 
 def _of_batches(rows: pa.RecordBatch, positions: Any) -> pa.RecordBatch:
     """Return the rows of the batches at ``positions``."""
-    return rows.filter(pa.array(np.isin(numbers(rows, "position"), positions)))
+    return filter_rows(rows, np.isin(numbers(rows, "position"), positions))
 
 
 def part_of(chunk: Chunk, start: int, stop: int) -> Chunk:
@@ -144,6 +145,7 @@ def part_of(chunk: Chunk, start: int, stop: int) -> Chunk:
     memory. The bytes after them serve as slack.
     """
     part = Chunk(0)
+    part.buffer = chunk.buffer
     part.array = chunk.array[start : stop + SLACK]
     part.size = part.capacity = stop - start
     return part

@@ -20,9 +20,11 @@ class Chunk:
     """Memory for bytes of a file. Kernels may read the 64 bytes of slack after them.
 
     Attributes:
+        buffer: The memory, with the slack, as Arrow arrays refer to it.
         array: The memory, with the slack.
         capacity: Bytes that fit in, without the slack.
         size: Bytes of the file that are in the memory. Whoever fills the memory sets it.
+        is_referenced: Whether Arrow arrays refer to the memory, which must not be written to then.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -35,10 +37,12 @@ class Chunk:
         of the new one.
         """
         slack = 64
-        self.array = np.empty(capacity + slack, np.uint8)
+        self.buffer = pa.allocate_buffer(capacity + slack)
+        self.array = np.frombuffer(self.buffer, np.uint8)
         self.array[-slack:] = 0
         self.capacity = capacity
         self.size = 0
+        self.is_referenced = False
 
     @property
     def address(self) -> int:

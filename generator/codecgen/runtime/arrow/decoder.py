@@ -36,7 +36,14 @@ from codecgen.runtime.arrow.decompressor import (
     STATUS,
     Decompressor,
 )
-from codecgen.runtime.arrow.output_buffers import LEAVES, Allocate, ColumnBuffers, choose, schema_of
+from codecgen.runtime.arrow.output_buffers import (
+    CAN_BUILD_VIEWS,
+    LEAVES,
+    Allocate,
+    ColumnBuffers,
+    choose,
+    schema_of,
+)
 from codecgen.runtime.arrow.view import Column, NoKernelsError, View
 from codecgen.runtime.located_bytes import Limits
 
@@ -114,6 +121,7 @@ class Decoder:
         allocate: Allocate = pa.allocate_buffer,
         decompress: bool = True,
         sizes: bool = False,
+        zero_copy: bool = False,
     ) -> None:
         """Prepare to decode ``columns`` of a view.
 
@@ -129,10 +137,11 @@ class Decoder:
             decompress: Decompress sections. Otherwise compressed entries that say how many rows they have are only verified, and
                 have no rows.
             sizes: Return the sizes of sections with the rows.
+            zero_copy: Return bytes and text outside lists and structs as views of the chunk and of decompressed sections. The chunk
+                is then marked as referenced. The NumPy reader and pyarrow 18 cannot: bytes and text are copied then, and no views.
         """
         self.view = view
         self.columns = tuple(columns)
-        self.schema = schema_of(columns)
         self.limits = limits or Limits()
         self.full_check = int(full_check) | 2 * int(rules)
         self.max_rows = max_rows
@@ -152,6 +161,8 @@ class Decoder:
                 decompress=decompress,
                 sizes=sizes,
             )
+        self.zero_copy = zero_copy and self.numpy is None and CAN_BUILD_VIEWS
+        self.schema = schema_of(columns, views=self.zero_copy)
         self.decompress = decompress
         self.sizes = sizes
         self.stored: Any = None  # bytes of the sections in the index, before they are decompressed,
@@ -164,8 +175,12 @@ class Decoder:
             np.zeros(LEAVES + 2 * len(self.leaves), np.int64),
             np.zeros(LEAVES + len(self.leaves), np.int64),
         )
-        self.decompressor = Decompressor(view, self.limits, getattr(self.kernels, "JIT", False))
+        self.decompressor = Decompressor(
+            view, self.limits, getattr(self.kernels, "JIT", False), trims=self.zero_copy
+        )
         self.min_row_sizes = np.array([case.min_row_size for case in view.cases] or [1], np.int64)
+        self.chunk = Chunk(0)  # what is decoded
+        self.viewed = np.zeros(3, np.int64)  # addresses of what views point into
         self.shares: Any = None  # what of a section each leaf takes, as far as is known
         self.rows = -1
         """How many rows the index says there are; -1 where it does not, or sections are compressed."""
@@ -193,6 +208,7 @@ class Decoder:
         if self.numpy is not None:
             yield from self.numpy.decode(chunk, position)
             return
+        self.chunk = chunk
         start, end = chunk.address, chunk.address + chunk.size
         bias = position - start
         while (key := self._read_key(chunk, start)) is not None:
@@ -463,14 +479,19 @@ class Decoder:
         sections; it updates the estimates only.
         """
         sizes = room.tolist()
+        viewed = self._find_viewed(first, last) if self.zero_copy else None
         parts = [
-            ColumnBuffers(column, sizes[_ROWS], sizes, self.allocate) for column in self.columns
+            ColumnBuffers(column, sizes[_ROWS], sizes, self.allocate, viewed)
+            for column in self.columns
         ]
         addresses = [0] * len(self.out)
         for part in parts:
             part.addresses(addresses)
         self.out[:] = addresses
         self.room[:] = room
+        for part in parts:
+            if part.viewed is not None:
+                self.room[LEAVES + part.column.index] = self.viewed.ctypes.data
         after = self._section(decode, first, last, bias)
         used = self.state.tolist()
         if used[_ENTRIES] == 0:
@@ -480,7 +501,29 @@ class Decoder:
         if self.rows >= 0:
             self.rows -= rows
         arrays = [part.array(rows, used, nulls) for part in parts]
+        if self.zero_copy and viewed is None:
+            arrays = [a.cast(f.type) for a, f in zip(arrays, self.schema, strict=True)]
         return after, pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _find_viewed(self, first: int, last: int) -> list[Any] | None:
+        """Return the buffers that the sections of the entries ``first`` to ``last`` (excluded) lie
+        in: the chunk, decompressed sections, or both. Mark them as referenced, and note their
+        addresses for the kernels. Return None if one has more bytes than a view can point to.
+        """
+        sections = self.table[first:last, SECTION][self.table[first:last, STATUS] == 0]
+        start, end = self.chunk.address, self.chunk.address + self.chunk.size
+        is_read = (start <= sections) & (sections <= end)
+        chunks = [
+            *([self.chunk] if is_read.any() else []),
+            *([self.decompressor.scratch] if not is_read.all() else []),
+        ]
+        if any(chunk.buffer.size > MAX_BYTES for chunk in chunks):
+            return None
+        for chunk in chunks:
+            chunk.is_referenced = True
+        places = [(c.buffer.address, c.buffer.address + c.buffer.size) for c in chunks]
+        self.viewed[:] = (*places[0], places[-1][0]) if places else 0
+        return [chunk.buffer for chunk in chunks]
 
     def _section(self, decode: Any, first: int, last: int, bias: int) -> int:
         """Run the kernel ``decode`` on entries ``first`` to ``last`` (excluded); it writes into the

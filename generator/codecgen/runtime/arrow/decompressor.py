@@ -59,13 +59,15 @@ class Sections:
 
 class Decompressor:
     """Decompresses the sections (compressed parts) of indexed entries into a scratch buffer, which
-    is used again at each call.
+    is used again at each call. While Arrow arrays refer to it, each call takes a new buffer.
     """
 
-    def __init__(self, view: View, limits: Limits, compiled: bool) -> None:
+    def __init__(self, view: View, limits: Limits, compiled: bool, *, trims: bool = False) -> None:
+        """Prepare for a view. ``trims`` is for arrays that refer to the buffer: one that is less than half full is made smaller."""
         self.view = view
         self.limits = limits
         self.compiled = compiled
+        self.trims = trims
         self.scratch = Chunk(2 * SCRATCH)
         self.sections: dict[str, Sections | None] = {}
 
@@ -81,6 +83,28 @@ class Decompressor:
             first: First entry.
             count: Entry after the last one.
         """
+        scratch = self.scratch
+        if self.trims and (scratch.is_referenced or scratch.capacity < 2 * SCRATCH):
+            scratch.grow(2 * SCRATCH)
+        done, used = self._fill(table, chunk, first, count)
+        if self.trims and 0 < used < SCRATCH:
+            self._trim(table[first:done], used)
+        return done
+
+    def _trim(self, part: Any, used: int) -> None:
+        """Move the ``used`` bytes of the scratch buffer into one of this size, so that arrays keep
+        no more memory than that, and store the new addresses in the index rows ``part``.
+        """
+        before, start = self.scratch.buffer, self.scratch.address
+        self.scratch.grow(used)
+        self.scratch.array[:used] = np.frombuffer(before, np.uint8)[:used]
+        moved = (start <= part[:, SECTION]) & (part[:, SECTION] <= start + used)
+        part[moved, SECTION : SECTION_END + 1] += self.scratch.address - start
+
+    def _fill(self, table: Any, chunk: Chunk, first: int, count: int) -> tuple[int, int]:
+        """Decompress as :meth:`decompress` does, into the scratch buffer as it is. Return the first
+        entry whose section is not ready, and the used bytes.
+        """
         part = table[first:count]
         packed = np.flatnonzero((part[:, CODEC] != 0) & (part[:, STATUS] == 0))
         rows: list[int] = (packed + first).tolist()
@@ -92,7 +116,7 @@ class Decompressor:
             if i < ready or codec is None:
                 continue
             if used >= SCRATCH:
-                return i
+                return i, used
             if codec is _UNKNOWN:
                 table[i, STATUS] = -1
                 continue
@@ -105,8 +129,8 @@ class Decompressor:
                     continue
             done, used = self._by_codec(codec, table, chunk, i, used)
             if not done:
-                return i
-        return count
+                return i, used
+        return count, used
 
     def _by_codec(
         self, codec: Codec, table: Any, chunk: Chunk, row: int, used: int

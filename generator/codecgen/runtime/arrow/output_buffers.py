@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -20,6 +20,15 @@ LEAVES = 4
 _BITS = {"float": 32, "double": 64, "timestamp_ms": 64, "uuid": 128}
 _BITS |= {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (8, 16, 32, 64)}
 """Bits of a value by the type of its column."""
+
+
+VIEW_TYPES: Mapping[str, Any] = {"binary": pa.binary_view(), "string": pa.string_view()}
+"""The Arrow types of columns whose values are views of bytes that lie elsewhere, by the type of the column."""
+
+CAN_BUILD_VIEWS = int(pa.__version__.partition(".")[0]) >= 19
+"""Whether pyarrow makes arrays of views from buffers. Version 18 expects no buffers beside those of the views."""
+
+_VIEW_BYTES = 16
 
 
 @cache
@@ -64,17 +73,33 @@ def choose(view: Columns, names: Sequence[str] | None) -> tuple[Column, ...]:
     return tuple(view.column(name) for name in names)
 
 
-def schema_of(columns: Sequence[Column]) -> pa.Schema:
-    """Return the Arrow schema of columns."""
-    return pa.schema([pa.field(c.name, arrow_type(c), c.nullable) for c in columns])
+def schema_of(columns: Sequence[Column], *, views: bool = False) -> pa.Schema:
+    """Return the Arrow schema of columns. With ``views``, bytes and text outside lists and structs
+    are ``binary_view`` and ``string_view``.
+    """
+    types = VIEW_TYPES if views else {}
+    return pa.schema(
+        [pa.field(c.name, types.get(c.type) or arrow_type(c), c.nullable) for c in columns]
+    )
 
 
 class ColumnBuffers:
     """The Arrow buffers that kernels write one column to, with those of the columns inside of it."""
 
-    def __init__(self, column: Column, rows: int, room: Sequence[int], allocate: Allocate) -> None:
-        """Allocate buffers for ``rows`` rows, and for ``room[LEAVES + index]`` bytes or elements of the column with that index."""
+    def __init__(
+        self,
+        column: Column,
+        rows: int,
+        room: Sequence[int],
+        allocate: Allocate,
+        viewed: Sequence[Any] | None = None,
+    ) -> None:
+        """Allocate buffers for ``rows`` rows, and for ``room[LEAVES + index]`` bytes or elements of
+        the column with that index. If ``viewed`` is given, bytes and text are views of these
+        buffers, and not copied.
+        """
         self.column = column
+        self.viewed = viewed if column.type in VIEW_TYPES else None
         self.validity = _ones(rows, allocate) if column.nullable else None
         self.offsets: Any = None
         self.data: Any = None
@@ -85,7 +110,10 @@ class ColumnBuffers:
         elif column.type == "list":
             self.offsets = _offsets(rows, allocate)
             self.parts = [ColumnBuffers(part, size, room, allocate) for part in column.children]
-        elif column.type in ("binary", "string"):
+        elif self.viewed is not None:
+            self.data = _buffer(_VIEW_BYTES * rows, allocate)
+            ctypes.memset(self.data.address, 0, self.data.size)
+        elif column.type in VIEW_TYPES:
             self.offsets = _offsets(rows, allocate)
             self.data = _buffer(size, allocate)
         elif column.type == "bool":
@@ -122,6 +150,9 @@ class ColumnBuffers:
                 inside = [pa.Array.from_buffers(kind.value_type, size, [None], 0, children=inside)]
             offsets = self.offsets.slice(0, 4 * (rows + 1))
             return pa.Array.from_buffers(kind, rows, [validity, offsets], missing, children=inside)
+        if self.viewed is not None:
+            kind, views = VIEW_TYPES[column.type], self.data.slice(0, _VIEW_BYTES * rows)
+            return pa.Array.from_buffers(kind, rows, [validity, views, *self.viewed], missing)
         if self.offsets is None:
             return pa.Array.from_buffers(kind, rows, [validity, self.data], missing)
         buffers = [validity, self.offsets.slice(0, 4 * (rows + 1)), self.data.slice(0, size)]

@@ -19,7 +19,6 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "checksums": ("crc32", "crc32c", "masked"),
     "compiling": ("JIT", "inner", "jit"),
     "memory": (
-        "copy",
         "fail",
         "fetch_around",
         *(f"fill_{bits}" for bits in _FIXED),
@@ -33,6 +32,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     ),
     "utf8": ("is_utf8", "is_utf8_within"),
     "varints": ("uvarint", "varint", "varlong"),
+    "views": ("put_bytes",),
     "writing": (
         "copy_from",
         *(f"put_{name}" for name in _VARINTS),

@@ -38,11 +38,11 @@ class Target:
 
     Attributes:
         leaf: The column.
-        data: Address of its values. 0 if nobody asked for the column.
+        data: Address of its values, or of their views. 0 if nobody asked for the column.
         validity: Address of its validity bitmap.
-        offsets: Address of its offsets.
+        offsets: Address of its offsets. 0 for views.
         at: Bytes or elements that are written.
-        room: Bytes or elements that fit in.
+        room: Bytes or elements that fit in; for views the address of the table of their buffers.
         nulls: Nulls that are written.
     """
 
@@ -215,14 +215,16 @@ class ColumnOutputs:
         return place, place + UUID // 2
 
     def write_bytes(self, target: Target, p: Expr, n: Expr) -> None:
-        """Emit the copy of ``n`` bytes from the address ``p`` to the end of the column's data, and
-        add ``n`` to its total. The kernel returns 0 if the bytes exceed the column's room. A column
-        that was not requested is only counted. The Arrow offset is left to :meth:`end_value`.
+        """Emit the copy of ``n`` bytes from the address ``p`` to the end of the column's data, or
+        for a column without offsets the write of their view; and add ``n`` to its total. The kernel
+        returns 0 if the bytes exceed the column's room. A column that was not requested is only
+        counted. The Arrow offset is left to :meth:`end_value`.
         """
-        with self.code.when(target.offsets):
+        with self.code.when(target.data):
             with self.code.when(n > target.room - target.at):
                 self.code.emit_return(0)
-            self.code.do("copy", target.data + target.at, p, n)
+            place = target.data, target.offsets, target.at, target.room
+            self.code.do("put_bytes", *place, self.position_of(target), p, n)
         self.code.add(target.at, n)
 
     def check_list_room(self, target: Target, n: Expr) -> None:
