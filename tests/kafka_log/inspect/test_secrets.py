@@ -159,6 +159,27 @@ def test_no_command_tells_secrets(
         assert KNOWN.encode() in hidden
 
 
+@pytest.mark.parametrize(
+    "decode",
+    ["utf8", "hex", "base64", "json", "value=auto", "key=auto", "value=hex", "__transaction_state"],
+)
+@pytest.mark.parametrize("more", [[], ["--format", "jsonl"]], ids=["text", "jsonl"])
+def test_no_decoder_of_bytes_shows_secrets(
+    decode: str,
+    more: Sequence[str],
+    cluster: Path,
+    damaged: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Layouts know which fields are secret: the topic is decoded by them, whatever is asked for."""
+    for path in (cluster, damaged):
+        main(["dump", str(path), "--decode", decode, *more])
+        printed = capfd.readouterr()
+        shown = (printed.out + printed.err).encode()
+        assert told(shown) == set()
+        assert KNOWN.encode() in shown and REDACTED.encode() in shown
+
+
 def test_the_report_hides_secrets(cluster: Path, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     assert main(["report", str(cluster), "--out", str(page)]) == 0

@@ -163,13 +163,23 @@ class KeyValueDecoder:
 
     def is_decoded(self, topic: str, name: str) -> bool:
         """Return whether the column ``name`` (``key`` or ``value``) of records of a topic is decoded."""
+        formats = self._formats_of(topic)
         is_known = self._format_of(name) in (*FORMATS, *SCHEMA_FORMATS)
-        return is_known or self.formats.internal_topic(topic) is not None
+        return is_known or formats.internal_topic(topic) is not None
 
     @property
     def needs_headers(self) -> bool:
         """Whether headers may say how keys or values are decoded."""
         return any(self._format_of(name) in SCHEMA_FORMATS for name in ("key", "value"))
+
+    def _formats_of(self, topic: str) -> KeyValueFormats:
+        """Return the formats for a topic. One with secrets is decoded by its layouts, which know
+        them, unless no decoding or secrets are asked for.
+        """
+        own = internal_topic(topic)
+        is_raw = self.formats == KeyValueFormats(NONE, NONE)
+        hides = own is not None and own.has_secrets and not self.show_secrets and not is_raw
+        return KeyValueFormats() if hides else self.formats
 
     def _format_of(self, name: str) -> str:
         """Return the format of ``key`` or ``value``."""
@@ -195,6 +205,8 @@ class KeyValueDecoder:
         its layouts decode both; other bytes are only rendered with ``auto`` or ``none``. Control
         records are decoded as such, unless both formats are ``none``. Bytes that cannot be
         decoded are rendered (or redacted, if they may be secrets) and counted in ``failures``.
+        A topic with secrets is decoded by its own layouts, whatever the formats are, unless both are
+        ``none`` or ``show_secrets`` is True.
         Formats that use a schema registry need ``headers`` of the rows. They raise what
         ``read_schemas`` raises at the first call; ModuleNotFoundError if their package is not
         installed; SchemaError if the schemas of a subject have too many fields.
@@ -208,12 +220,12 @@ class KeyValueDecoder:
             positions: Position of the batch of each row, for errors.
             headers: Arrow array of the headers, if :attr:`needs_headers`.
         """
+        own = self._formats_of(topic).internal_topic(topic)
         by_schema = {
             name: self._decode_by_schema(topic, name, data, headers, controls)
             for name, data in (("key", keys), ("value", values))
-            if self._format_of(name) in SCHEMA_FORMATS
+            if own is None and self._format_of(name) in SCHEMA_FORMATS
         }
-        own = self.formats.internal_topic(topic)
         decodes_controls = self.formats != KeyValueFormats(NONE, NONE)
         found: tuple[list[str | None], list[str | None]] = ([], [])
         rows = zip(keys.to_pylist(), values.to_pylist(), controls, positions, strict=True)
