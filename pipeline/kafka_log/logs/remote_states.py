@@ -138,7 +138,9 @@ def _read_values(segment: Segment, found: RemoteStates) -> Iterator[bytes]:
     damaged batches (also by their checksum). Note the segment in ``found`` if a batch is damaged or
     the file cannot be read.
     """
-    reader = SegmentReader(segment.path, policy=Policy.SALVAGE, tail=segment.tail)
+    reader = SegmentReader(
+        segment.path, policy=Policy.SALVAGE, tail=segment.tail, size=segment.size
+    )
     try:
         for batch in reader:
             if not batch.is_valid or damage(batch):

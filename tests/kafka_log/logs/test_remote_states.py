@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,8 @@ import pytest
 from kafka_codecs import REMOTE_LOG_METADATA_RECORD
 from kafka_log import LogDirectory, read_table
 from kafka_log.cli import main
-from kafka_log.logs.discovery import survey
+from kafka_log.logs.discovery import discover, survey
+from kafka_log.logs.remote_states import read_remote_states
 from tests.support.made_topics import entry, log
 
 TOPIC = UUID(int=7 << 64 | 1)
@@ -157,3 +159,16 @@ def test_damage_of_the_states_is_told(
     path.mkdir()
     with pytest.warns(UserWarning, match=told):
         assert len(values([root, tier], "remote")) == len(LAST)
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_states_that_are_cut_off_after_the_listing_are_missed(left: int, tmp_path: Path) -> None:
+    """A rolled segment has the size that was listed, also if it now ends where a batch does."""
+    batches = [entry(i, None, said(IDS[s], s, update=False)) for i, s in enumerate(STATES)]
+    log(tmp_path, "__remote_log_metadata-0", *batches)
+    (partition,) = discover(tmp_path)
+    listed = [replace(one, rolled=True) for one in partition.segments]
+    whole = read_remote_states(listed)
+    assert (len(whole.segments), whole.damaged) == (len(STATES), set())
+    listed[0].path.write_bytes(b"".join(batches[:left]))
+    assert read_remote_states(listed).damaged == {listed[0].path}
