@@ -145,7 +145,9 @@ def test_any_offset_leads_to_its_batch(topic: str) -> None:
 )
 def test_the_record_with_an_offset_is_shown(topic: str) -> None:
     """It is the first one of its batch that is; of one that is gone it is the next one, and a note says so."""
-    for path in sorted((SAMPLES / "kafka-2.8" / topic).glob("*.log")):
+    paths = sorted((SAMPLES / "kafka-2.8" / topic).glob("*.log"))
+    assert paths
+    for path in paths:
         for batch in SegmentReader(path):
             offsets = [record.offset for record in batch.records]
             for offset in range(
