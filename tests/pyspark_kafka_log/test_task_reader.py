@@ -116,6 +116,10 @@ ZEROS = {f"truncated/v2-zero-tail-{size}" for size in (61, 4096, 65536)}
 """At the end of these are zeros, as in segments that are made longer in advance: an error for the reference, but not for us."""
 
 
+UNKNOWN_VERSIONS = {"malformed/v2-magic-3", "malformed/v2-magic-127"}
+"""Kafka's reader of files does not look at the magic byte; its consumer does, and so do we."""
+
+
 @pytest.mark.share(6, ci=3)
 @pytest.mark.parametrize(
     "name", [name for name in FILES if is_deep(name) and name not in NOT_AS_THE_REFERENCE]
@@ -130,7 +134,7 @@ def test_rows_are_those_of_apache_kafka(name: str) -> None:
         at = found.schema.get_field_index("timestamp")
         found = found.set_column(at, "timestamp", found.column(at).cast(pa.int64()))
     assert found.to_pylist() == rows
-    if whole or name in ZEROS:
+    if (whole and name not in UNKNOWN_VERSIONS) or name in ZEROS:
         assert table(path, columns, **options).num_rows == len(rows)
     else:
         with pytest.raises(CodecError) as caught:
