@@ -269,9 +269,10 @@ class StructureReader:
         self.bad[rows] |= some.bad
 
     def when(self, condition: Vector, read: Callable[[StructureReader], Any]) -> Any:
-        """Return the field that ``read`` reads, only in structures where ``condition`` holds.
-        Elsewhere numbers are 0 and bytes null, and nothing is read. Return None if ``read`` gives
-        None, or, unless the condition holds everywhere, a List.
+        """Read an optional field: call ``read`` on a reader over the structures where ``condition``
+        holds, and return its values for all structures. Where the condition is false, no bytes are
+        read, numbers are 0 and bytes null. Return None if ``read`` returns None, or if it returns a
+        List and the condition is false somewhere.
         """
         condition = np.broadcast_to(np.asarray(condition, np.bool_), len(self.p))
         if condition.all():

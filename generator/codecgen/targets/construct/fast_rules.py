@@ -91,10 +91,10 @@ class RulePrinter:
 
 
 class PendingRun(Protocol):
-    """Values of fixed size that are not printed yet."""
+    """Adjacent fields of fixed size for which no code is printed yet."""
 
     def flush(self) -> None:
-        """Print the values."""
+        """Print the code for these fields, and forget them."""
 
 
 class FieldPrinter(Protocol):
@@ -107,7 +107,9 @@ class FieldPrinter(Protocol):
 
     @property
     def run(self) -> PendingRun:
-        """The pending values of fixed size."""
+        """Return the adjacent fields of fixed size for which no code is printed yet: one call of
+        :mod:`struct` reads or writes all of them.
+        """
 
     def op(self, op: ReadOp) -> None:
         """Print an operation. Raise Unsupported if such functions lack it."""
