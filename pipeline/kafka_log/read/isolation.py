@@ -103,6 +103,13 @@ class PartitionFilters:
         """Return the log start offset of a partition if records before it are not selected, else None."""
         return None if self._starts is None else self._starts.get(partition)
 
+    def last_stable_offset(self, partition: Log) -> int | None:
+        """Return the first offset of the oldest open transaction of a partition; None if none is
+        open. Raise CodecError for damage in transactions unless the selection accepts it, and
+        UnreadableError if retention removes a segment meanwhile and ``lists_again`` is False.
+        """
+        return self._transactions_of(partition).last_stable_offset
+
     def _count(self, partition: Log) -> None:
         """Replace offsets of the selection that count from the end of ``partition`` by absolute
         ones; do nothing if that was done for it. The end is at most the last stable offset with
@@ -113,7 +120,7 @@ class PartitionFilters:
         if partition is not self._counted:
             stable = None
             if counts_from_end(self._asked.offsets) and self._committed and not self._whole:
-                stable = self._transactions_of(partition).last_stable_offset
+                stable = self.last_stable_offset(partition)
             self._counted, self._selection = (
                 partition,
                 self._asked.resolve_offsets(partition.segments, stable),

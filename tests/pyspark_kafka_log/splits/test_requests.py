@@ -112,6 +112,15 @@ def test_committed_records_take_one_for_each_segment_and_one_for_each_partition(
         assert sum(name.rpartition("/")[2] in small for name in names) == AT_THE_END
 
 
+def test_transactions_are_looked_up_once_where_offsets_are_named(stored: Path) -> None:
+    """The last stable offset, with which these are compared, is that of the same look-up."""
+    named = '{"t": {"0": 1, "1": 1}}'
+    found = reads(stored, isolationLevel="read_committed", startingOffsets=named)
+    kinds = Counter(name.rpartition(".")[2] for name in found)
+    assert kinds["snapshot"] == PARTITIONS
+    assert kinds["txnindex"] == PARTITIONS * (SEGMENTS - AT_THE_END)
+
+
 def test_segments_that_are_cut_take_two_for_each_cut_and_one(stored: Path) -> None:
     """That of the offset index, and blocks of the batches where the cuts are."""
     found = Counter(name.rpartition(".")[0] for name in reads(stored, splitBytes=str(LARGE)))
