@@ -26,6 +26,7 @@ from kafka_log.segment.cursor import Source
 from kafka_log.segment.framing import layout_of
 from kafka_log.segment.kernels import load_view
 from kafka_log.segment.model import Batch, Policy
+from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import damage
 from kafka_log.segment.reference import construct_engine
 from kafka_log.segment.row_masks import AbortedSpans, numbers, numbers_of
@@ -62,18 +63,24 @@ class TransactionVerifier:
     producer at its last offset, its only marker. Offsets that no batch has prove nothing: compaction may have removed the batch.
 
     Args:
-        aborted: Aborted transactions that may have records in the file.
+        aborted: Aborted transactions that may have records in the file. Those that end at MAX_OFFSET are open, and not compared:
+            a growing file may have their marker by now.
         path: The file, for errors.
     """
 
     def __init__(self, aborted: Aborted, path: Path) -> None:
         self._file = os.fspath(path)
-        self._aborted = aborted
-        self._spans = AbortedSpans(aborted)
-        self._edges = sorted(
-            _Edge(offset, producer, is_end)
+        ended = [
+            (producer, first, last)
             for producer, ranges in aborted.by_producer.items()
             for first, last in ranges
+            if last < MAX_OFFSET
+        ]
+        self._aborted = Aborted(ended)
+        self._spans = AbortedSpans(self._aborted)
+        self._edges = sorted(
+            _Edge(offset, producer, is_end)
+            for producer, first, last in ended
             for offset, is_end in ((first, False), (last, True))
         )
         self._offsets = np.array([edge.offset for edge in self._edges], np.int64)
@@ -137,7 +144,7 @@ class TransactionVerifier:
                 data, start, self._file, Policy.KAFKA, Limits(), bool(is_control[i])
             )
             self.verify_batch(batch)
-            if fits and len(self._abort_bodies) < MAX_KNOWN_BODIES:
+            if fits and batch.is_valid and len(self._abort_bodies) < MAX_KNOWN_BODIES:
                 self._abort_bodies.add(body)
 
     def _refuse(self, batch: Batch, edge: _Edge, why: str) -> None:

@@ -27,7 +27,8 @@ from tests.support.growing_logs import Batch, Growing
 from tests.support.histories import history
 from tests.support.stores import counted, put
 
-Entry = dict[str, int]
+Entry = Any
+"""The fields of an entry of a transaction index by name."""
 KINDS = [("arrow", "kafka"), ("arrow", "strict"), ("construct", "kafka"), ("construct", "strict")]
 
 
@@ -164,7 +165,7 @@ def with_commit_for_abort(tmp_path: Path) -> Growing:
         pytest.fail("no such log")
     first = of_one[0]
     path = next(iter(sorted(growing.directory.glob("*.txnindex"))))
-    entry = {
+    entry: Entry = {
         "version": 0,
         "producer_id": marker.producer,
         "first_offset": first.offset,
