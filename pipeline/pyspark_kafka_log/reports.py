@@ -116,7 +116,9 @@ class ReportReader(DataSourceReader):
     def _offset_range(self, partition: Partition, starts: LogStarts) -> Range:
         """Return the offset range that the options select, everything for a partition without segments."""
         return (
-            resolve_offsets(partition, self.options, starts) if partition.segments else EVERYTHING
+            resolve_offsets(partition, self.options, starts, {})
+            if partition.segments
+            else EVERYTHING
         )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -75,10 +75,10 @@ def totals_of(
 ) -> dict[tuple[str, int], Totals]:
     """Return the number of rows of splits by (topic, partition), with minimum and maximum of
     ``columns``, any of offset and timestamp (in microseconds). Partitions without rows are left
-    out. Read batch headers and checksums only where they suffice. Raise CodecError for damage and
-    unreadable files; errors inside batches with a valid checksum are found only if the batch is
-    read, and damage after the selected offsets may stay unseen. The caller checks
-    :func:`can_total`.
+    out. Read batch headers and checksums only where they suffice; rows, if aborted transactions of
+    a split are unverified. Raise CodecError for damage and unreadable files; errors inside batches
+    with a valid checksum are found only if the batch is read, and damage after the selected offsets
+    may stay unseen. The caller checks :func:`can_total`.
 
     Args:
         parts: Splits to count.
@@ -93,7 +93,9 @@ def totals_of(
     found: dict[tuple[str, int], Totals] = {}
     for part in parts:
         key = part.segment.topic, part.segment.partition
-        by = _by_headers if settled.engine == "arrow" else _by_rows
+        # Unverified transactions are compared with batches where rows are read.
+        uses_headers = settled.engine == "arrow" and part.rows.aborted.is_verified
+        by = _by_headers if uses_headers else _by_rows
         read = by(part, settled, wanted, on_read)
         for one in read:
             found[key] = found.get(key, Totals()) + one

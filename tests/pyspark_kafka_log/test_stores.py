@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ pytest.importorskip("moto")
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from kafka_codecs import TRANSACTION_INDEX
+from kafka_log.logs.transaction_files import MAX_SCANNED_BYTES
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.options.write import parse_write
 from pyspark_kafka_log.splits.logs import find_logs
@@ -23,6 +26,7 @@ from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.splits.stores import hadoop_options, storage_options
 from tests.paths import SAMPLES
 from tests.support import s3
+from tests.support.growing_logs import Growing
 
 LOGS = SAMPLES / "kafka-4.x"
 BUCKET = "s3a://logs/broker-1"
@@ -72,6 +76,34 @@ def test_a_bucket(spark: SparkSession, server: dict[str, Any]) -> None:
     assert rows(there) == rows(load(spark, str(LOGS), **committed))
     of_hadoop_options = {k.replace(".", "__"): v for k, v in of_hadoop(server).items()}
     assert rows(load(spark, BUCKET, **of_hadoop_options)) == here
+
+
+@pytest.mark.soak
+def test_a_transaction_index_that_lies_fails_the_query(
+    spark: SparkSession, server: dict[str, Any], tmp_path: Path
+) -> None:
+    """The planner reads the index of a large segment and none of its batches; tasks read those, also for a count."""
+    growing = Growing(tmp_path / "t-0", random.Random(1), pad=200_000)
+    while sum(len(batch.data) for batch in growing.files[0].batches) <= MAX_SCANNED_BYTES:
+        growing.append()
+    while growing.started or not growing.files[0].aborted:
+        growing.append()
+    growing.roll()
+    [path] = growing.directory.glob("*.txnindex")
+    options = {**of_storage(server), "isolationLevel": "read_committed"}
+    s3.put(growing.directory, "s3a://logs/right/t-0", server)
+    right = [offset for offset, _ in growing.committed()]
+    found = load(spark, "s3a://logs/right", **options).select("offset").collect()
+    assert [row[0] for row in found] == right
+    assert load(spark, "s3a://logs/right", **options).count() == len(right)
+    entries = TRANSACTION_INDEX.parse(path.read_bytes()).entries
+    entries[-1].producer_id += 100
+    path.write_bytes(TRANSACTION_INDEX.build({"entries": entries}))
+    s3.put(growing.directory, "s3a://logs/wrong/t-0", server)
+    frame = load(spark, "s3a://logs/wrong", **options)
+    for query in (frame.collect, frame.count):
+        with pytest.raises(PySparkException, match="the transaction index says that producer 10"):
+            query()
 
 
 @pytest.mark.slow

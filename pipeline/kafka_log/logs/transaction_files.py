@@ -1,8 +1,9 @@
 """Transactions of a partition from the files that its broker keeps: transaction indexes and producer snapshots.
 
 Reading all batch headers gives the same transactions, but takes time in proportion to their number. A file is trusted if it is complete
-and agrees with itself, with the names of segments, and with samples of the batches that it refers to. Headers are read for segments
-whose files say too little, and after the newest snapshot.
+and agrees with itself, with the names of segments, and with samples of the batches that it refers to; in an object store, where
+samples would be requests, those who read the batches compare them. Headers are read for segments whose files say too little, and
+after the newest snapshot.
 """
 
 from __future__ import annotations
@@ -49,9 +50,6 @@ would take more requests."""
 MAX_CHECKED_TRANSACTIONS = 8
 """Maximum number of transactions per partition whose batches are looked up to verify the files."""
 
-REQUESTS_PER_LOOKUP = 4
-"""Requests for the batches of one transaction: an index and a block of a segment, for its first batch and for its marker."""
-
 _ENTRY = TRANSACTION_INDEX_ENTRY.min_size
 """Size of an entry, whose fields all have fixed sizes."""
 
@@ -66,7 +64,8 @@ def read_transactions_from_files(
     """Return the transactions of one partition from the transaction indexes and producer snapshots
     of its broker. Return None if batch headers have to be read instead: these files are missing,
     invalid, say too little or contradict sampled batches, or there are no segments, or they are not
-    live or not in order. Never raise errors of files or batches.
+    live or not in order. In an object store aborted transactions are not compared with batches, and
+    the result is not ``is_verified``. Never raise errors of files or batches.
 
     Args:
         segments: Segments in offset order.
@@ -83,6 +82,20 @@ def read_transactions_from_files(
         return _TransactionFiles(segments, engine).read()
     except (_UntrustedFiles, CodecError, OSError):
         return None
+
+
+def are_confirmed_by_batches(
+    aborted: Sequence[AbortedTransaction], segments: Sequence[Segment], engine: Engine = "auto"
+) -> bool:
+    """Return whether the first batches and abort markers of aborted transactions lie in
+    ``segments`` (in offset order), or were removed from them. Some of many transactions are looked
+    up. Return False also if a batch cannot be read.
+    """
+    try:
+        _TransactionFiles(segments, engine).check_aborted(aborted)
+    except (_UntrustedFiles, CodecError, OSError):
+        return False
+    return True
 
 
 @dataclass
@@ -103,7 +116,6 @@ class _TransactionFiles:
         self.newer: set[AbortedTransaction] = set()
         self.earlier: dict[int, list[AbortedTransaction]] = {}
         self.in_store = is_url(self.directory)
-        self.requests = 0
         self.ends = [*(s.base_offset for s in self.segments[1:]), None]
 
     def read(self) -> Transactions:
@@ -128,7 +140,7 @@ class _TransactionFiles:
         begun = {e.producer_id: e for e in self._read_producers(at) or ()}
         opened = get_open_transactions(begun.values(), at)
         self._check_samples(
-            aborted, {producer: one.first_offset for producer, one in opened.items()}, at
+            aborted, {producer: one.first_offset for producer, one in opened.items()}
         )
         rest = [s for s in self.segments if s.base_offset >= at]
         if start is not None:
@@ -139,7 +151,10 @@ class _TransactionFiles:
         if not self.newer <= set(after.aborted):
             raise _UntrustedFiles
         return Transactions(
-            (*aborted, *after.aborted), after.last_stable_offset, after.open_first_offsets
+            (*aborted, *after.aborted),
+            after.last_stable_offset,
+            after.open_first_offsets,
+            is_verified=not self.in_store,
         )
 
     def _find_newest_snapshot(self, scanned: Sequence[Segment]) -> tuple[int, int | None]:
@@ -171,7 +186,6 @@ class _TransactionFiles:
         if offset == 0:
             return []
         if offset not in self.snapshots:
-            self.requests += 1
             self.snapshots[offset] = read_producer_snapshot(
                 self.directory / f"{offset:020d}.snapshot"
             )
@@ -200,26 +214,19 @@ class _TransactionFiles:
                 observe_transactions([segment], opened, engine=self.engine, stop=stop)
             )
             return list(walked.aborted)
-        self.requests += 1
         if earlier := [one for one in found if one.first_offset < base]:
             self.earlier[base] = earlier
         self.newer = {one for one in found if one.last_offset >= end}
         return [one for one in found if one not in self.newer]
 
-    def _has_requests(self, count: int) -> bool:
-        """Return whether ``count`` more files or ranges may be read. On a disk always True. In an
-        object store the limit is one request for each segment and one for the partition.
-        """
-        return not self.in_store or self.requests + count <= len(self.segments) + 1
-
     def _check_earlier(self) -> None:
         """Raise _UntrustedFiles if an aborted transaction of the indexes read so far that began
         before the segment of its marker is not open, with the same first offset, in the producer
         snapshot at that segment's start. Skip segments whose snapshot is missing, invalid or cannot
-        be read, and in an object store snapshots beyond the request limit.
+        be read, and in an object store those whose snapshot was not read before.
         """
         for base, found in self.earlier.items():
-            if base not in self.snapshots and not self._has_requests(1):
+            if self.in_store and base not in self.snapshots:
                 continue
             before = self._read_producers(base)
             opened = {} if before is None else get_open_transactions(before, base)
@@ -244,30 +251,34 @@ class _TransactionFiles:
         return True
 
     def _check_samples(
-        self, aborted: list[AbortedTransaction], begun: dict[int, int | None], at: int
+        self, aborted: list[AbortedTransaction], begun: dict[int, int | None]
     ) -> None:
-        """Look up the first batches and abort markers of some aborted transactions and some open
-        ones (``begun``: first offsets by producer id). Raise _UntrustedFiles if one of them
-        contradicts the files, or a transaction is both aborted and open; CodecError if a segment
-        cannot be read. Stop at the request limit, after at least one transaction. ``at`` is not
-        used.
+        """Look up the batches of some aborted transactions and of some open ones (``begun``: first
+        offsets by producer id). Raise _UntrustedFiles if one of them contradicts the files, or a
+        transaction is both aborted and open; CodecError if a segment cannot be read. In an object
+        store look up one open transaction if none is aborted, and nothing else.
         """
         ended = {(one.producer_id, one.first_offset) for one in aborted}
-        for producer, first in begun.items():
-            if (producer, first) in ended:
-                raise _UntrustedFiles
-        step = max(1, -(-len(aborted) // MAX_CHECKED_TRANSACTIONS))
-        ended_ones = [(one.producer_id, one.first_offset, one.last_offset) for one in aborted]
-        open_ones = [(producer, first, None) for producer, first in begun.items()]
-        found = [*ended_ones[::-step], *open_ones[:MAX_CHECKED_TRANSACTIONS]]
-        for number, (producer, first, last) in enumerate(found):
-            if number and not self._has_requests(REQUESTS_PER_LOOKUP):
-                break
-            self.requests += REQUESTS_PER_LOOKUP
-            if last is not None:
-                self._check_batch(last, producer, ControlRecordType.ABORT)
+        if not ended.isdisjoint(begun.items()):
+            raise _UntrustedFiles
+        limit = MAX_CHECKED_TRANSACTIONS
+        if self.in_store:
+            limit = 0 if aborted else 1
+        else:
+            self.check_aborted(aborted)
+        for producer, first in list(begun.items())[:limit]:
             if first is not None:
                 self._check_batch(first, producer, None)
+
+    def check_aborted(self, aborted: Sequence[AbortedTransaction]) -> None:
+        """Look up the first batches and abort markers of aborted transactions, of every n-th from
+        the last one back if there are more than MAX_CHECKED_TRANSACTIONS. Raise _UntrustedFiles if
+        one is not there, CodecError if a segment cannot be read.
+        """
+        step = max(1, -(-len(aborted) // MAX_CHECKED_TRANSACTIONS))
+        for one in aborted[::-step]:
+            self._check_batch(one.last_offset, one.producer_id, ControlRecordType.ABORT)
+            self._check_batch(one.first_offset, one.producer_id, None)
 
     def _check_batch(self, offset: int, producer: int, marker: ControlRecordType | None) -> None:
         """Raise _UntrustedFiles if the batch at ``offset`` is of another producer, begins at

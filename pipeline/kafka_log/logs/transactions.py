@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
 from types import TracebackType
@@ -153,11 +153,13 @@ class Transactions:
         aborted: Aborted transactions in the order of their markers.
         last_stable_offset: First offset of an open transaction; read_committed consumers get nothing from it on. None without one.
         open_first_offsets: Producer id and first offset of each open transaction.
+        is_verified: Whether batches were compared with the aborted transactions. If False, whoever reads rows has to do that.
     """
 
     aborted: tuple[AbortedTransaction, ...]
     last_stable_offset: int | None
     open_first_offsets: tuple[tuple[int, int], ...] = ()
+    is_verified: bool = field(default=True, compare=False)
 
 
 class TransactionState(StrEnum):

@@ -103,6 +103,13 @@ class PartitionFilters:
         """Return the log start offset of a partition if records before it are not selected, else None."""
         return None if self._starts is None else self._starts.get(partition)
 
+    def last_stable_offset(self, partition: Log) -> int | None:
+        """Return the first offset of the oldest open transaction of a partition; None if none is
+        open. Raise CodecError for damage in transactions unless the selection accepts it, and
+        UnreadableError if retention removes a segment meanwhile and ``lists_again`` is False.
+        """
+        return self._transactions_of(partition).last_stable_offset
+
     def _count(self, partition: Log) -> None:
         """Replace offsets of the selection that count from the end of ``partition`` by absolute
         ones; do nothing if that was done for it. The end is at most the last stable offset with
@@ -113,7 +120,7 @@ class PartitionFilters:
         if partition is not self._counted:
             stable = None
             if counts_from_end(self._asked.offsets) and self._committed and not self._whole:
-                stable = self._transactions_of(partition).last_stable_offset
+                stable = self.last_stable_offset(partition)
             self._counted, self._selection = (
                 partition,
                 self._asked.resolve_offsets(partition.segments, stable),
@@ -126,24 +133,60 @@ class PartitionFilters:
         UnreadableError if retention removes a segment meanwhile and ``lists_again`` is False.
         """
         found = self._transactions_of(partition)
+        rows = self._select(found)
+        if not found.is_verified and not self._are_crossing_confirmed(found, rows, partition):
+            found = self._read_batches(_with_cached_paths(partition.segments))
+            self._known[self._cache_key(partition)] = found
+            rows = self._select(found)
         aborted = [(t.producer_id, t.first_offset, t.last_offset) for t in found.aborted]
         if self._whole:
             aborted += [
                 (producer, first, MAX_OFFSET) for producer, first in found.open_first_offsets
             ]
-        stable = None if self._whole else found.last_stable_offset
-        return self._selection.rows(stable, Aborted(aborted))
+        return replace(rows, aborted=Aborted(aborted, is_verified=found.is_verified))
+
+    def _select(self, found: Transactions) -> RowSelection:
+        """Return the row filter of the selection, limited to offsets before the last stable one unless rows are those of a view."""
+        return self._selection.rows(None if self._whole else found.last_stable_offset)
+
+    def _are_crossing_confirmed(
+        self, found: Transactions, rows: RowSelection, partition: Log
+    ) -> bool:
+        """Return whether batches confirm the aborted transactions that begin before the end of the
+        selected offsets and end after it, so that whoever reads the rows does not meet the marker.
+        If the last stable offset is that end, only those that also begin before the first selected
+        offset are looked up: the reader meets the first batches of the others.
+        """
+        low, high = rows.offsets
+        if high is None:
+            return True
+        starts = low, self.start(partition), self._firsts.get(partition)
+        first = max((start for start in starts if start is not None), default=0)
+        before = first if high == found.last_stable_offset else high
+        crossing = [
+            one for one in found.aborted if one.first_offset < before and one.last_offset >= high
+        ]
+        if not crossing:
+            return True
+        from kafka_log.logs.transaction_files import are_confirmed_by_batches
+
+        segments = _with_cached_paths(partition.segments)
+        return are_confirmed_by_batches(crossing, segments, self._engine)
 
     def _transactions_of(self, partition: Log) -> Transactions:
         """Return the transactions of a partition; read them only at the first call. Raise
         CodecError for damage, and for an unreadable file, unless the selection accepts damage;
         UnreadableError if retention removes a segment meanwhile and ``lists_again`` is False.
         """
-        asked = partition, self._asked.policy, self._asked.raises
-        found = self._known.get(asked)
+        key = self._cache_key(partition)
+        found = self._known.get(key)
         if found is None:
-            found = self._known[asked] = self._transactions(partition)
+            found = self._known[key] = self._transactions(partition)
         return found
+
+    def _cache_key(self, partition: Log) -> tuple[Log, Policy, bool]:
+        """Return the key of a partition among the known transactions."""
+        return partition, self._asked.policy, self._asked.raises
 
     def _transactions(self, partition: Log) -> Transactions:
         """Return the transactions of a partition, read anew. If retention may remove segments
@@ -172,7 +215,6 @@ class PartitionFilters:
         verified only under ``salvage``, if damage is accepted.
         """
         from kafka_log.logs.transaction_files import read_transactions_from_files  # the codecs
-        from kafka_log.logs.transactions import read_transactions  # not for other scans
 
         segments = _with_cached_paths(segments)
         # Where damage is passed over, no file beside the log knows what of it will be read.
@@ -180,6 +222,14 @@ class PartitionFilters:
             kept = read_transactions_from_files(segments, self._engine)
             if kept is not None:
                 return kept
+        return self._read_batches(segments)
+
+    def _read_batches(self, segments: Sequence[Segment]) -> Transactions:
+        """Return the transactions in segments from batch headers and markers. Raise CodecError for
+        damage unless the selection accepts it, UnreadableError for a segment that retention deletes.
+        """
+        from kafka_log.logs.transactions import read_transactions  # not for other scans
+
         return read_transactions(
             segments,
             self._selection.policy,

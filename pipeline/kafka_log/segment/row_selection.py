@@ -19,12 +19,18 @@ Header = str | tuple[str, bytes | None]
 class Aborted:
     """Aborted transactions: producer id, first offset, last offset. Those of one producer do not overlap."""
 
-    def __init__(self, found: Iterable[tuple[int, int, int]] = ()) -> None:
-        """Group the transactions by producer, sorted by their first offset."""
+    def __init__(
+        self, found: Iterable[tuple[int, int, int]] = (), *, is_verified: bool = True
+    ) -> None:
+        """Group the transactions by producer, sorted by their first offset. If ``is_verified`` is
+        False, they come from files beside the log, and whoever reads rows compares them with the
+        batches.
+        """
         by_producer: dict[int, list[tuple[int, int]]] = {}
         for producer, first, last in sorted(found):
             by_producer.setdefault(producer, []).append((first, last))
         self.by_producer: Mapping[int, Sequence[tuple[int, int]]] = by_producer
+        self.is_verified = is_verified or not by_producer
 
     def __bool__(self) -> bool:
         """Return whether there are aborted transactions."""
@@ -34,12 +40,13 @@ class Aborted:
         """Return a new Aborted with the transactions, unshortened, that overlap the offsets
         ``first`` to ``end`` (excluded).
         """
-        return Aborted(
+        found = (
             (producer, begin, last)
             for producer, ranges in self.by_producer.items()
             for begin, last in ranges
             if begin < end and last >= first
         )
+        return Aborted(found, is_verified=self.is_verified)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Aborted) and self.by_producer == other.by_producer

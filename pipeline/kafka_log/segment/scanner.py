@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kafka_log.segment.row_values import Values
+    from kafka_log.segment.transaction_verification import TransactionVerifier
 
 ROWS = 1 << 16
 BYTES = 64 << 20
@@ -193,6 +194,7 @@ class Scanner:
         self.zero_copy = zero_copy and not self.selection.is_by_content
         self.skips = self.selection.skips and self.policy is not Policy.STRICT
         self.masks = kind.masks(self.selection)
+        self._verifier = self._make_verifier()
         if isinstance(self.reader, SkippingReader):
             self.reader.selection = self.selection
         needed = (
@@ -249,8 +251,9 @@ class Scanner:
         damage or findings, and an Unread for each place without a readable record (with ``drop``
         not for damaged batches). Iterating raises CodecError for the first damage, such as a wrong
         checksum, after the rows before it, unless ``on_damage`` is ``keep`` or ``drop``; always
-        under ``strict``. It raises FileNotFoundError for a missing file if no ``size`` was listed.
-        Under ``kafka`` end early once the offset range is over.
+        under ``strict``. It raises ValueRefused, a CodecError, for a batch that contradicts unverified
+        transactions of the selection, and FileNotFoundError for a missing file if no ``size`` was
+        listed. Under ``kafka`` end early once the offset range is over.
         """
         pending: list[tuple[Batch, Record | None]] = []
         size = 0
@@ -261,6 +264,8 @@ class Scanner:
                 outputs: list[Iterable[pa.RecordBatch | Unread | Flagged]] = []
                 try:
                     entry = next(entries, None)
+                    if self._verifier is not None and isinstance(entry, Batch):
+                        self._verifier.verify_batch(entry)
                     is_over = entry is None or (isinstance(entry, Batch) and self._is_past(entry))
                 except CodecError as raised:
                     entry, error, is_over = None, raised, True
@@ -356,7 +361,8 @@ class Scanner:
 
     def _source(self) -> Source | None:
         """Return the decoder of chunks; one that skips batches without selected rows if headers can
-        tell. Return None if the reference codecs read the whole file.
+        tell, and one that compares unverified transactions with the batches. Return None if the
+        reference codecs read the whole file.
         """
         if self.kernels is None:
             return None
@@ -369,10 +375,25 @@ class Scanner:
             kernels=self.kernels,
             zero_copy=self.zero_copy,
         )
-        if not (self.skips and self.kind.has_records):
-            return decoder
-        self._skipping = SkippingDecoder(decoder, self.masks)
-        return self._skipping
+        source: Source = decoder
+        if self.skips and self.kind.has_records:
+            source = self._skipping = SkippingDecoder(decoder, self.masks)
+        if self._verifier is None:
+            return source
+        from kafka_log.segment.transaction_verification import VerifyingSource
+
+        return VerifyingSource(source, decoder, self._verifier)
+
+    def _make_verifier(self) -> TransactionVerifier | None:
+        """Return the verifier of the aborted transactions of the selection; None if there are none,
+        they are verified, or rows are batches.
+        """
+        aborted = self.selection.aborted
+        if aborted.is_verified or not self.kind.has_records:
+            return None
+        from kafka_log.segment.transaction_verification import TransactionVerifier
+
+        return TransactionVerifier(aborted, self.reader.path)
 
     def _make_loader(self, file: FileIO, size: int) -> Loader:
         """Return the loader of chunks: of all bytes for records, of headers alone for batches; with

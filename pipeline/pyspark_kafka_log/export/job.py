@@ -248,7 +248,7 @@ def _list_gaps(logs: Sequence[Log], options: Options, query: RowRanges) -> Itera
     starts = LogStarts()
     for log in () if options.files.are_filtered else logs:
         if any(find_tier_gaps(log)):
-            offsets = intersect_ranges(resolve_offsets(log, options, starts), query.offsets)
+            offsets = intersect_ranges(resolve_offsets(log, options, starts, {}), query.offsets)
             yield from starmap(describe_lost, find_lost_offsets(log, offsets, starts))
 
 

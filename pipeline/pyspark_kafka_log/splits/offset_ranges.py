@@ -11,6 +11,7 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.tiers import find_lost_offsets
+from kafka_log.read.isolation import Known, PartitionFilters
 from kafka_log.read.progress import LogEnds
 from kafka_log.read.scanning import OnLost
 from kafka_log.segment.model import Lost, describe_lost
@@ -28,13 +29,14 @@ from pyspark_kafka_log.options import (
 from pyspark_kafka_log.splits.logs import Log, find_logs, select_logs
 
 
-def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
+def resolve_offsets(log: Log, options: Options, starts: LogStarts, known: Known) -> Range:
     """Return the half-open offset range that the options select in a log: the first offset, None
     for earliest, and the end, None for latest or an ending time that no record has. If no record
     has the starting time, raise OptionError, or start at MAX_OFFSET if the strategy is ``latest``.
     With ``failOnDataLoss`` raise OptionError if the log does not have a named offset, or the first
     comes after the end; without it both are returned unchanged. Raise CodecError for damage before
-    a time's record unless the mode or ``ignoreCorruptFiles`` accepts it.
+    a time's record unless the mode or ``ignoreCorruptFiles`` accepts it. Transactions are taken
+    from ``known``, or looked up and added.
     """
     first = _given_offset(options.starting_offsets, log, EARLIEST)
     end = _given_offset(options.ending_offsets, log, LATEST)
@@ -48,11 +50,11 @@ def resolve_offsets(log: Log, options: Options, starts: LogStarts) -> Range:
             )
         first = MAX_OFFSET if first is None else first
     elif first is not None and options.fail_on_data_loss:
-        _check_available("startingOffsets", first, log, options, starts)
+        _check_available("startingOffsets", first, log, options, starts, known)
     if options.ending_times is not None:
         end = _offset_at_time(options.ending_times, log, options, starts)
     elif end is not None and options.fail_on_data_loss:
-        _check_available("endingOffsets", end, log, options, starts)
+        _check_available("endingOffsets", end, log, options, starts, known)
     ordered = first is None or end is None or first <= end or first == MAX_OFFSET
     if options.fail_on_data_loss and not ordered:
         raise OptionError(
@@ -111,7 +113,7 @@ def check_lost_offsets(log: Log, offsets: Range, options: Options, starts: LogSt
 
 
 def _check_available(
-    option: str, offset: int, log: Log, options: Options, starts: LogStarts
+    option: str, offset: int, log: Log, options: Options, starts: LogStarts, known: Known
 ) -> None:
     """Raise :class:`OptionError` if an offset lies before the first available one of a log, or
     after its readable end. Check nothing if pathGlobFilter, modifiedAfter or modifiedBefore is set,
@@ -128,7 +130,7 @@ def _check_available(
         raise OptionError(
             option, f"{_describe_partition(log)} begins at offset {begins}: {gone}; {_HINT}"
         )
-    end = _readable_end(log, options)
+    end = _readable_end(log, options, starts, known)
     if end is not None and offset > end:
         stable = options.selection.isolation == "read_committed"
         ends = "is decided up to" if stable else "ends at"
@@ -140,18 +142,21 @@ def _check_available(
 _HINT = "set failOnDataLoss to false to read what is there"
 
 
-def _readable_end(log: Log, options: Options) -> int | None:
+def _readable_end(log: Log, options: Options, starts: LogStarts, known: Known) -> int | None:
     """Return the offset after the last whole batch, with read_committed the first offset of the
-    oldest open transaction, if one is open. Return None if damage or a missing file hides it, which
-    the task that reads there reports, or the directory is gone. Unless the mode accepts damage,
-    headers decide, and no checksum is verified.
+    oldest open transaction, if one is open, by ``known`` or a lookup that is added there. Return
+    None if damage or a missing file hides it, which the task that reads there reports, or the
+    directory is gone. Unless the mode accepts damage, headers decide, and no checksum is verified.
     """
-    ends = LogEnds(options.selection, options.engine)
     try:
-        end = ends.find_end(log.key, log)
-        return None if end is None else ends.find_readable_end(log.key, log, end).offset
+        end = LogEnds(options.selection, options.engine).find_end(log.key, log)
+        if end is None or options.selection.isolation != "read_committed":
+            return None if end is None else end.offset
+        filters = PartitionFilters(options.planning, options.engine, starts=starts, known=known)
+        stable = filters.last_stable_offset(log)
     except (CodecError, FileNotFoundError):
         return None
+    return end.offset if stable is None else min(end.offset, stable)
 
 
 def _describe_partition(log: Log) -> str:

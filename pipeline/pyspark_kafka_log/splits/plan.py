@@ -235,7 +235,7 @@ def _log_splits(
     DataLossError if tiered storage lacks offsets; CodecError for damage in transactions, or before
     the record of a time, unless the mode or ``ignoreCorruptFiles`` accepts it.
     """
-    first, end = resolve_offsets(log, options, starts)
+    first, end = resolve_offsets(log, options, starts, known)
     of_options = intersect_ranges((first, end), EVERYTHING)
     wanted = options.planning
     if options.view is None and options.ends_corrupt_files:

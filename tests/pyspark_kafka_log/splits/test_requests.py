@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -10,9 +11,16 @@ import pytest
 
 pytest.importorskip("fsspec")
 
+from codecgen.runtime.errors import ValueRefused
+from kafka_codecs import TRANSACTION_INDEX
+from kafka_log import read_table
 from kafka_log.logs import transaction_files
+from kafka_log.segment.kernels import Engine
 from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.plan import plan
+from pyspark_kafka_log.task_reader import read_splits
+from pyspark_kafka_log.totals import totals_of
 from tests.support.growing_logs import Growing
 from tests.support.stores import Counted, counted, put
 
@@ -42,6 +50,39 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["arrow", "construct"])
+@pytest.mark.parametrize("cut", ["", "700"])
+def test_tasks_compare_transaction_indexes_with_batches(
+    stored: Path, tmp_path: Path, engine: Engine, cut: str
+) -> None:
+    """A task that reads rows fails, and one that counts them. Which split has the batch does not matter."""
+    root = tmp_path / "logs"
+    shutil.copytree(stored / "t-0", root / "t-0")
+    path = sorted(root.rglob("*.txnindex"))[1]
+    options = {"isolationLevel": "read_committed", **({"splitBytes": cut} if cut else {})}
+    right = read_table(root, ["offset"], isolation="read_committed").num_rows
+    scan = Scan(columns=("offset",), engine=engine)
+    with counted(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transaction_files, "MAX_SCANNED_BYTES", LARGE)
+        for producer in (0, 100):
+            entries = TRANSACTION_INDEX.parse(path.read_bytes()).entries
+            entries[0].producer_id += producer
+            path.write_bytes(TRANSACTION_INDEX.build({"entries": entries}))
+            put(root, "counted://b")
+            tasks = plan(parse({"path": "counted://b", **options}), parallelism=1)
+            splits = [split for task in tasks for split in task]
+            assert len(splits) > SEGMENTS or not cut
+            if not producer:
+                assert sum(batch.num_rows for batch in read_splits(splits, scan)) == right
+                assert totals_of(splits, scan, ())["t", 0].rows == right
+                continue
+            with pytest.raises(ValueRefused, match="the transaction index says that producer 10"):
+                list(read_splits(splits, scan))
+            with pytest.raises(ValueRefused, match="the transaction index says that producer 10"):
+                totals_of(splits, scan, ())
+
+
 def reads(root: Path, **options: str) -> list[str]:
     """Return the names of the files of which planning reads something, one for each request."""
     with counted() as store, pytest.MonkeyPatch.context() as patch:
@@ -56,19 +97,28 @@ def test_all_records_take_none(stored: Path) -> None:
     assert reads(stored) == []
 
 
-def test_committed_records_take_one_for_each_segment_and_a_few_for_each_partition(
-    stored: Path,
+@pytest.mark.parametrize("policy", ["kafka", "strict"])
+def test_committed_records_take_one_for_each_segment_and_one_for_each_partition(
+    stored: Path, policy: str
 ) -> None:
-    """One for the newest snapshot, and four at most that bear out the transaction indexes."""
-    found = reads(stored, isolationLevel="read_committed")
-    few = 1 + transaction_files.REQUESTS_PER_LOOKUP
+    """That of the partition is the newest snapshot. Tasks compare the transaction indexes with batches."""
+    found = reads(stored, isolationLevel="read_committed", policy=policy)
     for number in range(PARTITIONS):
         names = [name for name in found if f"/t-{number}/" in name]
-        assert SEGMENTS < len(names) <= SEGMENTS + few, names
+        assert len(names) == SEGMENTS + 1, names
         kinds = Counter(name.rpartition(".")[2] for name in names)
         assert kinds["txnindex"] == SEGMENTS - AT_THE_END
         small = {path.name for path in sorted((stored / f"t-{number}").glob("*.log"))[-AT_THE_END:]}
         assert sum(name.rpartition("/")[2] in small for name in names) == AT_THE_END
+
+
+def test_transactions_are_looked_up_once_where_offsets_are_named(stored: Path) -> None:
+    """The last stable offset, with which these are compared, is that of the same look-up."""
+    named = '{"t": {"0": 1, "1": 1}}'
+    found = reads(stored, isolationLevel="read_committed", startingOffsets=named)
+    kinds = Counter(name.rpartition(".")[2] for name in found)
+    assert kinds["snapshot"] == PARTITIONS
+    assert kinds["txnindex"] == PARTITIONS * (SEGMENTS - AT_THE_END)
 
 
 def test_segments_that_are_cut_take_two_for_each_cut_and_one(stored: Path) -> None:
