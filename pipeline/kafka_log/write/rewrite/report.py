@@ -54,10 +54,14 @@ REPORT_SCHEMA = pa.schema(
             "byte",
             pa.int64(),
             metadata={
-                "doc": "Position of the first byte in the file; null if the batches are not adjacent."
+                "doc": "Position of the first byte in the file; null if the batches are not adjacent, or the path is no file."
             },
         ),
-        pa.field("bytes", pa.int64(), metadata={"doc": "Number of bytes in the file."}),
+        pa.field(
+            "bytes",
+            pa.int64(),
+            metadata={"doc": "Number of bytes in the file; null if the path is no file."},
+        ),
         pa.field(
             "first_offset",
             pa.int64(),
@@ -189,7 +193,7 @@ class RewriteReport:
         """Add rows for a batch with problems that was encoded again, in the file ``name``. Records
         that were written have a row ``rewritten``; records that were left out one ``lost``
         (``unfinished`` in an incomplete tail), with the error if there was one. Either is omitted
-        if there are none.
+        if there are none. Fields of written records that were not kept have a row ``lost``.
         """
         row = _describe_batch(name, "rewritten", found, batch.index)
         if batch.written:
@@ -200,6 +204,11 @@ class RewriteReport:
             row.records = batch.left_out
             if batch.error is not None:
                 row.reason = f"it cannot be written: {utf8(batch.error)}"
+            self.entries.append(row)
+        if batch.unkept is not None:
+            row = _describe_batch(name, "lost", found, batch.index)
+            row.records = None
+            row.reason = f"values of fields that have no column are not kept: {utf8(batch.unkept)}"
             self.entries.append(row)
 
     def note_untaken(self, name: str, found: SegmentContents, which: Any, *, is_main: bool) -> None:
@@ -242,7 +251,9 @@ class RewriteReport:
         """Add a row ``lost`` for a range of bytes that cannot be read completely, with the offsets
         that may be lost as far as its neighbors are known.
         """
-        row = ReportRow(name, "lost", byte=lost.start, bytes=lost.end - lost.start)
+        row = ReportRow(name, "lost")
+        if lost.end > lost.start:
+            row.byte, row.bytes = lost.start, lost.end - lost.start
         if lost.after_offset is not None:
             row.first_offset = lost.after_offset + 1
         if lost.before_offset is not None:
