@@ -135,11 +135,12 @@ def sum_by_file(
 
 def describe_damage(what: str, found: DamagedRange) -> ReportRow:
     """Return the row ``what`` about a damaged range, with its file, bytes, offsets and reason."""
+    size = found.end - found.start
     return ReportRow(
         path_text(found.path),
         what,
-        byte=found.start,
-        bytes=found.end - found.start,
+        byte=found.start if size else None,
+        bytes=size or None,
         first_offset=found.first,
         last_offset=found.last,
         reason=utf8(found.reason),
