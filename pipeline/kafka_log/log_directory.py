@@ -392,6 +392,7 @@ class LogDirectory:
             deep=flag("deep", deep),
             wanted=selection,
             selects=self._selects if self._has_selection else None,
+            others=[p for p in self._survey.partitions if not self._selects(p.key)],
             engine=engine,
             advance=advance,
             judged=counts.append if on_checked is None else on_checked,
