@@ -392,6 +392,7 @@ class LogDirectory:
             deep=flag("deep", deep),
             wanted=selection,
             selects=self._selects if self._has_selection else None,
+            others=[p for p in self._survey.partitions if not self._selects(p.key)],
             engine=engine,
             advance=advance,
             judged=counts.append if on_checked is None else on_checked,
@@ -656,7 +657,8 @@ class LogDirectory:
             states: Return one row per group with its state instead (:data:`kafka_log.inspect.groups.table.GROUPS`).
             salvage: Continue after damage in ``__consumer_offsets``.
             on_damage: Called with a line per directory that cannot be read. Its commits are missing, and the lag of its partitions is
-                null. None: raise the error.
+                null. None: raise the error. Called also with a line per partition of ``__consumer_offsets`` that lost
+                records at its end. None: warn.
 
         Raises:
             CodecError: If ``__consumer_offsets`` is damaged and ``salvage`` is False.
@@ -676,7 +678,7 @@ class LogDirectory:
             offsets_partitions,
         )
         from kafka_log.logs.names import CONSUMER_OFFSETS
-        from kafka_log.segment.model import describe_lost
+        from kafka_log.segment.model import Lost, describe_lost
         from kafka_log.segment.ranges import checked_plain_offsets
         from kafka_log.segment.times import checked_times
 
@@ -694,14 +696,22 @@ class LogDirectory:
         if any(p.topic == CONSUMER_OFFSETS for p in partitions):
             own = [p for p in partitions if p.topic == CONSUMER_OFFSETS or self._selects(p.key)]
             partitions = _drop_unreadable(own, on_damage, CONSUMER_OFFSETS)
-        lines: list[str] = []
-        found = table(
-            partitions, selection, lambda s, lost: lines.append(describe_lost(s.path, lost))
-        )
-        for line in lines:
-            warnings.warn(
-                f"kafka-log: {line}; log_end_offset and lag of its partition are null", stacklevel=2
-            )
+        lines: dict[str, str] = {}
+
+        def note_lost_end(segment: Segment, lost: Lost) -> None:
+            """Note the line about the lost end of a log, once."""
+            lines[describe_lost(segment.path, lost)] = segment.topic
+
+        found = table(partitions, selection, note_lost_end)
+        for line, topic in lines.items():
+            if topic != CONSUMER_OFFSETS:
+                ending = "log_end_offset and lag of its partition are null"
+            elif on_damage is None:
+                ending = "newer commits may be missing"
+            else:
+                on_damage(f"{line}; newer commits may be missing")
+                continue
+            warnings.warn(f"kafka-log: {line}; {ending}", stacklevel=2)
         if selection.at is not None:
             warn_of_removed_commits(offsets_partitions(partitions), selection.at, stacklevel=2)
         return found

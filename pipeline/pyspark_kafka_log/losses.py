@@ -72,7 +72,7 @@ class Losses:
             self._offsets.setdefault(path, []).append((after + 1, before))
             self._read += lost.read
         if len(self.first) < NAMED:
-            self.first.append(f"{os.fspath(path)}: bytes {lost.start} to {lost.end}: {lost.reason}")
+            self.first.append(f"{os.fspath(path)}: {lost.describe_bytes()}{lost.reason}")
 
     def add_read(self, bytes_read: int, batches_skipped: int) -> None:
         """Add the bytes read and batches skipped in a file."""

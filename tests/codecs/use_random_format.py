@@ -56,6 +56,7 @@ from tests.support.browse_sites import Visitor, links
 from tests.support.make_schema_registry_sample import SAMPLE as REGISTRY
 from tests.support.record_batches import record_batches
 from tests.support.scanned_rows import unpacked
+from tests.support.unwritten_values import keeps_unwritten_values
 from tests.support.writer_faults import refuses
 
 TIME = 1_700_000_000_000
@@ -552,6 +553,14 @@ def refuses_faults(directory: Path) -> None:
     law()
 
 
+def keeps_all_fields(directory: Path) -> None:
+    """Salvage keeps each field of damaged batches that it encodes again, also those that no view has a column for."""
+    for magic in (2, MAGIC):
+        table = rows(0, magic).slice(0, 4)
+        data = b"".join(encode(table, magic=magic, codec="gzip", batch_bytes=1 << 20))
+        keeps_unwritten_values(magic, data, directory / f"damaged-{magic}")
+
+
 FAULTS = 30
 """Faults of each writer that are tried."""
 
@@ -656,6 +665,7 @@ def main() -> None:
         follows(mixed, directory)
         is_browsed(mixed)
         refuses_faults(directory)
+        keeps_all_fields(directory)
         assert COMMANDS.keys() - NO_LOG.keys() == ASKED
     print("all of it")
 

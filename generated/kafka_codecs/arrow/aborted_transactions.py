@@ -32,4 +32,4 @@ ABORTED_TRANSACTIONS = View(
 __all__ = ["ABORTED_TRANSACTIONS"]
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -57,4 +57,4 @@ CASES = (ROWS_TRANSACTION_INDEX_ENTRY_V0,)
 LAYOUTS = (LAYOUT_TRANSACTION_INDEX_ENTRY_V0,)
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

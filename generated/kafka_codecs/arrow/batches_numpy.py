@@ -296,4 +296,4 @@ CASES = (ROWS_MESSAGE_V0, ROWS_MESSAGE_V1, ROWS_RECORD_BATCH)
 LAYOUTS = (LAYOUT_MESSAGE_V0, LAYOUT_MESSAGE_V1, LAYOUT_RECORD_BATCH)
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -31,4 +31,4 @@ OFFSET_INDEX = View(
 __all__ = ["OFFSET_INDEX"]
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -1633,4 +1633,4 @@ KERNELS: Any = decode_payloads
 """The loop over payloads."""
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -183,4 +183,4 @@ RECORDS = View(
 __all__ = ["RECORDS"]
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

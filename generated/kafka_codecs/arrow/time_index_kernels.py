@@ -192,4 +192,4 @@ KERNELS: dict[int, tuple[Any, Any]] = {
 """The two passes, by the number that tells entries apart."""
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

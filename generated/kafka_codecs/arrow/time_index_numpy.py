@@ -43,4 +43,4 @@ CASES = (ROWS_TIME_INDEX_ENTRY,)
 LAYOUTS = (LAYOUT_TIME_INDEX_ENTRY,)
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -2,7 +2,7 @@
 
 from codecgen.runtime.version import made_for
 
-made_for(__name__, language=1, runtime=(2, 1), release="0.1.0")
+made_for(__name__, language=1, runtime=(3, 0), release="0.1.0")
 
 PAYLOAD_VIEWS = {
     "acls": {"value": "metadata_record"},
@@ -33,4 +33,4 @@ PAYLOAD_VIEWS = {
 """The views into payloads, each with the layouts or choices that its parts are."""
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

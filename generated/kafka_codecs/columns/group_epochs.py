@@ -93,4 +93,4 @@ GROUP_EPOCHS = PayloadView(
 __all__ = ["GROUP_EPOCHS"]
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

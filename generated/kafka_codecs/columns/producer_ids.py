@@ -26,4 +26,4 @@ PRODUCER_IDS = PayloadView(
 __all__ = ["PRODUCER_IDS"]
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -155,4 +155,4 @@ TASK_ASSIGNMENTS = PayloadView(
 __all__ = ["TASK_ASSIGNMENTS"]
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -623,4 +623,4 @@ ConsumerGroupRegularExpressionValue = ConsumerGroupRegularExpressionValueV0
 __fast__ = "kafka_codecs.coordinator.consumer_groups_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -215,4 +215,4 @@ ShareGroupStateValue = ShareSnapshotValue | ShareUpdateValue
 __fast__ = "kafka_codecs.coordinator.share_group_state_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

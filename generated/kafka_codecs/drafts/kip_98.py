@@ -188,4 +188,4 @@ Kip98ControlMessageKey = KIP_98_CONTROL_MESSAGE_KEY.parsed_class
 __fast__ = "kafka_codecs.drafts.kip_98_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -18,4 +18,4 @@ CleanShutdown = CLEAN_SHUTDOWN.parsed_class
 __fast__ = "kafka_codecs.files.clean_shutdown_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -61,4 +61,4 @@ META_PROPERTIES = PropertiesFile(
 MetaProperties = META_PROPERTIES.parsed_class
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -39,4 +39,4 @@ OffsetIndex = OFFSET_INDEX.parsed_class
 __fast__ = "kafka_codecs.files.offset_index_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -84,4 +84,4 @@ ProducerSnapshot = ProducerSnapshotV1
 __fast__ = "kafka_codecs.files.producer_snapshot_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

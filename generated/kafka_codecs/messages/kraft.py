@@ -136,4 +136,4 @@ VotersRecord = VotersRecordV0
 __fast__ = "kafka_codecs.messages.kraft_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

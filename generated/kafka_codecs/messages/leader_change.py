@@ -112,4 +112,4 @@ LeaderChangeMessage = LeaderChangeMessageV0 | LeaderChangeMessageV1
 __fast__ = "kafka_codecs.messages.leader_change_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -217,4 +217,4 @@ RemoveAccessControlEntryRecord = RemoveAccessControlEntryRecordV0
 __fast__ = "kafka_codecs.metadata.security_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

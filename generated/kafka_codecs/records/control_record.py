@@ -26,4 +26,4 @@ ControlRecordKey = CONTROL_RECORD_KEY.parsed_class
 __fast__ = "kafka_codecs.records.control_record_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

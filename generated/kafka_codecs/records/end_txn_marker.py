@@ -29,4 +29,4 @@ EndTxnMarker = EndTxnMarkerV0
 __fast__ = "kafka_codecs.records.end_txn_marker_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

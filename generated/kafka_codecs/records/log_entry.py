@@ -17,4 +17,4 @@ LOG_ENTRY = Choice(
 LogEntry = Message | RecordBatch
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

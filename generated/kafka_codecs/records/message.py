@@ -280,4 +280,4 @@ MESSAGE_V1.requires(
 __fast__ = "kafka_codecs.records.message_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -345,4 +345,4 @@ RECORD_BATCH.requires(
 __fast__ = "kafka_codecs.records.record_batch_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

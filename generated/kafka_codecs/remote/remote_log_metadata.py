@@ -263,4 +263,4 @@ RemoteLogMetadataBody = (
 __fast__ = "kafka_codecs.remote.remote_log_metadata_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -53,4 +53,4 @@ RemoteLogMetadataRecord = REMOTE_LOG_METADATA_RECORD.parsed_class
 __fast__ = "kafka_codecs.remote.remote_log_metadata_record_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -75,6 +75,13 @@ RECORDS = RowView(
                 "delete_horizon": Column(lambda entry, item, place: None),
             },
             when=lambda entry: entry.attributes.compression == enums.Compression.NONE,
+            writes=(
+                "offset",
+                "attributes.compression",
+                "attributes.timestamp_type",
+                "key",
+                "value",
+            ),
         ),
         Case(
             message.MESSAGE_V0,
@@ -111,6 +118,15 @@ RECORDS = RowView(
             each="messages",
             when=lambda entry: entry.attributes.compression != enums.Compression.NONE,
             whole=True,
+            writes=(
+                "offset",
+                "attributes.compression",
+                "attributes.timestamp_type",
+                "messages.offset",
+                "messages.attributes.timestamp_type",
+                "messages.key",
+                "messages.value",
+            ),
         ),
         Case(
             message.MESSAGE_V1,
@@ -140,6 +156,14 @@ RECORDS = RowView(
                 "delete_horizon": Column(lambda entry, item, place: None),
             },
             when=lambda entry: entry.attributes.compression == enums.Compression.NONE,
+            writes=(
+                "offset",
+                "attributes.compression",
+                "attributes.timestamp_type",
+                "timestamp",
+                "key",
+                "value",
+            ),
         ),
         Case(
             message.MESSAGE_V1,
@@ -177,6 +201,17 @@ RECORDS = RowView(
             each="messages",
             when=lambda entry: entry.attributes.compression != enums.Compression.NONE,
             whole=True,
+            writes=(
+                "offset",
+                "attributes.compression",
+                "attributes.timestamp_type",
+                "timestamp",
+                "messages.offset",
+                "messages.attributes.timestamp_type",
+                "messages.timestamp",
+                "messages.key",
+                "messages.value",
+            ),
         ),
         Case(
             record_batch.RECORD_BATCH,
@@ -236,9 +271,31 @@ RECORDS = RowView(
                 ),
             },
             each="records",
+            writes=(
+                "base_offset",
+                "partition_leader_epoch",
+                "attributes.compression",
+                "attributes.timestamp_type",
+                "attributes.is_transactional",
+                "attributes.is_control",
+                "attributes.has_delete_horizon",
+                "last_offset_delta",
+                "base_timestamp",
+                "max_timestamp",
+                "producer_id",
+                "producer_epoch",
+                "base_sequence",
+                "records.timestamp_delta",
+                "records.offset_delta",
+                "records.key",
+                "records.value",
+                "records.headers",
+                "records.headers.key",
+                "records.headers.value",
+            ),
         ),
     ),
 )
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

@@ -81,4 +81,4 @@ ConfluentProtobufValue = SchemaIdProtobufValue | SchemaGuidProtobufValue
 __fast__ = "kafka_codecs.wire.confluent_fast"
 
 
-__made_for__ = {"language": 1, "runtime": (2, 1), "release": "0.1.0"}
+__made_for__ = {"language": 1, "runtime": (3, 0), "release": "0.1.0"}

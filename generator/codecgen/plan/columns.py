@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from codecgen.plan import nodes
 from codecgen.plan.generated_names import identifier
 from codecgen.plan.given_values import replace_given
 from codecgen.plan.layouts import FieldPlan, LayoutPlan, Plan
@@ -222,6 +223,19 @@ def _plan_case(plan: Plan, view: View, number: int, rows: Rows, entry: LayoutPla
         None if rows.full_check is None else value(rows.full_check, False),
         *_plan_writes(plan, view, rows, entry, element),
     )
+
+
+def written_paths(case: CasePlan) -> Iterator[str]:
+    """Yield the paths of the fields that ``write`` makes of columns, each after the array of its
+    elements: ``flags.codec``, ``items.key``, ``items.headers.key``. Yield nothing if the rows have
+    no ``write``.
+    """
+    array = "" if case.array is None else f"{case.array.name}."
+    for before, written in (("", case.write_entry), (array, case.write_item)):
+        for name, value in written.items():
+            yield f"{before}{name}"
+            if isinstance(value, nodes.ColumnValue):
+                yield from (f"{before}{name}.{part.name}" for part in value.column.parts)
 
 
 def running_fields(rows: Rows) -> set[str]:

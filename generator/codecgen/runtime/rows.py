@@ -50,8 +50,8 @@ class Case:
     """Rows of one layout if ``when`` holds: one for each element of the array ``each``, or one for the entry if that
     is None. With ``other_arrays``, a row is made of one element of each array, and columns get a tuple of them.
 
-    ``is_written`` is False if the view cannot write the rows, though it writes those of other layouts. With
-    ``header_only`` the fields at fixed places are enough. With ``whole`` a column or ``when`` takes the first or
+    ``writes`` has the paths of the fields that the view writes from its columns (``items.headers.key``); it is empty if
+    the view cannot write the rows. With ``header_only`` the fields at fixed places are enough. With ``whole`` a column or ``when`` takes the first or
     last element, so all elements must be parsed before the first row.
     """
 
@@ -62,7 +62,7 @@ class Case:
     when: Condition | None = None
     header_only: bool = False
     whole: bool = False
-    is_written: bool = True
+    writes: tuple[str, ...] = ()
 
     def values(self, names: Sequence[str]) -> tuple[Value, ...]:
         """Return the function that computes each column in ``names``, in that order. Raise KeyError

@@ -5,7 +5,7 @@ from __future__ import annotations
 LANGUAGE = 1
 """The version of the schema language."""
 
-RUNTIME = (2, 1)
+RUNTIME = (3, 0)
 """The version of what generated modules import. The first number changes when modules that were generated before do
 not work any more, the second when modules that are generated from now on need more than there was."""
 

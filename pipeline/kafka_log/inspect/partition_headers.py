@@ -171,8 +171,8 @@ class PartitionHeaders:
                     continue
                 self.is_cut = self.is_cut or not is_tail
                 name = os.fspath(segment.path)
-                what = f"bytes {lost.start} to {lost.end} were skipped: {lost.reason}"
-                self.on_damage(f"{name}: {what}")
+                what = lost.describe_bytes("were skipped")
+                self.on_damage(f"{name}: {what}{lost.reason}")
             self.advance(segment.size)
 
     def _count(

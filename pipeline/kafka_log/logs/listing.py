@@ -20,9 +20,6 @@ from kafka_log.logs.partitions import SkippedPath
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.regular_files import explain_missing, kind_of
 
-_UNKNOWN_SIZE = 1
-"""Size of a path that cannot be read as a file: readers do not take it for an empty segment, but report why it cannot be opened."""
-
 _ENDING = ".log"
 
 
@@ -42,7 +39,7 @@ class SegmentFile(NamedTuple):
         base_offset: Base offset in the name.
         state: State in the name.
         path: The path.
-        size: Size in bytes; 1 if there is a ``problem``.
+        size: Size in bytes; 0 if there is a ``problem``.
         problem: Why it cannot be read as a file, such as ``this is a dangling link``. None for a file.
     """
 
@@ -84,7 +81,7 @@ def list_directory(directory: Path) -> Listing:
                 if not child.name.startswith(".") and is_directory(child):
                     found.directories.append(directory / child.name)
                 continue
-            path, size, kind, problem = directory / child.name, _UNKNOWN_SIZE, None, None
+            path, size, kind, problem = directory / child.name, 0, None, None
             try:
                 if child.is_file():
                     size = child.stat().st_size

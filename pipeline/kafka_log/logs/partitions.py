@@ -117,7 +117,7 @@ class Segment:
         topic: Topic of its partition.
         partition: Number of its partition.
         base_offset: Base offset in the file name, 0 if the name has none.
-        size: Size in bytes when the directory was listed, with ``missing`` bytes; 1 if there is a ``problem``.
+        size: Size in bytes when the directory was listed, with ``missing`` bytes; 0 if there is a ``problem``.
         state: What the segment is to its broker.
         rolled: Whether the broker no longer writes to it, because another segment follows or because of its state.
         offsets: Offset range to read. It is limited if another segment has the other offsets.
@@ -144,6 +144,11 @@ class Segment:
     def tail(self) -> Tail:
         """What may follow the last complete batch."""
         return Tail.ROLLED if self.rolled else Tail.ACTIVE
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is a file without bytes: False for a path that could not be read as a file."""
+        return not self.size and self.problem is None
 
     @property
     def has_canonical_name(self) -> bool:

@@ -98,7 +98,7 @@ def read_verified_end(segments: Sequence[Segment]) -> int | None:
     end = read_log_end(segments)
     if end is None:
         return None
-    last = next((segment for segment in reversed(segments) if segment.size), None)
+    last = next((segment for segment in reversed(segments) if not segment.is_empty), None)
     if last is None:
         return end.offset
     start = find_position_by_index(last, MAX_OFFSET, None)
@@ -221,7 +221,7 @@ def _read_last_header(
     incomplete batch at the end. Raise CodecError if a header there is damaged by ``policy`` or the
     file cannot be read, unless ``on_damage`` is ``keep`` and the policy is not ``strict``.
     """
-    if not segment.size:
+    if segment.is_empty:
         return None
     from kafka_log.logs.index_files import find_position_by_index  # layouts of indexes
     from kafka_log.segment.reader import last_offset_at

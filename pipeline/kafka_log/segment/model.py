@@ -298,6 +298,13 @@ class Lost:
     read: int = field(default=0, compare=False)
     """Number of records that were read from this batch."""
 
+    def describe_bytes(self, verb: str = "") -> str:
+        """Return the bytes of the range with ``verb`` (``are lost``), a colon and a space, as
+        ``bytes 3 to 9 are lost: ``; ``""`` for a range without bytes, such as a file that is none.
+        """
+        words = f"bytes {self.start} to {self.end} {verb}".rstrip()
+        return f"{words}: " if self.end > self.start else ""
+
     def up_to(self, next_base: int | None) -> Lost:
         """Return the lost range with ``before_offset`` lowered to ``next_base``, the first offset
         of the next segment, or set to it if it was None. Return the range itself if ``next_base``
@@ -315,8 +322,7 @@ def describe_lost(path: str | os.PathLike[str], lost: Lost) -> str:
     """Return one line about a lost range of a file or directory: its path, the bytes unless the
     range is empty, and the reason.
     """
-    place = f" bytes {lost.start} to {lost.end} are lost:" if lost.end > lost.start else ""
-    return f"{os.fspath(path)}:{place} {lost.reason}"
+    return f"{os.fspath(path)}: {lost.describe_bytes('are lost')}{lost.reason}"
 
 
 @dataclass(frozen=True, slots=True)

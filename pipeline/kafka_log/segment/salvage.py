@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from codecgen.runtime.construct import Layout
 from codecgen.runtime.errors import CodecError
 from kafka_log.segment.framing import HEADER_START, Frame, frame_of
 from kafka_log.segment.model import Batch, Problem, is_own_checksum
@@ -39,14 +40,10 @@ def parse_incomplete(
     None, ``data`` has at most 17 bytes (HEADER_START), the batch does not parse, or it has no
     record.
     """
-    length = None if frame is None else frame.layout.length
-    if length is None or len(data) <= HEADER_START:
+    if frame is None or frame.layout.length is None or len(data) <= HEADER_START:
         return None
-    number = (len(data) - length.before).to_bytes(
-        length.size, "big" if length.endian == "big" else "little"
-    )
     try:
-        batch = parse(data[: length.offset] + number + data[length.end :])
+        batch = parse(set_length(data, frame.layout))
     except CodecError:
         return None
     if not batch.records:
@@ -54,6 +51,19 @@ def parse_incomplete(
     batch.findings = tuple(f for f in batch.findings if not is_own_checksum(f))
     batch.problems = (Problem("size", error.without_frames()), *batch.problems)
     return batch
+
+
+def set_length(data: bytes, layout: Layout) -> bytes:
+    """Return the bytes of an entry of ``layout`` with ``data``, all of its bytes, as its length.
+    Return ``data`` if entries of that layout do not state a length.
+    """
+    length = layout.length
+    if length is None:
+        return data
+    number = (len(data) - length.before).to_bytes(
+        length.size, "big" if length.endian == "big" else "little"
+    )
+    return data[: length.offset] + number + data[length.end :]
 
 
 def has_all_records(batch: Batch) -> bool:

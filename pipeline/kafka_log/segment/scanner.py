@@ -428,9 +428,7 @@ class Scanner:
         if end.error is not None and not self.keep:
             raise end.error
         for lost in end.lost:
-            yield Unread(
-                lost.start, None, f"bytes {lost.start}..{lost.end} are lost: {lost.reason}"
-            )
+            yield Unread(lost.start, None, f"{lost.describe_bytes('are lost')}{lost.reason}")
         if end.error is not None:
             yield Unread(end.iterated_bytes, None, f"the rest is not read: {end.error}")
 

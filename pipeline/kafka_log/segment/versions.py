@@ -22,7 +22,7 @@ VERSIONS = tuple(
 WRITTEN_VERSIONS = tuple(
     n
     for n in VERSIONS
-    if all(case.is_written for case in RECORDS.cases if case.layout is LOG_ENTRY.cases[n])
+    if all(case.writes for case in RECORDS.cases if case.layout is LOG_ENTRY.cases[n])
 )
 """The versions that records can be written in, oldest first: the view ``records`` says how."""
 

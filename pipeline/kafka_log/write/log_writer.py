@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from codecgen.runtime.construct import Layout
 from codecgen.runtime.editing import edit
-from codecgen.runtime.errors import CodecError
+from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.nouns import count_noun
 from kafka_codecs import LOG_ENTRY
@@ -27,8 +28,14 @@ from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.model import Policy
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.placement import find_ascending
-from kafka_log.segment.positioned_reads import open_segment, read_exactly
+from kafka_log.segment.positioned_reads import (
+    open_segment,
+    read_exactly,
+    read_what_there_is,
+)
+from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.scanner import Scanner
+from kafka_log.segment.stored_fields import read_stored_fields
 from kafka_log.segment.versions import (
     WRITTEN_BATCH_VERSIONS,
     WRITTEN_VERSIONS,
@@ -40,6 +47,7 @@ from kafka_log.write.encoding import encode
 from kafka_log.write.field_comparison import Rewritten, compare_fields
 from kafka_log.write.output_files import OutputFile, open_output
 from kafka_log.write.segment_contents import SegmentContents
+from kafka_log.write.unwritten_fields import restore_fields
 from kafka_log.write.verification import (
     DEFECT,
     Written,
@@ -296,12 +304,14 @@ class RewrittenBatch:
         written: Number of records that were written.
         left_out: Number of readable records that were not written.
         error: Why the batch could not be encoded. None: records were left out for their checksums only.
+        unkept: Why fields without a column were not kept. None: they have their values.
     """
 
     index: int
     written: int
     left_out: int
     error: str | None = None
+    unkept: str | None = None
 
 
 def build_empty_batch(version: int, first: int, last: int, leader_epoch: int) -> bytes:
@@ -434,7 +444,8 @@ def _compare_encoded(
             given: Iterable[pa.RecordBatch] = records.of(found.headers.position[run.batches])
             if run.kind == _ANEW:
                 (index,) = run.batches
-                given = _choose_rows(found, index, list(given), keep_damaged)
+                rows = list(given)
+                given = _filter_rows(rows, _choose_rows(found, index, rows, keep_damaged))
             yield from map(with_constants, given)
 
     def with_constants(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -451,19 +462,25 @@ def _compare_encoded(
 
 def _choose_rows(
     found: SegmentContents, index: int, given: list[pa.RecordBatch], keep_damaged: bool
-) -> list[pa.RecordBatch]:
-    """Return the records of the damaged batch ``index`` that can be written: in the order of the
-    file, without a wrong checksum unless ``keep_damaged``, and with ascending offsets from the first
-    to the last one of its header (both included). Damage may have changed their offsets; then the
-    fewest are left out.
+) -> Any:
+    """Return a mask of the records of the damaged batch ``index`` that can be written: without a
+    wrong checksum unless ``keep_damaged``, and with ascending offsets from the first to the last one
+    of its header (both included). Damage may have changed their offsets; then the fewest are left
+    out.
     """
-    if not keep_damaged:
-        given = [rows.filter(_fill_true(rows.column("crc_ok"))) for rows in given]
-    offsets = [rows.column("offset").to_numpy() for rows in given]
-    at = np.concatenate([np.empty(0, np.int64), *offsets])
+    at = np.concatenate([np.empty(0, np.int64), *(numbers(rows, "offset") for rows in given)])
     outside = (at < found.headers.first[index]) | (at > found.headers.last[index])
-    fits = iter(np.split(find_ascending(at, at, outside), np.cumsum([len(o) for o in offsets])))
-    return [rows.filter(pa.array(mask)) for rows, mask in zip(given, fits, strict=False)]
+    if not keep_damaged:
+        sound = [rows.column("crc_ok").fill_null(True) for rows in given]
+        outside |= ~np.concatenate([np.empty(0, np.bool_), *(one.to_numpy(False) for one in sound)])
+    return find_ascending(at, at, outside)
+
+
+def _filter_rows(given: list[pa.RecordBatch], chosen: Any) -> list[pa.RecordBatch]:
+    """Return the rows of the mask ``chosen``, which goes on from one record batch to the next."""
+    ends = np.cumsum([rows.num_rows for rows in given])
+    masks = np.split(chosen, ends[:-1])
+    return [rows.filter(pa.array(mask)) for rows, mask in zip(given, masks, strict=False)]
 
 
 def _write_anew(
@@ -476,25 +493,50 @@ def _write_anew(
 ) -> RewrittenBatch:
     """Encode the records ``given`` of a damaged batch (number ``index`` of its segment) and write
     them to ``log``, with the values ``constants`` in place of their own. Leave out those with a
-    wrong checksum, unless ``keep_damaged``, and those with impossible offsets. Return how many were
-    written and left out; if no batch can hold their values, write none, and return the message as
-    ``error``. Raise OSError if writing fails.
+    wrong checksum, unless ``keep_damaged``, and those with impossible offsets. Fields without a
+    column get the values of the source. Return how many records were written and left out; if no
+    batch can hold their values, write none, and return the message as ``error``; if it cannot hold
+    those of fields without a column, return that message as ``unkept``. Raise OSError if reading or
+    writing fails.
     """
-    there = sum(rows.num_rows for rows in given)
-    given = _choose_rows(found, index, given, keep_damaged)
-    written = sum(rows.num_rows for rows in given)
+    chosen = _choose_rows(found, index, given, keep_damaged)
+    written, left_out = int(chosen.sum()), int((~chosen).sum())
     try:
-        pieces = list(_encode_rows(iter(given), constants))
+        rows = _filter_rows(given, chosen)
+        pieces: list[memoryview | bytes] = list(_encode_rows(iter(rows), constants))
     except CodecError as error:  # damage has made values that no batch can hold
-        return RewrittenBatch(index, 0, there, str(error))
+        return RewrittenBatch(index, 0, len(chosen), str(error))
+    unkept = None
+    if written:
+        try:
+            pieces[:] = _restore_fields(pieces, found, index, chosen)
+        except CodecError as error:
+            unkept = str(error)
     for piece in pieces:
         log.write(piece)
-    return RewrittenBatch(index, written, there - written)
+    return RewrittenBatch(index, written, left_out, unkept=unkept)
 
 
-def _fill_true(column: pa.Array) -> pa.Array:
-    """Return a boolean column with True in the place of null."""
-    return column.fill_null(True)
+def _restore_fields(
+    pieces: Sequence[memoryview | bytes], found: SegmentContents, index: int, chosen: Any
+) -> list[bytes]:
+    """Return the encoded records of a damaged batch, in the mask ``chosen`` of its records, with
+    the values of the source in fields without a column. Raise CodecError if these cannot be kept, or
+    the records of the source cannot be read again.
+    """
+    path, position = found.segment.path, int(found.headers.position[index])
+    with open_segment(path) as file:
+        data = read_what_there_is(file, position, int(found.headers.size[index]), 0)
+    stored = read_stored_fields(data, position, os.fspath(path))
+    if len(stored.records) < len(chosen):
+        reason = f"the fields of {len(chosen)} records were read, and those of {len(stored.records)} when they were read again"
+        raise ValueRefused(reason, Where(position=position, file=os.fspath(path)))
+    entries = [
+        (entry.frame.layout, bytes(piece[entry.position : entry.position + entry.frame.size]))
+        for piece in pieces
+        for entry in _entries(memoryview(piece))
+    ]
+    return restore_fields(entries, stored, list(compress(stored.records, chosen)))
 
 
 def _encode_rows(

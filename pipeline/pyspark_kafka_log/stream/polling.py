@@ -495,7 +495,7 @@ def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Sp
             first = split_positions(segment, start, wanted)[0]
         if i == len(read) - 1:
             stop = split_positions(segment, end, wanted)[1]
-        if first < stop:
+        if first < stop or segment.problem is not None:
             here = filter_for_segment(rows, segment, following.get(segment))
             yield Split(segment, first, stop, here, next_base_offset(segment, following))
 

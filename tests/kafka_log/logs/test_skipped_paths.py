@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import socket
 import stat
@@ -107,6 +108,39 @@ def test_what_is_no_file_is_a_segment_that_cannot_be_read(broker: Path, kind: st
         ("error", path)
     ]
     assert all(kind in r["meaning"] for r in rows if r["code"] == "no_segment")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_answer_counts_bytes_of_it(broker: Path, kind: str, tmp_path: Path) -> None:
+    log = broker / "odd-0"
+    size = (log / FIRST).stat().st_size
+    KINDS[kind](log / ODD)
+    (odd,) = (p for p in survey(broker).partitions if p.topic == "odd")
+    assert [segment.is_empty for segment in odd.segments] == [False, False]
+    assert odd.size == size
+    directory = LogDirectory(broker, topics="odd")
+    (row,) = directory.stat().to_pylist()
+    assert (row["bytes"], row["trailing_bytes"], row["segments"]) == (size, 0, 2)
+    report = directory.salvage(tmp_path / "out").to_pylist()
+    found = {(row["file"], row["what"], row["byte"], row["bytes"]) for row in report}
+    assert found == {(FIRST, "kept", 0, size), (ODD, "kept", None, None), (ODD, "lost", None, None)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("verb", ["overview", "txn", "diff", "merge", "report", "stat", "reindex"])
+def test_no_text_names_bytes_of_it(
+    broker: Path, kind: str, verb: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = broker / "odd-0"
+    KINDS[kind](log / ODD)
+    more = [str(log)] if verb in ("diff", "merge") else []
+    more += ["--out", str(tmp_path / "out")] if verb in ("merge", "report", "reindex") else []
+    assert main([verb, str(log), *more]) == 1
+    told = " ".join(capfd.readouterr())
+    if verb == "report":
+        told = (tmp_path / "out").read_text("utf-8")
+    assert ODD in told
+    assert not re.search(r"bytes 0 to [01]\b|\b[01] bytes?\b", told), told
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -256,7 +256,7 @@ def test_a_file_that_is_deleted_before_it_is_read(copy: Path, engine: Any) -> No
     rows = record_batches([last], columns, "salvage", on_damage="keep", engine=engine)
     (row,) = [row for part in rows for row in part.to_pylist()]
     assert row["offset"] is None
-    assert row["problem"].startswith(f"bytes 0..{last.size} are lost: No such file")
+    assert row["problem"].startswith(f"bytes 0 to {last.size} are lost: No such file")
 
 
 @pytest.mark.parametrize("refused", [0, 1])

@@ -55,9 +55,9 @@ def source(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def held(out: Path) -> Iterator[subprocess.Popen[str]]:
+def held(out: Path, program: str = HOLD) -> Iterator[subprocess.Popen[str]]:
     """A process that holds the lock of a directory, in which it has staged something."""
-    command = [sys.executable, "-c", HOLD, str(out)]
+    command = [sys.executable, "-c", program, str(out)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
         try:
@@ -145,6 +145,59 @@ def test_a_directory_in_which_nothing_was_written_is_removed(
     for command in commands:
         assert main(command) == 2
         assert names(tmp_path) == before
+
+
+HOLD_FILE = """
+import sys
+from pathlib import Path
+from kafka_log.write.output_lock import locked_file, staged_path
+out = Path(sys.argv[1])
+with locked_file(out):
+    staged_path(out).write_text("half")
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_one_process_writes_a_file(
+    tmp_path: Path, source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Other files of the directory are no concern of it."""
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    out, other = pages / "page.html", pages / "other.html"
+    other_staged = staged_path(other)
+    other_staged.write_text("half")
+    command = ["report", str(source), "--now", "2026-11-22", "--out"]
+    with held(out, HOLD_FILE) as process:
+        before = names(pages)
+        assert main([*command, str(out)]) == 2
+        said = capsys.readouterr().err
+        who = rf"^kafka-log: {re.escape(str(out))}: process {process.pid} on "
+        assert re.search(who, said) and said.endswith("or choose another file\n")
+        assert names(pages) == before
+        assert main([*command, str(other)]) == 0  # which removes what was staged for it alone
+        assert names(pages) == sorted({*before, other.name} - {other_staged.name})
+        process.kill()
+        process.wait()
+    assert main([*command, str(out)]) == 0
+    assert names(pages) == ["other.html", "page.html"]
+
+
+def test_two_reports_of_one_file(tmp_path: Path, source: Path) -> None:
+    """However the two meet, one page is written, and the other process says why it wrote none."""
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    out = pages / "page.html"
+    words = [sys.executable, "-m", "kafka_log", "report", str(source), "--now", "2026-11-22"]
+    words += ["--out", str(out), "--overwrite"]
+    both = [subprocess.Popen(words, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    errors = [one.communicate()[1] for one in both]
+    assert {one.returncode for one in both} <= {0, 2} and any(one.returncode == 0 for one in both)
+    for one, error in zip(both, errors, strict=True):
+        assert ("writes into it" in error) == (one.returncode == 2)
+    assert names(pages) == [out.name]
+    assert out.read_bytes().rstrip().endswith(b"</html>")
 
 
 def test_two_jobs_of_one_process(tmp_path: Path, source: Path) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from codecgen.diagnostics import Diagnostic
 from codecgen.plan import LayoutPlan, Plan, nodes
-from codecgen.plan.columns import CasePlan, ViewPlan, has_layouts, plan_view
+from codecgen.plan.columns import CasePlan, ViewPlan, has_layouts, plan_view, written_paths
 from codecgen.plan.nodes import Value
+from codecgen.plan.write_program import is_written
 from codecgen.schema.model import Column, Model
 from codecgen.spans import place
 from codecgen.targets.construct.homes import Home, symbol
@@ -102,7 +103,7 @@ class RowModule:
         """Return the ``Case`` call for the rows of one layout: its codec, its columns, and its
         array, other arrays (``other_arrays``) and condition if it has them. It gets ``header_only`` if
         the schema says so, ``whole`` if it needs array ends or its condition the entry's last
-        field, and ``is_written=False`` if only other rows of the view declare ``write``.
+        field, and ``writes`` if its rows declare ``write``.
         """
         columns = self.view.view.columns
         scope = ViewExpressions(self.module, _EntryOwners(case))
@@ -122,8 +123,8 @@ class RowModule:
             items.append(("header_only=", "True"))
         if any(map(takes_ends, case.values.values())) or _needs_last(case):
             items.append(("whole=", "True"))
-        if case.rows.write is None and any(rows.write for rows in self.view.view.rows):
-            items.append(("is_written=", "False"))
+        if is_written(case):
+            items.append(("writes=", tuple_of([string(path) for path in written_paths(case)])))
         return Call("Case", tuple(items))
 
     def _column(self, column: Column, case: CasePlan, scope: ViewExpressions) -> Code:

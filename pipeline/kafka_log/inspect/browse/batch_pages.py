@@ -59,7 +59,7 @@ def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
     target = _parse_target(query)
     indexed = [(i, segment, base) for i, (segment, base) in enumerate(place.segments)]
     if target.kind == "end" and not query.text("segment"):
-        filled = [i for i, segment, _ in indexed if segment.size]
+        filled = [i for i, segment, _ in indexed if not segment.is_empty]
         place.index = max(filled, default=0)
     elif target.kind in ("offset", "time") and not query.text("segment"):
         place.index = choose_segment(place.partition.segments, target)

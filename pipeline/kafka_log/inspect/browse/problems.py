@@ -113,7 +113,7 @@ def choose_partitions(
     for one in partitions[begin : begin + MAX_SEGMENTS]:
         is_large = one.size > MAX_BYTES
         size += 0 if is_large else one.size
-        segments += sum(segment.size > 0 for segment in one.segments)
+        segments += sum(not segment.is_empty for segment in one.segments)
         if end > begin and (size > MAX_BYTES or segments > MAX_SEGMENTS):
             break
         (glanced if is_large else checked).append(one)

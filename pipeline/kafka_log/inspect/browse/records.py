@@ -240,4 +240,4 @@ def _add_lost(found: Found, segment: Segment, next_base: int | None, lost: Lost)
     """Add a line about a lost range, unless it is a normal end, or comes after where the search goes on."""
     is_later = found.resume is not None and lost.start >= found.resume[1]
     if not is_later and not is_normal_tail(segment, next_base, lost, segment.size):
-        found.lost.append(f"{segment.path}: bytes {lost.start} to {lost.end - 1}: {lost.reason}")
+        found.lost.append(f"{segment.path}: {lost.describe_bytes()}{lost.reason}")

@@ -176,7 +176,7 @@ def _home_partition(partition: Partition, count: int, engine: Engine) -> int | N
     with bytes. Return None if the keys belong to this one or to several, there are fewer than
     MIN_KEYS different keys, or all segments are empty. Damage and an unreadable file are skipped.
     """
-    segment = next((s for s in partition.segments if s.size), None)
+    segment = next((s for s in partition.segments if not s.is_empty), None)
     if segment is None:
         return None
     scanner = Scanner(

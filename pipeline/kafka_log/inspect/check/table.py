@@ -107,6 +107,7 @@ def check_table(
     deep: bool = False,
     wanted: Selection = EVERY,
     selects: PartitionTest | None = None,
+    others: Sequence[Partition] = (),
     engine: Engine = "auto",
     advance: Count = ignore,
     judged: Count = ignore,
@@ -125,6 +126,8 @@ def check_table(
             about unknown batches are always selected.
         selects: Selects findings about ``directories`` by their partition; only damaged checkpoint files remain of the
             findings about no partition. None: all findings.
+        others: Partitions that are not checked, but whose topic ids and keys are compared with those of
+            ``partitions``. There are no findings about them.
         engine: Decoder to use; the findings are the same.
         advance: Called with the number of bytes of segments that are done.
         judged: Called with the number of checked batches that ``wanted`` selects.
@@ -139,6 +142,7 @@ def check_table(
             deep=deep,
             wanted=wanted,
             selects=selects,
+            others=others,
             engine=engine,
             advance=advance,
             judged=judged,
@@ -153,6 +157,7 @@ def check_partitions(
     deep: bool = False,
     wanted: Selection = EVERY,
     selects: PartitionTest | None = None,
+    others: Sequence[Partition] = (),
     engine: Engine = "auto",
     advance: Count = ignore,
     judged: Count = ignore,
@@ -171,8 +176,10 @@ def check_partitions(
         for finding in _check_directories(directories, clusters, included)
         if selects is None or _is_about_selected(finding, selects)
     )
-    for finding in chain(beside, check_duplicates_and_ids(partitions, clusters)):
-        if is_selected(finding, wanted):
+    about_others = {partition.key for partition in others}
+    together = [*partitions, *others]
+    for finding in chain(beside, check_duplicates_and_ids(together, clusters)):
+        if is_selected(finding, wanted) and _key_of(finding) not in about_others:
             yield finding
     # Before segments are read: later checkpoints may be about records that were not there yet.
     parents = {
@@ -205,11 +212,16 @@ def check_partitions(
         yield from _report_unreadable(
             directory, partial(check_recovery, broker_files, partitions, truncated)
         )
-    for finding in chain(
-        check_tier_gaps(partitions), check_exchanged(partitions, clusters, engine)
-    ):
-        if is_selected(finding, wanted):
+    topics = {partition.topic for partition in partitions}
+    of_topics = [partition for partition in together if partition.topic in topics]
+    for finding in chain(check_tier_gaps(partitions), check_exchanged(of_topics, clusters, engine)):
+        if is_selected(finding, wanted) and _key_of(finding) not in about_others:
             yield finding
+
+
+def _key_of(finding: Finding) -> tuple[str | None, int | None]:
+    """Return topic and partition of a finding; None in place of one that it has not."""
+    return finding.topic, finding.partition
 
 
 def _uncompared(path: Path, problem: str) -> Finding:

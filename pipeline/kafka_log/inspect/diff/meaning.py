@@ -151,7 +151,8 @@ def _describe_damaged(row: Row, comparison: Comparison, here: str, other: str) -
     first = side.damage[0]
     more = len(side.damage) - 1
     count = row[f"damaged_{here.lower()}"]
-    what = f"{here} is damaged at {os.fspath(first.path)}, bytes {first.start} to {first.end}: {first.reason}"
+    place = f", bytes {first.start} to {first.end}" if first.end > first.start else ""
+    what = f"{here} is damaged at {os.fspath(first.path)}{place}: {first.reason}"
     what += f"; and in {count_noun(more, 'more place')}." if more else "."
     there = f" {other} has {count_noun(count, 'record')} there." if count else ""
     return (

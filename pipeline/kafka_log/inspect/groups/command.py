@@ -72,7 +72,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Print committed offsets (``--states``: groups). Return 1 if a directory cannot be read or
-    __consumer_offsets is damaged, else 0; after damage, only ``--policy salvage`` prints what is
+    __consumer_offsets is damaged or lost records at its end, else 0; after damage, only ``--policy salvage`` prints what is
     readable. Raise NotFoundError if a group or topic of the options, or __consumer_offsets, does
     not exist; DirectoryError if a path holds no log, or copies of a partition of __consumer_offsets
     state different topic ids.

@@ -142,13 +142,18 @@ def commit_table(
     partitions: Sequence[Partition], wanted: Groups, on_lost_end: OnLostEnd = ignore_lost_end
 ) -> pa.Table:
     """Return one row per selected committed offset in force, in the columns of :data:`COMMITS`, by
-    group, topic and partition. Call ``on_lost_end`` for each log that lost records at its end. ``lag`` counts to the end of the log on disk, also with
+    group, topic and partition. Call ``on_lost_end`` for each log that lost records at its end, also
+    of ``__consumer_offsets``. ``lag`` counts to the end of the log on disk, also with
     ``wanted.at``. It is negative if the commit is beyond, and null if that end is unknown or the
     committed offset negative. Raise NotFoundError if no partition of ``__consumer_offsets`` is
     there; DirectoryError if replicas of one state different topic ids; CodecError if it is damaged
     or a file of it cannot be read, unless ``wanted.salvage``.
     """
-    rows = to_rows(newest_commits(offsets_partitions(partitions), wanted))
+    found = offsets_partitions(partitions)
+    rows = to_rows(newest_commits(found, wanted))
+    for partition in found:
+        if (lost := find_lost_end(partition.segments)) is not None:
+            on_lost_end(partition.segments[-1], lost)
     ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows}, on_lost_end)
     out = []
     for row in rows:

@@ -30,7 +30,7 @@ def list_merge_rows(plan: MergePlan) -> list[ReportRow]:
     """
     rows = list(sum_by_file(plan, "kept", plan.batches))
     if not rows:
-        rows = [ReportRow(path_text(plan.leader.partition.directory), "kept", 0, 0)]
+        rows = [ReportRow(path_text(plan.leader.partition.directory), "kept", 0, 0, 0)]
     rows += [describe_damage("replaced", one) for one in plan.replaced]
     rows += _list_absent(plan)
     rows += _list_unfinished(plan)
@@ -120,26 +120,28 @@ def sum_by_file(
             headers = one.headers.take(these.index)
             size = int(headers.size.sum())
             start, end = headers.position.min(), (headers.position + headers.size).max()
-            yield ReportRow(
+            row = ReportRow(
                 path_text(one.partition.segments[k].path),
                 what,
                 len(these),
-                int(these.records.sum()),
-                int(start) if int(end - start) == size else None,
-                size,
-                int(these.first.min()),
-                int(these.last.max()),
-                reason,
+                byte=int(start) if int(end - start) == size else None,
+                bytes=size,
+                first_offset=int(these.first.min()),
+                last_offset=int(these.last.max()),
+                reason=reason,
             )
+            row.count_records(these.records, headers.is_control)
+            yield row
 
 
 def describe_damage(what: str, found: DamagedRange) -> ReportRow:
     """Return the row ``what`` about a damaged range, with its file, bytes, offsets and reason."""
+    size = found.end - found.start
     return ReportRow(
         path_text(found.path),
         what,
-        byte=found.start,
-        bytes=found.end - found.start,
+        byte=found.start if size else None,
+        bytes=size or None,
         first_offset=found.first,
         last_offset=found.last,
         reason=utf8(found.reason),

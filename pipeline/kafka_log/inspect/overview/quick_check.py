@@ -74,7 +74,7 @@ def check_ends(
         if clock() >= deadline:
             skipped += 1
             continue
-        written = [segment for segment in partition.segments if segment.size]
+        written = [segment for segment in partition.segments if not segment.is_empty]
         if not written:
             checked += 1
             continue

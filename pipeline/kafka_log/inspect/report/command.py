@@ -82,9 +82,24 @@ def run_command(options: argparse.Namespace) -> int:
     """Write the page and print one line about it. Return 2 if ``--out`` has no directory, is no
     regular file, or exists (with ``--overwrite``: if no report wrote it); 1 for an error, a
     warning, a hanging transaction or something unread; else 0. Raise OutputError if ``--out`` lies
-    in a path or a broker's log directory, NotFoundError if a topic or partition is missing or all
-    segments are excluded, DirectoryError without logs or if ``--replicas`` refuses copies, OSError
-    if writing fails.
+    in a path or a broker's log directory, OutputLockedError if another process writes it,
+    NotFoundError if a topic or partition is missing or all segments are excluded, DirectoryError
+    without logs or if ``--replicas`` refuses copies, OSError if writing fails.
+    """
+    from kafka_log.write.output_lock import locked_file
+    from kafka_log.write.staged_output import refuse_inside
+
+    refuse_inside(options.out, [place_of(path) for path in options.paths if not is_url(path)])
+    if refusal := _refuse_output(options):
+        print_message(refusal)
+        return COULD_NOT_RUN
+    with locked_file(options.out):
+        return _write_page(options)
+
+
+def _write_page(options: argparse.Namespace) -> int:
+    """Read the logs, write the page and print one line about it. The caller holds the lock of the
+    file. Return and raise what :func:`run_command` does.
     """
     from kafka_log.inspect.report.contents import PASSES, gather
     from kafka_log.inspect.report.origin import Origin, format_selection
@@ -92,12 +107,8 @@ def run_command(options: argparse.Namespace) -> int:
     from kafka_log.inspect.report.verdict import summarize_counts
     from kafka_log.log_directory import LogDirectory
     from kafka_log.logs.replicas import find_duplicate
-    from kafka_log.write.staged_output import open_staged_file, refuse_inside
+    from kafka_log.write.staged_output import open_staged_file
 
-    refuse_inside(options.out, [place_of(path) for path in options.paths if not is_url(path)])
-    if refusal := _refuse_output(options):
-        print_message(refusal)
-        return COULD_NOT_RUN
     begun = present()
 
     def open_logs(replicas: str | None) -> LogDirectory:
@@ -146,7 +157,7 @@ def run_command(options: argparse.Namespace) -> int:
                 options.now,
             ),
         )
-        if refusal := _refuse_output(options):  # another process may have written it meanwhile
+        if refusal := _refuse_output(options):  # another program may have written it meanwhile
             print_message(refusal)
             return COULD_NOT_RUN
         with open_staged_file(options.out) as file:

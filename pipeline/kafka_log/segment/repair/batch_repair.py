@@ -66,6 +66,7 @@ class Repair:
         first_offset: First offset of the repaired batch.
         last_offset: Last offset of the repaired batch.
         records: Number of its records.
+        is_control: Whether they are control records.
     """
 
     position: int
@@ -77,6 +78,7 @@ class Repair:
     first_offset: int
     last_offset: int
     records: int
+    is_control: bool
 
     def describe(self) -> str:
         """Return the damage, old and new bytes in hex, whether the repair is certain or likely, and
@@ -416,6 +418,7 @@ class _Tries:
             first,
             last,
             len(batch.records),
+            batch.is_control,
         )
 
 

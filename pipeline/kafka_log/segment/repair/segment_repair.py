@@ -242,6 +242,7 @@ def _build_repair(
         is_certain and (bits == 1 or probability is not None),
         *offsets_of_batch(batch),
         len(batch.records),
+        batch.is_control,
     )
 
 

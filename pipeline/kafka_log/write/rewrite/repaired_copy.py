@@ -158,14 +158,15 @@ def describe_answer(segment: Segment, answer: Repair | NoRepair) -> ReportRow:
             bytes=answer.size or None,
             reason=answer.reason,
         )
-    return ReportRow(
+    row = ReportRow(
         name,
         "repaired",
         batches=1,
-        records=answer.records,
         byte=answer.position,
         bytes=answer.size,
         first_offset=answer.first_offset,
         last_offset=answer.last_offset,
         reason=answer.describe(),
     )
+    row.count_records(answer.records, answer.is_control)
+    return row

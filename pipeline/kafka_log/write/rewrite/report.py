@@ -47,17 +47,25 @@ REPORT_SCHEMA = pa.schema(
             },
         ),
         pa.field("batches", pa.int64(), True, {"doc": "Number of batches."}),
+        pa.field("records", pa.int64(), True, {"doc": "Number of records that consumers can get."}),
         pa.field(
-            "records", pa.int64(), True, {"doc": "Number of records, including control records."}
+            "control_records",
+            pa.int64(),
+            True,
+            {"doc": "Number of control records, such as transaction markers."},
         ),
         pa.field(
             "byte",
             pa.int64(),
             metadata={
-                "doc": "Position of the first byte in the file; null if the batches are not adjacent."
+                "doc": "Position of the first byte in the file; null if the batches are not adjacent, or the path is no file."
             },
         ),
-        pa.field("bytes", pa.int64(), metadata={"doc": "Number of bytes in the file."}),
+        pa.field(
+            "bytes",
+            pa.int64(),
+            metadata={"doc": "Number of bytes in the file; null if the path is no file."},
+        ),
         pa.field(
             "first_offset",
             pa.int64(),
@@ -85,11 +93,19 @@ class ReportRow:
     what: str
     batches: int | None = None
     records: int | None = None
+    control_records: int | None = None
     byte: int | None = None
     bytes: int | None = None
     first_offset: int | None = None
     last_offset: int | None = None
     reason: str | None = None
+
+    def count_records(self, counts: Any, is_control: Any) -> None:
+        """Set the numbers of records and of control records to the sums of ``counts``, which has
+        the number of records of each batch; ``is_control`` is the mask of control batches.
+        """
+        self.records = int(np.sum(counts, where=~np.asarray(is_control)))
+        self.control_records = int(np.sum(counts, where=is_control))
 
 
 def as_rows(topic: str, partition: int, said: Iterable[Any]) -> list[dict[str, Any]]:
@@ -189,17 +205,22 @@ class RewriteReport:
         """Add rows for a batch with problems that was encoded again, in the file ``name``. Records
         that were written have a row ``rewritten``; records that were left out one ``lost``
         (``unfinished`` in an incomplete tail), with the error if there was one. Either is omitted
-        if there are none.
+        if there are none. Fields of written records that were not kept have a row ``lost``.
         """
         row = _describe_batch(name, "rewritten", found, batch.index)
         if batch.written:
-            row.records = batch.written
+            row.count_records(batch.written, found.headers.is_control[batch.index])
             self.entries.append(row)
         if batch.left_out:
             row = _describe_batch(name, _name_missing(found, batch.index), found, batch.index)
-            row.records = batch.left_out
+            row.count_records(batch.left_out, found.headers.is_control[batch.index])
             if batch.error is not None:
                 row.reason = f"it cannot be written: {utf8(batch.error)}"
+            self.entries.append(row)
+        if batch.unkept is not None:
+            row = _describe_batch(name, "lost", found, batch.index)
+            row.records = row.control_records = None
+            row.reason = f"values of fields that have no column are not kept: {utf8(batch.unkept)}"
             self.entries.append(row)
 
     def note_untaken(self, name: str, found: SegmentContents, which: Any, *, is_main: bool) -> None:
@@ -242,7 +263,9 @@ class RewriteReport:
         """Add a row ``lost`` for a range of bytes that cannot be read completely, with the offsets
         that may be lost as far as its neighbors are known.
         """
-        row = ReportRow(name, "lost", byte=lost.start, bytes=lost.end - lost.start)
+        row = ReportRow(name, "lost")
+        if lost.end > lost.start:
+            row.byte, row.bytes = lost.start, lost.end - lost.start
         if lost.after_offset is not None:
             row.first_offset = lost.after_offset + 1
         if lost.before_offset is not None:
@@ -394,7 +417,8 @@ def _sum_batches(name: str, what: str, headers: Headers, which: Any, rows: Any) 
     """
     which = np.flatnonzero(which) if which.dtype == np.bool_ else which
     count = len(which)
-    found = ReportRow(name, what, count, int(rows[which].sum()))
+    found = ReportRow(name, what, count)
+    found.count_records(rows[which], headers.is_control[which])
     if count:
         start, size = headers.position[which], headers.size[which]
         found.bytes = int(size.sum())

@@ -32,8 +32,8 @@ def format_report(table: pa.Table, width: int | None) -> str:
                 lines += _fold_line(_line(row), _INDENT, width)
     if all(row["what"] in ("repaired", "not repaired") for row in rows):
         return "\n".join([*lines, _count_repairs(rows)]) + "\n"
-    diverged = sum(row["records"] for row in rows if row["what"] == "diverged")
-    if diverged:
+    diverged = [row for row in rows if row["what"] == "diverged"]
+    if any(row["records"] or row["control_records"] for row in diverged):
         lines += _fold_line(_describe_diverged(diverged), "", width)
     lost = sum(row["what"] == "lost" for row in rows)
     lines.append(
@@ -45,10 +45,22 @@ def format_report(table: pa.Table, width: int | None) -> str:
 _ONCE = ("nothing is lost", "1 range or record is lost: see the line with lost")
 
 
-def _describe_diverged(records: int) -> str:
+def _describe_diverged(rows: list[dict[str, Any]]) -> str:
     """Return the line about records of replicas that diverge from the log that is written."""
-    verb = "diverges" if records == 1 else "diverge"
-    return f"{count_noun(records, 'record', spec=',')} of other replicas {verb} from this log: see the lines with diverged"
+    count = sum(row["records"] + row["control_records"] for row in rows)
+    verb = "diverges" if count == 1 else "diverge"
+    return f"{_count_records(rows)} of other replicas {verb} from this log: see the lines with diverged"
+
+
+def _count_records(rows: list[dict[str, Any]]) -> str:
+    """Return the number of records of rows, with that of control records unless there are none. If
+    all are control records, name these alone.
+    """
+    records, control = (sum(row[name] for row in rows) for name in ("records", "control_records"))
+    if not control:
+        return count_noun(records, "record", spec=",")
+    markers = count_noun(control, "control record", spec=",")
+    return f"{count_noun(records, 'record', spec=',')} and {markers}" if records else markers
 
 
 def _count_repairs(rows: list[dict[str, Any]]) -> str:
@@ -72,9 +84,9 @@ def _summarize_partition(rows: list[dict[str, Any]]) -> str:
     if all(row["what"] in ("repaired", "not repaired") for row in rows):
         return count_noun(len(rows), "damaged batch", "damaged batches", spec=",")
     there = [row for row in rows if row["what"] in ("kept", "rewritten")]
-    batches, records = (sum(row[name] for row in there) for name in ("batches", "records"))
+    batches = sum(row["batches"] for row in there)
     segments = {row["file"] for row in there if row["batches"]}
-    text = f"{count_noun(records, 'record', spec=',')} in {count_noun(batches, 'batch', 'batches', spec=',')}"
+    text = f"{_count_records(there)} in {count_noun(batches, 'batch', 'batches', spec=',')}"
     return f"{text} of {count_noun(len(segments), 'segment', spec=',')}" if segments else text
 
 
@@ -95,7 +107,7 @@ def _line(row: dict[str, Any]) -> str:
     elif last is not None:
         parts.append(f"up to offset {last}")
     if row["records"] is not None:
-        parts.append(count_noun(row["records"], "record", spec=","))
+        parts.append(_count_records([row]))
     reason = f": {row['reason']}" if row["reason"] else ""
     return ", ".join(parts) + reason
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -140,6 +141,23 @@ def test_who_has_the_wrong_id(tmp_path: Path) -> None:
     assert blamed() == {"empty-0", "trimmed-0"}
     (tmp_path / "empty-0" / file).unlink()
     assert blamed() == set()
+
+
+def test_a_selection_hides_no_wrong_id(tmp_path: Path) -> None:
+    """Ids are compared with those of partitions and topics that are not selected."""
+
+    def blamed(**options: Any) -> set[str]:
+        rows = LogDirectory(tmp_path, **options).check().to_pylist()
+        return {Path(row["file"]).parent.name for row in rows if row["code"] == "topic_id"}
+
+    for name in ("codecs-0", "codecs-1", "codecs-2", "trimmed-0"):
+        shutil.copytree(BROKER / name, tmp_path / name)
+    file = "partition.metadata"
+    shutil.copy(BROKER / "trimmed-0" / file, tmp_path / "codecs-2" / file)
+    assert blamed() == {"codecs-2", "trimmed-0"}
+    assert blamed(topics="trimmed") == {"trimmed-0"}
+    assert blamed(topics="codecs", partitions=2) == blamed(partitions=2) == {"codecs-2"}
+    assert blamed(topics="codecs", partitions=1) == set()
 
 
 def test_one_partition_in_two_log_directories_is_two_replicas(tmp_path: Path) -> None:

@@ -68,6 +68,20 @@ def test_exchanged(tmp_path: Path, numbers: tuple[int, ...]) -> None:
     assert "belong to partition" in first["meaning"]
 
 
+@pytest.mark.parametrize("numbers", [(0, 1), (1, 3), (0, 2, 3)])
+def test_a_selection_hides_no_exchange(tmp_path: Path, numbers: tuple[int, ...]) -> None:
+    """The other partitions are compared too, but have no findings."""
+    write(tmp_path, by_murmur(KEYS, COUNT))
+    exchanged(tmp_path, *numbers)
+    for number in range(COUNT):
+        wanted = [("warning", "partitions_exchanged", number)] if number in numbers else []
+        assert found(tmp_path, partitions=number) == wanted
+        assert found(tmp_path, topics="orders", partitions=[number]) == wanted
+    (tmp_path / "other-0").mkdir()
+    (tmp_path / "other-0" / f"{0:020d}.log").touch()
+    assert found(tmp_path, topics="other") == []
+
+
 @pytest.mark.parametrize(
     "change",
     [

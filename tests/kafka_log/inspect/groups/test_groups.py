@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import kafka_log
+from kafka_log.cli import main
 from kafka_log.log_directory import LogDirectory
 from kafka_log.logs.names import CLEAN_SHUTDOWN, HIGH_WATERMARK
 from tests.paths import SAMPLES
@@ -132,6 +133,35 @@ def test_a_log_that_lost_records_at_its_end(
         found = rows(tmp_path, states=states)
     assert [row["lag"] for row in found] == [None]
     assert [row["code"] for row in LogDirectory(tmp_path).check().to_pylist()].count("torn_tail")
+
+
+@pytest.mark.parametrize("states", [False, True])
+def test_offsets_that_lost_commits_at_their_end(
+    states: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Newer commits may be in an incomplete batch that the broker had written; else no consumer was told that they are kept."""
+    log(tmp_path, "t-0", commit(0, "g", 1))
+    path = log(tmp_path, "__consumer_offsets-0", commit(0, "g", 1), commit(1, "g", 2)[:-3])
+    command = ["groups", str(tmp_path), *(["--states"] if states else [])]
+    assert main(command) == 0
+    assert capsys.readouterr().err == ""
+    (tmp_path / CLEAN_SHUTDOWN).write_text("{}")
+    assert main(command) == 1
+    out, err = capsys.readouterr()
+    assert "g  " in out
+    assert err.count("kafka-log: ") == 1
+    assert str(path / f"{0:020}.log") in err and "newer commits may be missing" in err
+    with pytest.warns(UserWarning, match="newer commits may be missing"):
+        assert len(rows(tmp_path, states=states)) == 1
+    log(
+        tmp_path,
+        "__consumer_offsets-0",
+        commit(0, "g", 1, topic="__consumer_offsets", partition=0),
+        commit(1, "g", 2)[:-3],
+    )
+    with pytest.warns(UserWarning) as told:
+        assert [row["lag"] for row in rows(tmp_path, states=states)] == [None]
+    assert len(told) == 1
 
 
 def test_a_topic_that_was_made_anew(tmp_path: Path) -> None:

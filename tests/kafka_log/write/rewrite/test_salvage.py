@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_codecs import PRODUCER_SNAPSHOT, RECORD_BATCH
-from kafka_log import LogDirectory, SegmentReader, discover, encode
+from kafka_log import LogDirectory, SegmentReader, discover, encode, scan
 from kafka_log.cli import main
 from kafka_log.logs.partitions import DirectoryError
 from kafka_log.write.staged_output import OutputError
@@ -273,6 +275,37 @@ def gaps(directory: Path) -> set[tuple[int, int]]:
     """Return the offsets that `check` misses."""
     rows = LogDirectory(directory).check().to_pylist()
     return {(row["first_offset"], row["last_offset"]) for row in rows if row["code"] in GAPS}
+
+
+def test_control_records_are_counted_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = SAMPLES / "kafka-4.x"
+    log = LogDirectory(source, topics="transactions")
+    counts = [
+        scan(source, ["offset"], topics="transactions", control_records=flag).read_all().num_rows
+        for flag in (False, True)
+    ]
+    table = log.salvage(tmp_path / "out")
+    found = [pc.sum(table.column(name)).as_py() for name in ("records", "control_records")]
+    assert found == [counts[0], counts[1] - counts[0]] and min(found) > 0
+    for command, one in (
+        ("salvage", []),
+        ("cut", ["--offsets", "0:1000"]),
+        ("merge", [str(source)]),
+    ):
+        out = ["--out", str(tmp_path / command)]
+        assert main([command, str(source), *one, "--topic", "transactions", *out]) == 0
+        text = capsys.readouterr().out
+        pairs = re.findall(
+            r"^transactions-\d+: (\d+) records and (\d+) control records? in", text, re.M
+        )
+        assert [sum(map(int, numbers)) for numbers in zip(*pairs, strict=True)] == found
+    flat = log.salvage(tmp_path / "flat", flatten=True).to_pylist()
+    left_out = [row for row in flat if row["what"] == "left out"]
+    markers = [row for row in left_out if row["reason"].startswith("transaction markers")]
+    assert sum(row["control_records"] for row in markers) == found[1]
+    assert {row["records"] for row in markers} == {0}
 
 
 def test_what_flatten_leaves_out_is_no_gap(tmp_path: Path) -> None:
