@@ -40,7 +40,6 @@ def _import_numba() -> Any:
             del modules["coverage"]
 
 
-
 try:
     if not has_room_for_kernels():
         raise ImportError(
