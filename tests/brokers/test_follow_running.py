@@ -12,19 +12,22 @@ from pathlib import Path
 import pytest
 
 from kafka_log import read_table
-from tests.brokers.brokers import KraftBroker
+from tests.brokers.brokers import Broker
 from tests.paths import ROOT
-from tests.support.broker_load import CONFIG, SECONDS, LoadThread
+from tests.support.broker_load import BROKERS, CONFIG, FIRST_DELETION_S, SECONDS, LoadThread
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 TOPICS = ("orders", "deleted", "cleaned")
 
 
-def test_each_record_that_a_broker_writes_is_printed_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", BROKERS)
+def test_each_record_that_a_broker_writes_is_printed_once(
+    tmp_path: Path, kind: type[Broker]
+) -> None:
     printed = tmp_path / "printed"
     errors = tmp_path / "errors"
-    with KraftBroker(tmp_path / "broker", CONFIG) as broker:
+    with kind(tmp_path / "broker", CONFIG) as broker:
         load = LoadThread(broker, 500)
         load.start()
         try:
@@ -37,7 +40,7 @@ def test_each_record_that_a_broker_writes_is_printed_once(tmp_path: Path) -> Non
                 follower = subprocess.Popen(
                     [*command, *options, *columns], stdout=out, stderr=err, cwd=ROOT
                 )
-                time.sleep(SECONDS)
+                time.sleep(FIRST_DELETION_S[kind] + SECONDS)
                 load.is_stopped.set()
                 load.join()
                 time.sleep(3)
