@@ -12,19 +12,38 @@ from pathlib import Path
 import pytest
 
 from kafka_log import read_table
-from tests.brokers.brokers import KraftBroker
+from tests.brokers.brokers import Broker
 from tests.paths import ROOT
-from tests.support.broker_load import CONFIG, SECONDS, LoadThread
+from tests.support.broker_load import BROKERS, CONFIG, FIRST_DELETION_S, SECONDS, LoadThread
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 TOPICS = ("orders", "deleted", "cleaned")
+CATCH_UP_S = 120
+"""Seconds that the follower may lag behind the broker."""
 
 
-def test_each_record_that_a_broker_writes_is_printed_once(tmp_path: Path) -> None:
+def read_offsets(broker: Broker, topic: str) -> list[int]:
+    """Return the offsets of all records of a topic."""
+    path = broker.log_dir / f"{topic}-0"
+    rows = read_table(path, ["offset"], control_records=True, deleted_records=True)
+    offsets: list[int] = rows.column(0).to_pylist()
+    return offsets
+
+
+def last_printed(printed: Path) -> dict[str, int]:
+    """Return the last offset of each topic in the whole lines of the output."""
+    lines = printed.read_text(encoding="utf-8").rpartition("\n")[0].splitlines()
+    return {row["topic"]: row["offset"] for row in map(json.loads, lines)}
+
+
+@pytest.mark.parametrize("kind", BROKERS)
+def test_each_record_that_a_broker_writes_is_printed_once(
+    tmp_path: Path, kind: type[Broker]
+) -> None:
     printed = tmp_path / "printed"
     errors = tmp_path / "errors"
-    with KraftBroker(tmp_path / "broker", CONFIG) as broker:
+    with kind(tmp_path / "broker", CONFIG) as broker:
         load = LoadThread(broker, 500)
         load.start()
         try:
@@ -37,10 +56,14 @@ def test_each_record_that_a_broker_writes_is_printed_once(tmp_path: Path) -> Non
                 follower = subprocess.Popen(
                     [*command, *options, *columns], stdout=out, stderr=err, cwd=ROOT
                 )
-                time.sleep(SECONDS)
+                time.sleep(FIRST_DELETION_S[kind] + SECONDS)
                 load.is_stopped.set()
                 load.join()
-                time.sleep(3)
+                last = {topic: read_offsets(broker, topic)[-1] for topic in TOPICS}
+                end = time.monotonic() + CATCH_UP_S
+                while time.monotonic() < end and not last.items() <= last_printed(printed).items():
+                    time.sleep(1)
+                time.sleep(1)
                 follower.send_signal(signal.SIGTERM)
                 code = follower.wait(30)
         finally:
@@ -52,13 +75,7 @@ def test_each_record_that_a_broker_writes_is_printed_once(tmp_path: Path) -> Non
         for topic in TOPICS:
             found = [row["offset"] for row in rows if row["topic"] == topic]
             assert found == sorted(set(found)), topic
-            there = read_table(
-                broker.log_dir / f"{topic}-0",
-                ["offset"],
-                control_records=True,
-                deleted_records=True,
-            )
             begun = found[0]
-            missing = {o for o in there.column(0).to_pylist() if o >= begun} - set(found)
+            missing = {o for o in read_offsets(broker, topic) if o >= begun} - set(found)
             assert not missing, topic
         assert len(rows) > 3 * load.rounds

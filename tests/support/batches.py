@@ -5,14 +5,25 @@ from __future__ import annotations
 from kafka_codecs import LOG_ENTRY, RECORD_BATCH
 
 
-def batch(offset: int, codec: str = "none", records: int = 3, size: int = 10) -> bytes:
+def batch(
+    offset: int,
+    codec: str = "none",
+    records: int = 3,
+    size: int = 10,
+    value: bytes | None = None,
+) -> bytes:
+    """Return a batch. Its values are ``value``, or ``size`` bytes each."""
     return RECORD_BATCH.build(
         {
             "base_offset": offset,
             "attributes": {"compression": codec},
             "base_timestamp": 1000 + offset,
             "records": [
-                {"offset_delta": i, "key": b"k%d" % i, "value": bytes([i % 251]) * size}
+                {
+                    "offset_delta": i,
+                    "key": b"k%d" % i,
+                    "value": bytes([i % 251]) * size if value is None else value,
+                }
                 for i in range(records)
             ],
         }

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Mapping
 
-from tests.brokers.brokers import KraftBroker
+import pytest
+
+from tests.brokers.brokers import Broker, KraftBroker, ZookeeperBroker
 from tests.brokers.filler import Filler
 from tests.brokers.records import Rec
-from tests.brokers.scenarios import SMALL_4
+from tests.brokers.scenarios import SMALL_2_8, SMALL_4, V1
 
 SECONDS = float(os.environ.get("CHECK_SECONDS", "20"))
 """Duration of the load: 600 in a soak."""
@@ -20,6 +23,19 @@ CONFIG = {
     "offsets.topic.segment.bytes": 1 << 20,
 }
 """Settings of a broker that deletes and rolls within a second."""
+
+BROKERS = [KraftBroker, pytest.param(ZookeeperBroker, marks=pytest.mark.soak)]
+"""The newest broker, and in the soak the oldest one."""
+
+SMALL_SEGMENTS: Mapping[type[Broker], Mapping[str, object]] = {
+    KraftBroker: SMALL_4,
+    ZookeeperBroker: SMALL_2_8,
+}
+FORMAT: Mapping[type[Broker], Mapping[str, object]] = {KraftBroker: {}, ZookeeperBroker: V1}
+"""Settings of the topics without transactions: the oldest broker writes message sets v1 to them."""
+
+FIRST_DELETION_S = {KraftBroker: 0, ZookeeperBroker: 30}
+"""Seconds from the start of a broker to its first deletion. Kafka 2.8 has no setting for this delay."""
 
 
 class LoadThread(threading.Thread):
@@ -32,7 +48,7 @@ class LoadThread(threading.Thread):
         delay_ms: ``file.delete.delay.ms`` of the topics.
     """
 
-    def __init__(self, broker: KraftBroker, delay_ms: int) -> None:
+    def __init__(self, broker: Broker, delay_ms: int) -> None:
         super().__init__()
         self.delay_ms = delay_ms
         self.broker = broker
@@ -48,9 +64,10 @@ class LoadThread(threading.Thread):
             self.error = error
 
     def _write(self, filler: Filler) -> None:
-        small = {**SMALL_4, "file.delete.delay.ms": self.delay_ms}
-        filler.topic("deleted", 1, {**small, "retention.bytes": 9000})
-        filler.topic("cleaned", 1, {**small, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"})  # fmt: skip
+        small = {**SMALL_SEGMENTS[type(self.broker)], "file.delete.delay.ms": self.delay_ms}
+        plain_topic = {**small, **FORMAT[type(self.broker)]}
+        filler.topic("deleted", 1, {**plain_topic, "retention.bytes": 9000})
+        filler.topic("cleaned", 1, {**plain_topic, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"})  # fmt: skip
         filler.topic("orders", 1, {**small, "retention.bytes": 30000})
         plain = filler.plain("plain", "none")
         transactional = filler.transactional("transactional", "lz4")

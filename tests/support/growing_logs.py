@@ -155,6 +155,18 @@ class Growing:
         if len(self.files) > 1:
             self._unlink(self.files.pop(0))
 
+    def compact(self) -> None:
+        """The cleaner merges the first rolled segments into a new file with the first one's name, without some batches."""
+        merged = self.files[: self.r.randrange(1, 4)]
+        if len(merged) == len(self.files):
+            return
+        batches = [b for file in merged for b in file.batches if self.r.random() < 0.7]
+        for file in merged:
+            self._unlink(file)
+        first = File(merged[0].base, batches)
+        self._write(first)
+        self.files[: len(merged)] = [first]
+
     def truncate(self) -> None:
         """A new leader lacks the last batches. There are no transactions then."""
         offsets = [b.offset for b in self.batches()] + [self.end]

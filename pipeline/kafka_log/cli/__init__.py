@@ -18,6 +18,7 @@ from codecgen.runtime.arrow.view import NoKernelsError
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.extras import missing
 from codecgen.runtime.version import RELEASE
+from codecgen.runtime.working_directory import is_working_directory_gone
 from kafka_log.cli import interruption
 from kafka_log.cli.common import (
     COULD_NOT_RUN,
@@ -31,12 +32,7 @@ from kafka_log.cli.output import has_bytes
 from kafka_log.cli.ranges import join_dashed_values
 from kafka_log.cli.selection import describe_unknown_arguments
 from kafka_log.cli.suggestions import SuggestingParser, find_command
-from kafka_log.cli.working_directory import (
-    ADVICE,
-    has_relative_path,
-    is_working_directory_gone,
-    load_compiler,
-)
+from kafka_log.cli.working_directory import ADVICE, has_relative_path
 from kafka_log.logs.partitions import DirectoryError, NotFoundError
 from kafka_log.segment.kernels import NotGeneratedError
 from kafka_log.segment.similar_names import suggest_similar
@@ -256,8 +252,6 @@ def _run_command_line(argv: Sequence[str] | None) -> int:
         if options.command == "completion":
             print(completion.script(parser(), options.shell))
             return GOOD
-        if is_working_directory_gone():
-            load_compiler()
         with warnings_as_messages():
             return int(_command_module(options.command).run_command(options))
     except BrokenPipeError:

@@ -165,13 +165,15 @@ class PartitionFollower:
 
     def _read_segment(self, segment: Segment, following: int | None) -> Iterator[pa.RecordBatch]:
         """Yield the new records of a segment, and note how far it was read. Yield nothing if it was
-        read to its end, or has not changed. If it became shorter, or was written again, report that
+        read to its end, or has not changed. A segment that was read to its end is read again if the
+        log cleaner has merged segments with unread offsets into it. If it became shorter, or was written again, report that
         and go on at its end or at the first unread offset. Report once a path that cannot be
         examined. ``following`` is the base offset of the next segment (None: none). Raise
         FileNotFoundError or _FileChanged if the file is gone or was replaced.
         """
         known = self._files.get(segment.path)
-        if known is not None and known.is_done and segment.rolled:
+        is_done = known is not None and known.is_done and segment.rolled
+        if is_done and following is not None and following <= (self._next_offset or 0):
             return
         try:
             status = segment.path.stat()
@@ -182,6 +184,8 @@ class PartitionFollower:
         if known is None or known.identity != identity:
             known = _Followed(identity, self._find_start(segment))
             self._files[segment.path] = known
+        elif is_done:
+            return
         if known.is_done or status.st_size < known.position:
             self._say_truncated(segment, known)
         stamp = (status.st_size, status.st_mtime_ns)

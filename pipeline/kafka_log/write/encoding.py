@@ -59,7 +59,7 @@ def encode(
             are those of the view ``records``, of which only ``offset`` is required. A missing column means: no timestamp (-1),
             set by the producer, null key and value, no headers, no producer, leader epoch -1, not transactional, no control
             record, no delete horizon, and a base offset that is the offset of the first record. Types may be wider, or views, if
-            no value is lost. The column ``position`` is ignored.
+            no value is lost; extension types are refused. The column ``position`` is ignored.
         magic: Version of the format. Default: the column ``magic``, or without one the newest version.
         codec: ``none``, ``gzip``, ``snappy``, ``lz4`` or ``zstd``. Default: the column ``codec``, or without one ``none``.
         level: Compression level. Default: that of the codec.

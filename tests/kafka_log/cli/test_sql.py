@@ -255,6 +255,14 @@ def test_a_long_result_is_printed_whole(capsys: pytest.CaptureFixture[str]) -> N
     assert [line.strip() for line in lines] == ["number", *map(str, range(5000))]
 
 
+def test_no_progress_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    """DuckDB would print a bar if a query takes 2 s, by itself, into the standard output."""
+    slow = "set progress_bar_time = 1; select sum(a.range * b.range % 7) > 0 as done from range(3000) a, range(5000) b"
+    assert main(["sql", str(NEW), slow, "--format", "jsonl"]) == 0
+    shown = capfd.readouterr()
+    assert list(map(json.loads, shown.out.splitlines())) == [{"done": True}]
+
+
 def test_no_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", str(NEW / "codecs-0"), "select offset from records where false"]) == 0
     assert capsys.readouterr().out == "no rows\n"

@@ -18,6 +18,7 @@ from kafka_log import LogDirectory, Lost, read_table, scan, scan_batches
 from kafka_log.cli import main
 from kafka_log.logs.names import LOG_START
 from kafka_log.segment.positioned_reads import UnreadableError
+from tests.support.commands import LOG_COMMANDS, command_line, options_of
 from tests.support.made_topics import entry, log
 from tests.support.tiers import TIER, local, remote
 
@@ -155,16 +156,28 @@ def test_check_tells_it(tmp_path: Path) -> None:
     assert row["first_offset"] == 40 and "__remote_log_metadata" in row["meaning"]
 
 
-@pytest.mark.parametrize("verb", ["dump", "dump --batches", "stat", "keys", "txn", "export"])
+PASSED_OVER = {
+    "overview": "reads both ends of each log",
+    "ls": "reads no records",
+    "check": "says it in words of its own",
+    **dict.fromkeys(("salvage", "cut", "reindex", "convert"), "take one copy at a time"),
+}
+READ_COPIES = [c for c in LOG_COMMANDS if "--include" in options_of(c) and c not in PASSED_OVER]
+"""Commands that read the records of copies."""
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("verb", [*READ_COPIES, "dump --batches"])
 def test_verbs_say_it(tmp_path: Path, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if verb == "sql":
+        pytest.importorskip("duckdb")
     make(tmp_path / "logs", 10)
-    command, *words = verb.split()
-    if command == "export":
-        words += ["--out", str(tmp_path / "out")]
+    out = tmp_path / "out"
     topic = ["--topic", "t", "--include", "remote"]
-    assert main([command, str(tmp_path / "logs"), *topic, *words]) == 1
+    assert main([*command_line(verb, tmp_path / "logs", out), *topic]) == 1
     shown = capsys.readouterr()
-    assert SAID in shown.out + shown.err
+    page = out.read_text("utf-8") if out.is_file() else ""
+    assert SAID in shown.out + shown.err + page
 
 
 def test_spark_says_it(tmp_path: Path) -> None:

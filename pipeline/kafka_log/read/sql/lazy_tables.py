@@ -121,8 +121,8 @@ def connect(
 ) -> duckdb.DuckDBPyConnection:
     """Return a connection to a DuckDB database in memory in which each of ``tables`` can be queried
     by its name; rows are read when a query does. Times are shown in UTC, extensions are not
-    installed by themselves, and variables of Python are no tables. ``threads`` None: DuckDB's
-    default.
+    installed by themselves, variables of Python are no tables, and no progress is printed.
+    ``threads`` None: DuckDB's default.
 
     Args:
         tables: Tables by name.
@@ -137,6 +137,8 @@ def connect(
         config["threads"] = threads
     connection = duckdb.connect(":memory:", config=config)
     connection.execute("set TimeZone = 'UTC'")
+    # DuckDB prints the bar into the standard output, between the rows.
+    connection.execute("set enable_progress_bar_print = false")
     for name, table in tables.items():
         connection.register(name, table)
     return connection

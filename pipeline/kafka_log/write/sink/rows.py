@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from codecgen.runtime.arrow.casts import explain_extension_type
 from codecgen.runtime.nouns import count_noun
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.segment.ranges import MAX_OFFSET
@@ -83,9 +84,10 @@ def check_columns(schema: pa.Schema, job: WriteJob) -> None:
         raise SinkError("there is no topic: give the option topic, or a column topic")
     for name in names:
         wanted = _WANTED.get(name)
-        if wanted is not None and not wanted[0](_value_type(schema.field(name).type)):
-            told = f"it is {schema.field(name).type}, it must be {wanted[1]}"
-            raise SinkError(told, column=name)
+        kind = schema.field(name).type
+        if wanted is not None and not wanted[0](_value_type(kind)):
+            reason = explain_extension_type(kind) or f"it is {kind}, it must be {wanted[1]}"
+            raise SinkError(reason, column=name)
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:

@@ -50,7 +50,7 @@ def write_log(
         data: A ``pyarrow`` Table, RecordBatch or RecordBatchReader, another object that gives an Arrow stream, or an iterable of
             RecordBatches with one schema. Columns are those of Spark's Kafka sink: ``value`` (required), ``key`` (binary or
             strings), ``headers`` (lists of structs of ``key`` and ``value``), ``topic``, ``partition``, ``offset``, ``timestamp`` and
-            ``timestamp_type``. Other columns of :func:`read_table` are ignored. Rows without a partition go by the murmur2 hash of the key, as Kafka's
+            ``timestamp_type``. Extension types are refused. Other columns of :func:`read_table` are ignored. Rows without a partition go by the murmur2 hash of the key, as Kafka's
             producers send them, or, without a key, to one partition after the other, ``batch_bytes`` each. Rows without a timestamp
             get the current time. Given offsets must ascend and may leave gaps; others continue the log.
         topic: Topic of all rows. It replaces the column.

@@ -151,27 +151,50 @@ def marked(values: pa.Array) -> pa.Array:
     return pa.ExtensionArray.from_storage(Marked(values.type), values)
 
 
-def test_an_extension_type_is_written_as_its_storage() -> None:
-    keys = pa.array([b"a", None, b"c"])
-    data = written(pa.record_batch([marked(OFFSET), marked(keys)], ["offset", "key"]))
-    assert decoded(data, ["key"]).column(0).to_pylist() == keys.to_pylist()
-    pairs = pa.StructArray.from_arrays(
-        [marked(pa.array(["k"])), marked(keys[:1])], ["key", "value"]
-    )
-    lists = pa.ListArray.from_arrays(pa.array([0, 1, 1, 1], pa.int32()), pairs)
-    data = written(pa.record_batch([OFFSET, lists], ["offset", "headers"]))
-    assert decoded(data, ["headers"]).column(0).to_pylist()[0] == [{"key": "k", "value": b"a"}]
+def in_header(values: pa.Array) -> pa.Array:
+    """Return headers with one of ``values`` in each row."""
+    names = ["key", "value"]
+    pairs = pa.StructArray.from_arrays([pa.array(["k"] * len(values)), values], names)
+    return pa.ListArray.from_arrays(pa.array(range(len(values) + 1), pa.int32()), pairs)
 
 
-def test_an_extension_type_that_no_column_has_names_the_column() -> None:
-    lists = marked(pa.array([[1], [2], [3]]))
-    with pytest.raises(ValueError, match=r"the column key is .*not binary: convert it"):
-        written(pa.record_batch([OFFSET, lists], ["offset", "key"]))
+def in_dictionary(values: pa.Array) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(range(len(values)), pa.int32()), values)
 
 
-def test_the_storage_of_an_extension_type_is_validated() -> None:
-    broken = pa.Array.from_buffers(
-        pa.string(), 3, [None, numbers(0, 1, FAR, 3), pa.py_buffer(b"abc")]
-    )
-    with pytest.raises(ValueError, match="the record batch is broken"):
-        written(pa.record_batch([OFFSET, marked(broken)], ["offset", "key"]))
+IDS = pa.array([b"%016d" % i for i in range(3)], pa.binary(16)).cast(pa.uuid())
+EXTENDED: dict[str, tuple[str, pa.Array]] = {
+    "number": ("offset", marked(OFFSET)),
+    "unknown meaning": ("key", marked(pa.array([b"a", None, b"c"]))),
+    "canonical": ("key", IDS),
+    "version": ("magic", marked(pa.array([2, 2, 2]))),
+    "member": ("headers", in_header(IDS)),
+    "entries of a map": (
+        "headers",
+        pa.array([[("k", b"v" * 16)]] * 3, pa.map_(pa.string(), pa.binary(16))).cast(
+            pa.map_(pa.string(), pa.uuid())
+        ),
+    ),
+    "dictionary": ("key", in_dictionary(IDS)),
+    "list": ("key", marked(pa.array([[1], [2], [3]]))),
+}
+
+
+@pytest.mark.parametrize("name", EXTENDED)
+def test_extension_types_are_refused(name: str) -> None:
+    column, values = EXTENDED[name]
+    rows = {"offset": OFFSET} | {column: values}
+    with pytest.raises(ValueError, match=rf"the column {column} .*\bcast it to ") as caught:
+        written(pa.table(rows))
+    assert "extension<" in str(caught.value)
+
+
+def test_extension_types_of_columns_that_are_not_written() -> None:
+    rows = pa.table({"offset": OFFSET, "position": marked(OFFSET), "leader_epoch": marked(OFFSET)})
+    assert decoded(written(rows, leader_epoch=3), ["leader_epoch"]).column(0).to_pylist() == [3] * 3
+
+
+def test_storage_of_an_extension_type_is_written_after_a_cast() -> None:
+    rows = pa.table({"offset": OFFSET, "key": IDS})
+    rows = rows.set_column(1, "key", rows["key"].cast(pa.binary(16)))
+    assert decoded(written(rows), ["key"]).column(0).to_pylist() == IDS.storage.to_pylist()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
@@ -17,15 +18,34 @@ from typing import Any, TypeVar, cast
 
 from codecgen.runtime.arrow.kept_code import KeptFiles, cached_code_class
 from codecgen.runtime.arrow.memory_limit import has_room_for_kernels
+from codecgen.runtime.working_directory import is_working_directory_gone
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _import_numba() -> Any:
+    """Import numba and return it. Raise ImportError if it is not installed.
+
+    numba also imports coverage if that is installed, and coverage fails if the working directory
+    was removed. Then coverage is hidden from numba.
+    """
+    is_hidden = "coverage" not in sys.modules and is_working_directory_gone()
+    modules: dict[str, Any] = sys.modules
+    if is_hidden:
+        modules["coverage"] = None
+    try:
+        return importlib.import_module("numba")
+    finally:
+        if is_hidden:
+            del modules["coverage"]
+
 
 try:
     if not has_room_for_kernels():
         raise ImportError(
             "there is not enough memory to load the compiler: raise the memory limit, or read without kernels"
         )
-    numba: Any = importlib.import_module("numba")
+    numba: Any = _import_numba()
     ir: Any = importlib.import_module("llvmlite.ir")
     types: Any = numba.core.types
     intrinsic: Any = importlib.import_module("numba.extending").intrinsic
