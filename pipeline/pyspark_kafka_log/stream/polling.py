@@ -196,8 +196,9 @@ class LogStream:
         ``failOnDataLoss`` is set, else warn; CodecError for damage unless the mode accepts it;
         ValueError for other JSON than offsets; OptionError if two directories hold a partition.
         """
-        start = initial_offsets(end) or start
-        return self._retry_listing(lambda: self._tasks(start, end))
+        initial = initial_offsets(end)
+        begins = start if initial is None else initial
+        return self._retry_listing(lambda: self._tasks(begins, end))
 
     def _tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
         """Return the splits of each task of a micro-batch, from one listing; none for a partition

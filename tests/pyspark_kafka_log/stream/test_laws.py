@@ -13,8 +13,10 @@ import pytest
 
 from kafka_log.read import batch_places, progress
 from pyspark_kafka_log.losses import DataLossError
+from pyspark_kafka_log.stream.offsets import initial_offsets
 from tests.shares import later_seeds
 from tests.support.growing_logs import Growing
+from tests.support.micro_batches import LANES, Checkpoint, Killed, Query, killed_at_random
 from tests.support.stream_laws import Row, expected, grow, rows, stream, told
 
 QUICK, MANY = 8, 150
@@ -28,11 +30,14 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
             monkeypatch.setattr(module, "SMALL", 0)
 
 
-def holds(root: Path, seed: int) -> None:
-    """Nothing is lost: each record once, in order; a batch that runs again has the same rows."""
+def holds(root: Path, seed: int, lane: str) -> Counter[str]:
+    """A query is killed again and again, after any step. Nothing is lost: each record from its start on comes once, in order; a batch
+    that runs again has the same rows. Returns after which steps it was killed."""
     r = random.Random(seed)
     isolation = r.choice(["read_uncommitted", "read_committed"])
     options: dict[str, Any] = {
+        "path": root,
+        "startingOffsets": r.choice(["earliest", "latest"]),
         "isolationLevel": isolation,
         "mode": r.choice(["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]),
         "splitBytes": r.choice([150, 1 << 20]),
@@ -41,46 +46,64 @@ def holds(root: Path, seed: int) -> None:
         options["maxOffsetsPerTrigger"] = r.randrange(1, 12)
     root.mkdir()
     logs = [Growing(root / "t-0", r)]
-    now = stream(root, **options)
-    start = told(now.initial())
-    got: list[Row] = []
-    batches: list[tuple[Any, Any, list[Row]]] = []
-    for step in range(40):
-        if step < 25:
-            grow(logs, r, root, transactions=True)
-        if r.random() < 0.25:
-            now = stream(root, **options)
-        end = told(now.latest(start, limited=r.random() < 0.9))
-        if end == start:
-            continue
-        found = rows(now, start, end)
-        batches.append((start, end, found))
-        got += found
-        start = end
-        again = r.choice(batches)
-        assert rows(stream(root, **options), *again[:2]) == again[2], seed
-    while (end := told(now.latest(start, limited=True))) != start:
-        got += rows(now, start, end)
-        start = end
+    for _ in range(r.randrange(8)):
+        logs[0].append()
+    checkpoint = Checkpoint()
+    kills: Counter[str] = Counter()
+    for _ in range(8):
+        between = killed_at_random(
+            r, r.choice([0.1, 0.3]), lambda: grow(logs, r, root, transactions=True)
+        )
+        try:
+            query = Query(lane, checkpoint, options, between, available_now=r.random() < 0.3)
+            for _ in range(r.randrange(1, 6)):
+                query.run_batch()
+        except Killed as killed:
+            kills[str(killed)] += 1
+    Query(lane, checkpoint, options).run()
+    began = start_of(checkpoint)
     for log in logs:
-        of_log = [offset for name, offset, _ in got if name == log.name]
+        of_log = [offset for name, offset, _ in checkpoint.rows if name == log.name]
         assert of_log == sorted(of_log), seed
-    assert sorted(got) == expected(logs, isolation), seed
+    wanted = [row for row in expected(logs, isolation) if row[1] >= began.get(row[0], 0)]
+    assert sorted(checkpoint.rows) == wanted, seed
+    # Spark runs only the last batch again. Any of them has the same rows.
+    again = r.randrange(len(checkpoint.offsets))
+    alone = Checkpoint(checkpoint.initial, checkpoint.offsets[: again + 1], again)
+    Query(lane, alone, options).run_batch()
+    assert alone.sink[again] == checkpoint.sink[again], seed
+    return kills
+
+
+def start_of(checkpoint: Checkpoint) -> dict[str, int]:
+    """Where a query began, by partition: as the checkpoint of its lane says it."""
+    found = checkpoint.initial or initial_offsets(checkpoint.offsets[0])
+    assert found is not None
+    return {f"t-{number}": offset for number, offset in found.get("t", {}).items()}
+
+
+STEPS = {"prepared", "start", "end", "logged", "started again", "written", "committed"}
 
 
 @pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.usefixtures("small")
 def test_each_record_once(tmp_path: Path) -> None:
+    """On both lanes."""
+    seen: Counter[str] = Counter()
     for seed in range(QUICK):
-        holds(tmp_path / str(seed), seed)
+        seen += holds(tmp_path / str(seed), seed, [*LANES][seed % 2])
+    assert len(seen) > len(STEPS) / 2, seen
 
 
 @pytest.mark.soak
 @pytest.mark.usefixtures("small")
-def test_many_each_record_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lane", LANES)
+def test_many_each_record_once(tmp_path: Path, lane: str) -> None:
+    seen: Counter[str] = Counter()
     for seed in later_seeds(QUICK, MANY):
-        holds(tmp_path / str(seed), seed)
+        seen += holds(tmp_path / str(seed), seed, lane)
+    assert seen.keys() == STEPS
 
 
 def loses(root: Path, seed: int) -> Counter[str]:
