@@ -114,7 +114,7 @@ class Growing:
         producer = r.randrange(1, 4)
         begun = producer in self.started
         if not self.transactions or (not begun and r.random() < 0.5):
-            self._add(0, "plain", r.randrange(1, 5))
+            self.add(0, "plain", r.randrange(1, 5))
         elif begun and r.random() < 0.5:
             first, marker = self.started.pop(producer), self.end
             kind = r.choice(["commit", "abort"])
@@ -128,10 +128,10 @@ class Growing:
                     "last_stable_offset": min(self.started.values(), default=marker + 1),
                 }
                 self.files[-1].aborted += TRANSACTION_INDEX_ENTRY.build(entry)
-            self._add(producer, kind, 1)
+            self.add(producer, kind, 1)
         else:
             self.started.setdefault(producer, self.end)
-            self._add(producer, "data", r.randrange(1, 4))
+            self.add(producer, "data", r.randrange(1, 4))
 
     def roll(self) -> None:
         last = self.files[-1]
@@ -181,7 +181,8 @@ class Growing:
 
     # ------------------------------------------------------------ bytes
 
-    def _add(self, producer: int, kind: str, count: int) -> None:
+    def add(self, producer: int, kind: str, count: int) -> None:
+        """Append a batch of ``kind`` (:class:`Batch`) with ``count`` records."""
         data, values = self._built(producer, kind, count)
         last = self.files[-1]
         last.rest = b""

@@ -99,8 +99,8 @@ def split_positions(segment: Segment, offset: int, selection: Selection) -> tupl
     an error, return the end of the last good batch, or else where the search began, and the
     segment's size; so for an unreadable file. No CodecError is raised.
 
-    Bytes between two batches belong to the later one. The positions stay the same when more is written. Damage before the offset is left to the
-    reader of those bytes.
+    Bytes between two batches belong to the later one. A batch whose first offset is not below ``offset``, unlike the next one, lies before it:
+    no checksum covers offsets. The positions stay the same when more is written. Damage before the offset is left to the reader of those bytes.
     """
     found = [start_before(segment, offset)]
     try:
@@ -121,7 +121,8 @@ def _split_positions(
     """
     at, before = seen[0], None
     both: tuple[int, int] | None = None
-    for batch in iter_batches(segment, at, selection):
+    batches = iter_batches(segment, at, selection)
+    for batch in batches:
         if both is not None:
             # A batch that reaches into those after it has a header that contradicts itself.
             if batch.first is None or batch.first >= offset:
@@ -131,13 +132,27 @@ def _split_positions(
             at, before = batch.end, batch.last
             seen[1:] = [at]
         elif batch.first is not None:
-            if batch.first >= offset:
+            if batch.first < offset:
+                both = batch.position, batch.end
+                continue
+            following = _next_if_sound(batches)
+            if following is None or following.last >= offset:
                 return at, at
-            both = batch.position, batch.end
+            # No checksum covers the offset of a batch. The batch after it is one that lies before.
+            at, before = following.end, following.last
+            seen[1:] = [at]
         else:
             # A compressed message of the older formats: its first record comes anywhere after the batch before it.
             return (at, at) if before == offset - 1 else (batch.position, batch.end)
     return both or (at, at)
+
+
+def _next_if_sound(batches: Iterator[BatchPosition]) -> BatchPosition | None:
+    """Return the next batch, None if there is none or damage comes first."""
+    try:
+        return next(batches, None)
+    except CodecError:
+        return None
 
 
 def last_before(

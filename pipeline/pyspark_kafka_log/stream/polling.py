@@ -28,6 +28,7 @@ from kafka_log.read.progress import Key, LogEnds, Position
 from kafka_log.read.selection import filter_for_segment
 from kafka_log.segment.model import describe_lost
 from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.segment.ranges import EVERYTHING
 from pyspark_kafka_log.losses import DataLossError
 from pyspark_kafka_log.options import EARLIEST, LATEST, OptionError, Options
 from pyspark_kafka_log.splits.cuts import split_segment
@@ -196,8 +197,9 @@ class LogStream:
         ``failOnDataLoss`` is set, else warn; CodecError for damage unless the mode accepts it;
         ValueError for other JSON than offsets; OptionError if two directories hold a partition.
         """
-        start = initial_offsets(end) or start
-        return self._retry_listing(lambda: self._tasks(start, end))
+        initial = initial_offsets(end)
+        begins = start if initial is None else initial
+        return self._retry_listing(lambda: self._tasks(begins, end))
 
     def _tasks(self, start: Any, end: Any) -> list[tuple[Split, ...]]:
         """Return the splits of each task of a micro-batch, from one listing; none for a partition
@@ -246,7 +248,10 @@ class LogStream:
                 losses += starmap(describe_lost, found)
             self._passed.record(key, log, first)
         self._report_losses(losses)
-        return plan_micro_batch(logs, ranges, self._reading, self._parallelism)
+        undecided: list[str] = []
+        tasks = plan_micro_batch(logs, ranges, self._reading, self._parallelism, undecided.append)
+        self._report_losses(undecided)
+        return tasks
 
     # ------------------------------------------------------------ what there is
 
@@ -454,28 +459,39 @@ Ranges = Mapping[Key, tuple[int, int]]
 
 
 def plan_micro_batch(
-    logs: Mapping[Key, Log], ranges: Ranges, options: Options, parallelism: int | None = None
+    logs: Mapping[Key, Log],
+    ranges: Ranges,
+    options: Options,
+    parallelism: int | None,
+    on_loss: Callable[[str], None],
 ) -> list[tuple[Split, ...]]:
     """Return the splits of each task for half-open offset ranges of ``logs``, in the order of
     topics, partitions and offsets; ``[]`` if all are empty. ``parallelism`` is the number of tasks
     that run at once (None: one for each processor), and limits the bytes of a task with splitBytes
-    and minPartitions. Equal ranges give equal rows, however late. Raise CodecError for damage in
-    transactions unless the mode accepts it.
+    and minPartitions. Equal ranges give equal rows, however late. Call ``on_loss`` with a message
+    for each log with read_committed whose last stable offset is before the end of its range. Raise
+    CodecError for damage in transactions unless the mode accepts it.
     """
     parts = [
         part
         for key, (start, end) in sorted(ranges.items())
         if start < end
-        for part in _log_splits(logs[key], start, end, options)
+        for part in _log_splits(logs[key], start, end, options, on_loss)
     ]
     enough = target_task_bytes(sum(part.size for part in parts), options, parallelism)
     return list(pack((one for part in parts for one in _cut_split(part, enough, options)), enough))
 
 
-def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Split]:
-    """Yield one split for each segment that has bytes to read for the offsets ``start`` (included)
-    to ``end`` (excluded), with its row selection. Raise CodecError for damage in transactions
-    unless the mode accepts it.
+def _log_splits(
+    log: Log, start: int, end: int, options: Options, on_loss: Callable[[str], None]
+) -> Iterator[Split]:
+    """Yield the splits of each segment that has bytes to read for the offsets ``start`` (included)
+    to ``end`` (excluded), with their row selections. Call ``on_loss`` with a message if a
+    transaction before ``end`` is open: its records and those after it are not selected. Raise
+    CodecError for damage in transactions unless the mode accepts it.
+
+    Only splits of batches that ``start`` or ``end`` may lie in select rows by offset. Elsewhere the bytes decide, so that consecutive micro-batches
+    together have every row once, also one with an impossible offset.
     """
     # Where the log starts, the range says.
     wanted = options.selection.but(offsets=(start, end), deleted_records=True)
@@ -487,17 +503,36 @@ def _log_splits(log: Log, start: int, end: int, options: Options) -> Iterator[Sp
     )
     filters = PartitionFilters(wanted, options.engine)
     rows = read_steadily(log.segments[-1].path, lambda: filters.filter_for(near))
+    every_row = replace(rows, offsets=EVERYTHING)
+    if rows.offsets != (start, end):
+        every_row = rows
+        on_loss(
+            f"partition {partition_name(log.key)}: a transaction is open from offset {rows.offsets[1]} on, in a micro-batch that ends at {end}:"
+            " its marker is damaged or gone, or the query had another isolationLevel; records from there on are left out"
+        )
     read = needed_segments(near.segments, start, end, transactions=False)
     following = dict(pairwise(near.segments))
     for i, segment in enumerate(read):
-        first, stop = 0, segment.size
-        if i == 0:
-            first = split_positions(segment, start, wanted)[0]
+        next_offset = next_base_offset(segment, following)
+        in_range = filter_for_segment(rows, segment, following.get(segment))
+        if (
+            segment.problem is not None
+        ):  # it has no bytes: whoever reads the split reports the problem
+            yield Split(segment, 0, segment.size, in_range, next_offset)
+            continue
+        begin, inner = split_positions(segment, start, wanted) if i == 0 else (0, 0)
+        inner_end, stop = segment.size, segment.size
         if i == len(read) - 1:
-            stop = split_positions(segment, end, wanted)[1]
-        if first < stop or segment.problem is not None:
-            here = filter_for_segment(rows, segment, following.get(segment))
-            yield Split(segment, first, stop, here, next_base_offset(segment, following))
+            inner_end, stop = split_positions(segment, end, wanted)
+        inner = min(inner, stop)
+        every = filter_for_segment(every_row, segment, following.get(segment))
+        for first, last, selected in (
+            (begin, inner, in_range),
+            (inner, inner_end, every),
+            (max(inner, inner_end), stop, in_range),
+        ):
+            if first < last:
+                yield Split(segment, first, last, selected, next_offset)
 
 
 def _cut_split(part: Split, enough: int, options: Options) -> Iterator[Split]:

@@ -80,17 +80,17 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
         """Return the end of the micro-batch after ``start`` (None: the start noted last); ``start``
         itself if there is nothing to read, or less than minOffsetsPerTrigger before maxTriggerDelay
         is over. Minimum and maximum are those of the options; ``limit`` only lifts them if it is
-        ReadAllAvailable. The end of the query's first micro-batch also contains its start. Raise
-        OptionError if an option does not fit the partitions; DirectoryError for a path without logs;
-        DataLossError if records are gone and ``failOnDataLoss`` is set; CodecError for damage unless
-        the mode accepts it.
+        ReadAllAvailable. The end of the query's first micro-batch also contains its start, even if
+        nothing lies between them. Raise OptionError if an option does not fit the partitions;
+        DirectoryError for a path without logs; DataLossError if records are gone and
+        ``failOnDataLoss`` is set; CodecError for damage unless the mode accepts it.
         """
         if self._refusal is not None:
             raise self._refusal
         limited = limits is None or not isinstance(limit, limits.ReadAllAvailable)
         start = self._start if start is None else start
         end = self._stream.latest(start, limited=limited)
-        if start is None or start != self._initial or end == start:
+        if start is None or start != self._initial:
             return end
         return add_initial(end, start)
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -15,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.support.spark_logs import batch, build, numbered, write
-from tests.support.spark_processes import WORKER, below, command, until
 
 pytestmark = pytest.mark.spark
 
@@ -88,7 +84,9 @@ def test_what_retention_deletes_before_a_restart_is_told(
 
 @pytest.mark.python_lane
 @pytest.mark.slow
-@pytest.mark.parametrize("given", ["earliest", '{"t": {"0": 1}}'])
+@pytest.mark.parametrize(
+    "given", ["earliest", pytest.param('{"t": {"0": 1}}', marks=pytest.mark.soak)]
+)
 def test_a_partition_that_comes_before_a_restart_is_read(
     spark: SparkSession, directory: Path, tmp_path: Path, given: str
 ) -> None:
@@ -131,63 +129,3 @@ def test_initial_offsets_lie_where_sparks_kafka_source_has_them(
         StreamingQueryException, match="does not hold initial offsets of version v1"
     ):
         run(session, directory, tmp_path / "new", Rows())
-
-
-def workers() -> set[int]:
-    """The Python workers that run the connector, and their daemons.
-
-    Workers of functions are none of these: Spark fails the next query that takes a worker whose daemon was killed.
-    """
-    return {pid for pid in below(os.getpid()) if WORKER in command(pid)}
-
-
-@pytest.mark.slow
-def test_a_worker_on_the_driver_that_is_killed_is_replaced(
-    session: SparkSession, directory: Path, tmp_path: Path
-) -> None:
-    path = write(directory, "t", 0, 0, numbered(2, 2))
-    rows = Rows()
-    reader = session.readStream.format("kafka-log").option("startingOffsets", "earliest")
-    query = (
-        reader.load(str(directory))
-        .select("partition", "offset")
-        .writeStream.foreachBatch(rows)
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(processingTime="0 seconds")
-        .start()
-    )
-    wanted = [(0, offset) for offset in range(4)]
-    try:
-        for offset in (4, 5, 6):
-            until(lambda: rows.all == wanted or not query.isActive)
-            for pid in workers():
-                os.kill(pid, signal.SIGKILL)
-            with path.open("ab") as file:
-                file.write(build(batch(offset, [b"more"])))
-            wanted.append((0, offset))
-        until(lambda: rows.all == wanted or not query.isActive)
-        assert query.isActive, query.exception()
-    finally:
-        query.stop()
-    assert rows.all == wanted
-
-
-@pytest.mark.slow
-def test_a_query_that_ends_keeps_its_end_when_its_worker_is_killed(
-    session: SparkSession, directory: Path, tmp_path: Path
-) -> None:
-    """The trigger AvailableNow reads what was there when the query began, whichever worker plans it."""
-    session.conf.set("spark.tests.format", "kafka-log")
-    path = write(directory, "t", 0, 0, numbered(2, 3))
-    found: dict[str, Any] = {}
-
-    def sink(rows: DataFrame, number: int) -> None:
-        found[str(number)] = sorted(row.offset for row in rows.collect())
-        if number == 0:
-            with path.open("ab") as file:
-                file.write(build(batch(6, [b"later"])))
-            for pid in workers():
-                os.kill(pid, signal.SIGKILL)
-
-    run(session, directory, tmp_path / "checkpoint", sink, maxOffsetsPerTrigger="2")
-    assert [offset for offsets in found.values() for offset in offsets] == list(range(6))

@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
+from codecgen.runtime.errors import CodecError
 from kafka_log.read import batch_places, progress
 from pyspark_kafka_log.losses import DataLossError
+from pyspark_kafka_log.stream.offsets import initial_offsets
 from tests.shares import later_seeds
 from tests.support.growing_logs import Growing
+from tests.support.micro_batches import LANES, Checkpoint, Killed, Query, killed_at_random
 from tests.support.stream_laws import Row, expected, grow, rows, stream, told
 
 QUICK, MANY = 8, 150
@@ -28,11 +31,14 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
             monkeypatch.setattr(module, "SMALL", 0)
 
 
-def holds(root: Path, seed: int) -> None:
-    """Nothing is lost: each record once, in order; a batch that runs again has the same rows."""
+def holds(root: Path, seed: int, lane: str) -> Counter[str]:
+    """A query is killed again and again, after any step. Nothing is lost: each record from its start on comes once, in order; a batch
+    that runs again has the same rows. Returns after which steps it was killed."""
     r = random.Random(seed)
     isolation = r.choice(["read_uncommitted", "read_committed"])
     options: dict[str, Any] = {
+        "path": root,
+        "startingOffsets": r.choice(["earliest", "latest"]),
         "isolationLevel": isolation,
         "mode": r.choice(["FAILFAST", "PERMISSIVE", "DROPMALFORMED"]),
         "splitBytes": r.choice([150, 1 << 20]),
@@ -41,46 +47,64 @@ def holds(root: Path, seed: int) -> None:
         options["maxOffsetsPerTrigger"] = r.randrange(1, 12)
     root.mkdir()
     logs = [Growing(root / "t-0", r)]
-    now = stream(root, **options)
-    start = told(now.initial())
-    got: list[Row] = []
-    batches: list[tuple[Any, Any, list[Row]]] = []
-    for step in range(40):
-        if step < 25:
-            grow(logs, r, root, transactions=True)
-        if r.random() < 0.25:
-            now = stream(root, **options)
-        end = told(now.latest(start, limited=r.random() < 0.9))
-        if end == start:
-            continue
-        found = rows(now, start, end)
-        batches.append((start, end, found))
-        got += found
-        start = end
-        again = r.choice(batches)
-        assert rows(stream(root, **options), *again[:2]) == again[2], seed
-    while (end := told(now.latest(start, limited=True))) != start:
-        got += rows(now, start, end)
-        start = end
+    for _ in range(r.randrange(8)):
+        logs[0].append()
+    checkpoint = Checkpoint()
+    kills: Counter[str] = Counter()
+    for _ in range(8):
+        between = killed_at_random(
+            r, r.choice([0.1, 0.3]), lambda: grow(logs, r, root, transactions=True)
+        )
+        try:
+            query = Query(lane, checkpoint, options, between, available_now=r.random() < 0.3)
+            for _ in range(r.randrange(1, 6)):
+                query.run_batch()
+        except Killed as killed:
+            kills[str(killed)] += 1
+    Query(lane, checkpoint, options).run()
+    began = start_of(checkpoint)
     for log in logs:
-        of_log = [offset for name, offset, _ in got if name == log.name]
+        of_log = [offset for name, offset, _ in checkpoint.rows if name == log.name]
         assert of_log == sorted(of_log), seed
-    assert sorted(got) == expected(logs, isolation), seed
+    wanted = [row for row in expected(logs, isolation) if row[1] >= began.get(row[0], 0)]
+    assert sorted(checkpoint.rows) == wanted, seed
+    # Spark runs only the last batch again. Any of them has the same rows.
+    again = r.randrange(len(checkpoint.offsets))
+    alone = Checkpoint(checkpoint.initial, checkpoint.offsets[: again + 1], again)
+    Query(lane, alone, options).run_batch()
+    assert alone.sink[again] == checkpoint.sink[again], seed
+    return kills
+
+
+def start_of(checkpoint: Checkpoint) -> dict[str, int]:
+    """Where a query began, by partition: as the checkpoint of its lane says it."""
+    found = checkpoint.initial or initial_offsets(checkpoint.offsets[0])
+    assert found is not None
+    return {f"t-{number}": offset for number, offset in found.get("t", {}).items()}
+
+
+STEPS = {"prepared", "start", "end", "logged", "started again", "written", "committed"}
 
 
 @pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.usefixtures("small")
 def test_each_record_once(tmp_path: Path) -> None:
+    """On both lanes."""
+    seen: Counter[str] = Counter()
     for seed in range(QUICK):
-        holds(tmp_path / str(seed), seed)
+        seen += holds(tmp_path / str(seed), seed, [*LANES][seed % 2])
+    assert len(seen) > len(STEPS) / 2, seen
 
 
 @pytest.mark.soak
 @pytest.mark.usefixtures("small")
-def test_many_each_record_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lane", LANES)
+def test_many_each_record_once(tmp_path: Path, lane: str) -> None:
+    seen: Counter[str] = Counter()
     for seed in later_seeds(QUICK, MANY):
-        holds(tmp_path / str(seed), seed)
+        seen += holds(tmp_path / str(seed), seed, lane)
+    assert seen.keys() == STEPS
 
 
 def loses(root: Path, seed: int) -> Counter[str]:
@@ -138,3 +162,80 @@ def test_losses_are_told(tmp_path: Path) -> None:
 def test_many_losses_are_told(tmp_path: Path) -> None:
     for seed in later_seeds(QUICK, MANY):
         loses(tmp_path / str(seed), seed)
+
+
+def holds_with_a_flipped_bit(root: Path, seed: int, *, only_offsets: bool) -> str:
+    """Each record of the other batches comes once, whatever micro-batches there are, or the query fails. Returns which."""
+    r = random.Random(seed)
+    mode = r.choice(["FAILFAST", "PERMISSIVE", "DROPMALFORMED"])
+    log = Growing(root / "t-0", r, transactions=False)
+    for _ in range(r.randrange(5, 20)):
+        r.choices([log.append, log.roll], [5, 1])[0]()
+    if not log.files[-1].batches:
+        log.append()
+    log.append()
+    found = [(file, batch) for file in log.files for batch in file.batches]
+    file, damaged = r.choice(found[:-1])
+    path = log.directory / f"{file.base:020}.log"
+    before = sum(len(batch.data) for batch in file.batches[: file.batches.index(damaged)])
+    data = bytearray(path.read_bytes())
+    data[before + r.randrange(8 if only_offsets else len(damaged.data))] ^= 1 << r.randrange(8)
+    path.write_bytes(data)
+    options: dict[str, Any] = {"path": root, "mode": mode, "splitBytes": r.choice([150, 1 << 20])}
+    if r.random() < 0.8:
+        options["maxOffsetsPerTrigger"] = r.randrange(1, 12)
+    checkpoint = Checkpoint()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            Query("kafka-log", checkpoint, options).run()
+    except (CodecError, DataLossError):
+        return "fails"
+    values = Counter(value for _, _, value in checkpoint.rows)
+    others = {value for _, batch in found if batch is not damaged for value in batch.values}
+    assert others <= values.keys(), (seed, others - values.keys())
+    assert max(values.values()) == 1, seed
+    if mode == "FAILFAST" or only_offsets:
+        assert values.keys() == others | {*damaged.values}, seed
+    return "reads"
+
+
+@pytest.mark.parametrize("only_offsets", [True, False], ids=["offset", "any"])
+def test_a_flipped_bit_hides_no_other_batch(tmp_path: Path, *, only_offsets: bool) -> None:
+    """No checksum covers the offset of a batch: a micro-batch does not end at one that cannot be."""
+    seen = {
+        holds_with_a_flipped_bit(tmp_path / str(seed), seed, only_offsets=only_offsets)
+        for seed in range(12)
+    }
+    assert "reads" in seen and ("fails" in seen or only_offsets)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("only_offsets", [True, False], ids=["offset", "any"])
+def test_many_flipped_bits_hide_no_other_batch(tmp_path: Path, *, only_offsets: bool) -> None:
+    for seed in later_seeds(12, MANY):
+        holds_with_a_flipped_bit(tmp_path / str(seed), seed, only_offsets=only_offsets)
+
+
+def test_a_transaction_without_its_marker_is_told(tmp_path: Path) -> None:
+    """It was decided when the micro-batch was logged. What is hidden then is not passed over in silence."""
+    r = random.Random(1)
+    log = Growing(tmp_path / "t-0", r)
+    log.add(1, "data", 2)
+    log.add(1, "commit", 1)
+    log.add(0, "plain", 3)
+    given = {"isolationLevel": "read_committed", "mode": "PERMISSIVE"}
+    now = stream(tmp_path, **given)
+    start = now.initial()
+    end = now.latest(start, limited=True)
+    assert len(rows(now, start, end)) == 5
+    (file,) = log.files
+    path = log.directory / f"{file.base:020}.log"
+    data = bytearray(path.read_bytes())
+    data[len(file.batches[0].data) + len(file.batches[1].data) - 1] ^= 1
+    path.write_bytes(data)
+    said = "partition t-0: a transaction is open from offset 0 on, in a micro-batch that ends at 6"
+    with pytest.raises(DataLossError, match=said):
+        stream(tmp_path, **given).tasks(start, end)
+    with pytest.warns(UserWarning, match=said):
+        assert rows(stream(tmp_path, failOnDataLoss="false", **given), start, end) == []

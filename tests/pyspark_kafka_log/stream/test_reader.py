@@ -56,10 +56,29 @@ def test_micro_batches_follow_each_other(directory: Path) -> None:
     assert rows(reader(directory), start, first) == [(0, offset) for offset in range(6)]
 
 
-def test_nothing_to_read_is_no_micro_batch(directory: Path) -> None:
-    write(directory, "t", 0, 0, b"")
-    now = reader(directory)
-    assert now.latestOffset(now.initialOffset()) == {"t": {"0": 0}}
+def test_an_empty_first_micro_batch_says_where_the_query_began(directory: Path) -> None:
+    """Spark logs its end. A restart does not begin where the log ends by then, and misses no partition that came meanwhile."""
+    write(directory, "t", 0, 0, numbered(2, 2))
+    now = reader(directory, startingOffsets="latest")
+    start = told(now.initialOffset())
+    end = told(now.latestOffset(start))
+    assert start == initial_offsets(end) == {"t": {"0": 4}}
+    write(directory, "t", 0, 4, build(batch(4, [b"4"])))
+    write(directory, "t", 1, 0, numbered(1, 2))
+    again = reader(directory, startingOffsets="latest")
+    assert rows(again, again.initialOffset(), end) == []
+    assert rows(again, end, again.latestOffset(end)) == [(0, 4), (1, 0), (1, 1)]
+
+
+def test_a_query_that_began_without_partitions_reads_those_that_come(directory: Path) -> None:
+    now = reader(directory, startingOffsets="latest")
+    start = told(now.initialOffset())
+    end = told(now.latestOffset(start))
+    assert (start, end, initial_offsets(end)) == ({}, {INITIAL: {}}, {})
+    write(directory, "t", 0, 0, numbered(2, 2))
+    again = reader(directory, startingOffsets="latest")
+    assert rows(again, again.initialOffset(), end) == []
+    assert rows(again, end, again.latestOffset(end)) == [(0, offset) for offset in range(4)]
 
 
 def test_options_that_do_not_fit_matter_to_new_queries_only(directory: Path) -> None:

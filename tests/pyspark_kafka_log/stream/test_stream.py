@@ -86,7 +86,6 @@ def test_lag_is_told(spark: SparkSession, directory: Path, tmp_path: Path) -> No
         }
 
 
-@pytest.mark.python_lane
 @pytest.mark.slow
 def test_options_of_streams(spark: SparkSession, directory: Path, tmp_path: Path) -> None:
     write(directory, "t", 0, 0, numbered(3, 4))
