@@ -165,7 +165,6 @@ def halves_by_options(
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.python_lane
 @pytest.mark.parametrize(
     "every", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["lies in turn", "all lies"]
 )

@@ -72,10 +72,7 @@ def two(first: int, second: int) -> dict[str, Any]:
 def test_every_record_at_both_isolations(either: tuple[Peer, str]) -> None:
     both, name = either
     options = {"subscribe": TOPICS[name], "includeHeaders": "true"}
-    every = both.same(**options)
-    assert both.same(**options, **{"kafka.isolation.level": "read_uncommitted"}) == every
-    assert 0 < both.same(**options, **COMMITTED) < every
-    assert both.same(subscribe=TOPICS[name]) == every
+    assert 0 < both.same(**options, **COMMITTED) < both.same(**options)
     found = (
         both.session.read.format("kafka-log")
         .options(subscribe=TOPICS[name], includeMetadata="true", mode="FAILFAST")
@@ -86,6 +83,14 @@ def test_every_record_at_both_isolations(either: tuple[Peer, str]) -> None:
     assert {(2, codec) for codec in CODECS} | (old if name == "kafka28" else set()) == made
     types = {row.timestampType for row in found.select("timestampType").distinct().collect()}
     assert types == ({-1, 0, 1} if name == "kafka28" else {0, 1})
+
+
+@pytest.mark.soak
+def test_every_record_by_default(either: tuple[Peer, str]) -> None:
+    """Without headers, and at the isolation that is the default."""
+    both, name = either
+    options = {"subscribe": TOPICS[name]}
+    assert both.same(**options, **{"kafka.isolation.level": "read_uncommitted"}) == both.same(**options)  # fmt: skip
 
 
 # ---------------------------------------------------------------- options
@@ -138,6 +143,11 @@ def test_options(kafka4: Peer, options: dict[str, Any]) -> None:
     kafka4.same(**options)
 
 
+@pytest.mark.parametrize(
+    "times",
+    [(100_001,), pytest.param((1, 2500, HOUR, LATE), marks=pytest.mark.soak)],
+    ids=["one", "others"],
+)
 @pytest.mark.share(ci=2)
 @pytest.mark.parametrize(
     ("name", "topics", "isolation"),
@@ -148,13 +158,17 @@ def test_options(kafka4: Peer, options: dict[str, Any]) -> None:
     ],
 )
 def test_times_of_all_partitions(
-    name: str, topics: str, isolation: dict[str, str], request: pytest.FixtureRequest
+    name: str,
+    topics: str,
+    isolation: dict[str, str],
+    times: tuple[int, ...],
+    request: pytest.FixtureRequest,
 ) -> None:
     both: Peer = request.getfixturevalue(name)
     first = both.first_time
     some = {"subscribe": topics, **isolation}
     latest = {"startingOffsetsByTimestampStrategy": "latest"}
-    for time in (first + 1, first + 2500, first + 100_001, first + HOUR, LATE):
+    for time in (first + after for after in times):
         both.same(**some, **latest, startingTimestamp=str(time))
         both.same(**some, endingTimestamp=str(time))
     assert both.outcome(**some, startingTimestamp=str(LATE)) == "both fail"

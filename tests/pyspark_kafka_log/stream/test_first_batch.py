@@ -86,7 +86,6 @@ def test_what_retention_deletes_before_a_restart_is_told(
     assert rows.all == [(0, 6), (0, 7)]
 
 
-@pytest.mark.python_lane
 @pytest.mark.slow
 @pytest.mark.parametrize("given", ["earliest", '{"t": {"0": 1}}'])
 def test_a_partition_that_comes_before_a_restart_is_read(

@@ -166,7 +166,7 @@ def test_mutated_segments(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=3)
+@pytest.mark.share(ci=8)
 @pytest.mark.parametrize("seed", range(300, 340))
 def test_many_mutated_segments(seed: int, tmp_path: Path) -> None:
     test_mutated_segments(seed, tmp_path)
