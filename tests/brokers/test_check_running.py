@@ -61,7 +61,7 @@ def test_commands_read_segments_that_retention_takes(
     with KraftBroker(tmp_path / "broker", CONFIG) as broker:
         load = LoadThread(broker, delay_ms)
         load.start()
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + SECONDS / 2
         try:
             while time.monotonic() < end and load.error is None:
                 for command in COMMANDS:

@@ -37,10 +37,13 @@ def test_each_record_that_a_broker_writes_is_printed_once(tmp_path: Path) -> Non
                 follower = subprocess.Popen(
                     [*command, *options, *columns], stdout=out, stderr=err, cwd=ROOT
                 )
-                time.sleep(SECONDS)
+                time.sleep(SECONDS / 2)
                 load.is_stopped.set()
                 load.join()
-                time.sleep(3)
+                size = -1
+                while size != (grown := printed.stat().st_size):  # what is left to print
+                    size = grown
+                    time.sleep(3)
                 follower.send_signal(signal.SIGTERM)
                 code = follower.wait(30)
         finally:

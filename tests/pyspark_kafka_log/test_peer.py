@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.brokers.brokers import KraftBroker, ZookeeperBroker
+from tests.brokers.brokers import ZookeeperBroker
 from tests.brokers.records import CODECS
-from tests.brokers.scenarios import fill_kafka_2_8, fill_kafka_4
+from tests.brokers.scenarios import fill_kafka_2_8
 from tests.support.spark_peer import Peer, peer
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -23,12 +23,6 @@ SMALL = "segments.small"
 COMMITTED = {"kafka.isolation.level": "read_committed"}
 LATE = 10**14
 HOUR = 3_600_000
-
-
-@pytest.fixture(scope="module")
-def kafka4(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
-    with peer(session, KraftBroker(tmp_path_factory.mktemp("kafka4")), fill_kafka_4) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

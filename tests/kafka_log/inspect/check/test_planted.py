@@ -72,7 +72,7 @@ def test_damage_is_found_where_it_is(planted: Plant, tmp_path: Path) -> None:
     judge(planted, BROKER, tmp_path / "broker")
 
 
-@pytest.mark.share(32, ci=4)
+@pytest.mark.share(32, ci=8)
 @pytest.mark.parametrize(
     "planted",
     [planted for planted in PLANTS if planted.name not in ONLY_OF_NEW_BROKERS],
