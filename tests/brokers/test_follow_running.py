@@ -13,6 +13,7 @@ import pytest
 
 from kafka_log import read_table
 from tests.brokers.brokers import KraftBroker
+from tests.brokers.process import wait_until
 from tests.paths import ROOT
 from tests.support.broker_load import CONFIG, SECONDS, LoadThread
 
@@ -36,6 +37,11 @@ def test_each_record_that_a_broker_writes_is_printed_once(tmp_path: Path) -> Non
             with printed.open("wb") as out, errors.open("wb") as err:
                 follower = subprocess.Popen(
                     [*command, *options, *columns], stdout=out, stderr=err, cwd=ROOT
+                )
+                wait_until(
+                    lambda: printed.stat().st_size > 0 or follower.poll() is not None,
+                    60,
+                    lambda: "nothing is printed",
                 )
                 time.sleep(SECONDS / 2)
                 load.is_stopped.set()
