@@ -238,8 +238,8 @@ def test(arguments: list[str]) -> None:
         raise ChoreError(f"TIER={tier}: there is no such tier; there are: {', '.join(TIERS)}")
     venv("dev")
     java()
-    command = [PYTHON, "-m", "pytest", *(arguments or [*IN_PARALLEL, "-m", TIERS[tier]])]
-    run(command, environ=bytecode_environ())
+    chosen = arguments or [*IN_PARALLEL, "-m", TIERS[tier]]
+    run([PYTHON, "-m", "pytest", *chosen], environ=bytecode_environ())
 
 
 def bytecode_environ() -> dict[str, str]:
