@@ -29,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -52,9 +53,14 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def run(command: list[str | os.PathLike[str]], *, quiet: bool = False) -> str:
+def run(
+    command: list[str | os.PathLike[str]],
+    *,
+    quiet: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> str:
     """Run a program in the repository. What it says is shown, or (``quiet``) returned. Raises ChoreError when it fails."""
-    environ = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    environ = {**environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     out = subprocess.PIPE if quiet else None
     done = subprocess.run(
         command, cwd=ROOT, env=environ, stdout=out, stderr=subprocess.STDOUT if quiet else None
@@ -232,7 +238,19 @@ def test(arguments: list[str]) -> None:
         raise ChoreError(f"TIER={tier}: there is no such tier; there are: {', '.join(TIERS)}")
     venv("dev")
     java()
-    run([PYTHON, "-m", "pytest", *(arguments or [*IN_PARALLEL, "-m", TIERS[tier]])])
+    chosen = arguments or [*IN_PARALLEL, "-m", TIERS[tier]]
+    run([PYTHON, "-m", "pytest", *chosen], environ=bytecode_environ())
+
+
+def bytecode_environ() -> dict[str, str]:
+    """Return the environment in which Python keeps bytecode, outside of the checkout, whatever the machine says.
+
+    All processes of the tests import the same modules, and compile them for half a minute where nothing is kept.
+    """
+    environ = {**os.environ}
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    environ.setdefault("PYTHONPYCACHEPREFIX", str(VENV / "bytecode"))
+    return environ
 
 
 def soak(arguments: list[str]) -> None:

@@ -49,8 +49,8 @@ def examples(count: int) -> settings:
 def later_seeds(quick: int, many: int) -> range:
     """Return the seeds of a law's long run, whose first `quick` seeds are tried all the time.
 
-    CI goes on to an eighth of `many`, always the same seeds. The soak tries `many` that depend on its seed.
+    CI goes on to a sixteenth of `many`, always the same seeds. The soak tries `many` that depend on its seed.
     """
     if PROFILE in ("soak", "thorough"):
         return range(SEED * many + quick, (SEED + 1) * many)
-    return range(quick, max(quick + 1, many // 8))
+    return range(quick, max(quick + 1, many // 16))

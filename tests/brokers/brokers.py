@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from .maven import KAFKA_2_8, KAFKA_4, BrokerError, Build, java_command
-from .process import LineClient, Server, free_port, properties
+from .process import BROKER_MAIN, LineClient, Server, free_port, properties
 
 START_LIMIT_S = 90.0
 PORT_TRIES = 3
@@ -176,7 +176,7 @@ class KraftBroker(Broker):
             self._format(path)
         flags = (QUIET, SAY_STARTED, SAY_STARTED_4, *self._flags)
         server = Server(
-            f"Kafka {self.build.version}", self.build, "kafka.Kafka", [path], self.log_file, flags
+            f"Kafka {self.build.version}", self.build, BROKER_MAIN, [path], self.log_file, flags
         )
         self._servers.append(server)
         server.wait_for_log("Kafka Server started", START_LIMIT_S)
@@ -218,7 +218,7 @@ class ZookeeperBroker(Broker):
         path = self._write("server.properties", config)
         flags = (QUIET, SAY_STARTED)
         server = Server(
-            f"Kafka {self.build.version}", self.build, "kafka.Kafka", [path], self.log_file, flags
+            f"Kafka {self.build.version}", self.build, BROKER_MAIN, [path], self.log_file, flags
         )
         self._servers.append(server)
         server.wait_for_log("[KafkaServer id=1] started", START_LIMIT_S)

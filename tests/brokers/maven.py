@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 try:
@@ -22,6 +23,10 @@ JAVA = Path(__file__).resolve().parent / "java"
 MAVEN_LIMIT_S = 600
 COMMON = ("Guard", "Lines")
 JVM_FLAGS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8")
+NO_JVM_LOG = "-Xlog:disable"
+"""JVMs print warnings about archives of classes between the lines of the program."""
+CLASSES = "classes.jar"
+"""Compiled sources of a build. A JVM makes no archive of classes from directories."""
 
 
 class BrokerError(Exception):
@@ -81,7 +86,7 @@ def cache_dir() -> Path:
 
 def classpath(build: Build) -> str:
     """The class path of a build, which is made first if these sources were not built before."""
-    target = cache_dir() / f"{build.name}-{_fingerprint(build)}"
+    target = _target(build)
     listing = target / "classpath.txt"
     if not _complete(listing):
         with _one_at_a_time():
@@ -90,11 +95,23 @@ def classpath(build: Build) -> str:
         if not _complete(listing):
             raise BrokerError(f"Maven left no usable class path in {listing}")
     jars = listing.read_text(encoding="utf-8").strip()
-    return os.pathsep.join((str(target / "classes"), jars))
+    return os.pathsep.join((str(target / CLASSES), jars))
 
 
 def java_command(build: Build, main: str, *args: str, flags: tuple[str, ...] = ()) -> list[str]:
-    return [_tool("java"), *JVM_FLAGS, *flags, "-cp", classpath(build), main, *args]
+    path = classpath(build)
+    archive = class_archive(build)
+    if archive.is_file():
+        flags = (*flags, f"-XX:SharedArchiveFile={archive}", NO_JVM_LOG)
+    return [_tool("java"), *JVM_FLAGS, *flags, "-cp", path, main, *args]
+
+
+def class_archive(build: Build) -> Path:
+    """Return the file with the classes that a broker of the build loads, with which each JVM of the build starts in half the time.
+
+    The file exists after the first clean stop of a broker. A JVM that cannot use the archive starts without it.
+    """
+    return _target(build) / "broker.jsa"
 
 
 def _tool(name: str) -> str:
@@ -105,8 +122,13 @@ def _tool(name: str) -> str:
     return found
 
 
+def _target(build: Build) -> Path:
+    return cache_dir() / f"{build.name}-{_fingerprint(build)}"
+
+
+@cache
 def _fingerprint(build: Build) -> str:
-    digest = hashlib.sha256(repr(build).encode())
+    digest = hashlib.sha256(f"{build} {CLASSES}".encode())
     for path in (
         JAVA / "pom.xml",
         *(JAVA / "src" / f"{name}.java" for name in (*COMMON, build.main)),
@@ -138,6 +160,8 @@ def _make(build: Build, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     _run_maven(build, aside)
+    packed = shutil.make_archive(str(aside / "packed"), "zip", aside / "classes")
+    Path(packed).rename(aside / CLASSES)
     if target.exists():
         shutil.rmtree(target, ignore_errors=True)
     try:

@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from .maven import BrokerError, Build, java_command, tail
+from .maven import NO_JVM_LOG, BrokerError, Build, class_archive, java_command, tail
 
+BROKER_MAIN = "kafka.Kafka"
 STOP_LIMIT_S = 60.0
 ANSWER_LIMIT_S = 150.0
 
@@ -45,6 +46,10 @@ class Server:
     ) -> None:
         self.name = name
         self.log = log
+        archive = class_archive(build)
+        self._archive = archive.with_name(f"{archive.name}.{os.getpid()}-{id(self)}")
+        if main == BROKER_MAIN and not archive.is_file():
+            flags = (*flags, f"-XX:ArchiveClassesAtExit={self._archive}", NO_JVM_LOG)
         command = java_command(build, "Guard", main, *args, flags=flags)
         self._seen = log.stat().st_size if log.is_file() else 0
         with log.open("ab") as out:
@@ -83,6 +88,8 @@ class Server:
             raise BrokerError(f"{self.name} did not stop and was killed; see {self.log}") from None
         if code != 0:
             raise BrokerError(f"{self.name} stopped with code {code}; see {self.log}")
+        if self._archive.is_file():
+            self._archive.replace(self._archive.with_suffix(""))
 
     def kill(self) -> None:
         self._process.kill()

@@ -66,7 +66,7 @@ def test_commands_read_segments_that_retention_takes(
     with kind(tmp_path / "broker", CONFIG) as broker:
         load = LoadThread(broker, delay_ms)
         load.start()
-        end = time.monotonic() + FIRST_DELETION_S[kind] + SECONDS
+        end = time.monotonic() + FIRST_DELETION_S[kind] + SECONDS / 2
         try:
             while time.monotonic() < end and load.error is None:
                 for command in COMMANDS:

@@ -13,6 +13,7 @@ import pytest
 
 from kafka_log import read_table
 from tests.brokers.brokers import Broker
+from tests.brokers.process import wait_until
 from tests.paths import ROOT
 from tests.support.broker_load import BROKERS, CONFIG, FIRST_DELETION_S, SECONDS, LoadThread
 
@@ -56,7 +57,12 @@ def test_each_record_that_a_broker_writes_is_printed_once(
                 follower = subprocess.Popen(
                     [*command, *options, *columns], stdout=out, stderr=err, cwd=ROOT
                 )
-                time.sleep(FIRST_DELETION_S[kind] + SECONDS)
+                wait_until(
+                    lambda: printed.stat().st_size > 0 or follower.poll() is not None,
+                    60,
+                    lambda: "nothing is printed",
+                )
+                time.sleep(FIRST_DELETION_S[kind] + SECONDS / 2)
                 load.is_stopped.set()
                 load.join()
                 last = {topic: read_offsets(broker, topic)[-1] for topic in TOPICS}

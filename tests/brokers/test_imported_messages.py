@@ -25,10 +25,11 @@ from codecgen.schema.types import Reference, TagsType
 from tests.brokers import definitions
 from tests.brokers.message_shapes import layout_of, plan, shape, shape_of
 from tests.brokers.messages import Request, answers, damaged, messages
+from tests.shares import PROFILE
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
-RANDOM, BROKEN = 16, 3
+RANDOM, BROKEN = (6 if PROFILE == "full" else 16), 3
 """Messages that are made up of each version, and broken ones made of each."""
 PACKAGE = "kafka_messages"
 TAGGED = " (tagged)"

@@ -24,9 +24,7 @@ from .readback import java_read_many
 pytestmark = pytest.mark.broker
 
 
-@pytest.mark.parametrize("logs", ["kafka4_logs", "kafka28_logs"])
-def test_we_read_what_a_consumer_read(logs: str, request: pytest.FixtureRequest) -> None:
-    made: Made = request.getfixturevalue(logs)
+def test_we_read_what_a_consumer_read(made: Made) -> None:
     partitions = made.expected["partitions"]
     assert {"codecs-4", "transactions-0", "segments.small-1"} <= partitions.keys()
     for name, expected in partitions.items():
@@ -149,25 +147,22 @@ def test_a_broker_serves_what_we_build(tmp_path: Path) -> None:
         assert ours == {key: theirs[key] for key in ours}, name
 
 
-def test_rebuilt_segments_are_read_the_same(
-    kafka4_logs: Made, kafka28_logs: Made, tmp_path: Path
-) -> None:
+def test_rebuilt_segments_are_read_the_same(made: Made, tmp_path: Path) -> None:
     """Parse what the brokers wrote, build it again, and let Java read it: compressed batches hold the same."""
     originals, copies = [], []
-    for made in (kafka4_logs, kafka28_logs):
-        for found in discover(made.log_dir):
-            for segment in found.segments:
-                data = segment.path.read_bytes()
-                copy = tmp_path / made.log_dir.parent.name / f"{found.topic}-{found.partition}"
-                copy.mkdir(parents=True, exist_ok=True)
-                target = copy / segment.path.name
-                parts = [
-                    LOG_ENTRY.build(LOG_ENTRY.parse(data[b.position : b.position + b.size]))
-                    for b in SegmentReader(segment.path, records=False)
-                ]
-                target.write_bytes(b"".join(parts))
-                originals.append(segment.path)
-                copies.append(target)
+    for found in discover(made.log_dir):
+        for segment in found.segments:
+            data = segment.path.read_bytes()
+            copy = tmp_path / f"{found.topic}-{found.partition}"
+            copy.mkdir(parents=True, exist_ok=True)
+            target = copy / segment.path.name
+            parts = [
+                LOG_ENTRY.build(LOG_ENTRY.parse(data[b.position : b.position + b.size]))
+                for b in SegmentReader(segment.path, records=False)
+            ]
+            target.write_bytes(b"".join(parts))
+            originals.append(segment.path)
+            copies.append(target)
     changing = {"position", "sizeInBytes", "crc", "iteratedBytes"}
     read = java_read_many([*originals, *copies])
     assert originals

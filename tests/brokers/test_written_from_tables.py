@@ -15,7 +15,7 @@ from kafka_log.write.sink.commit import commit, new_job
 from kafka_log.write.sink.log_format import LogFormat
 from kafka_log.write.sink.staging import write_task
 from tests.paths import SAMPLES
-from tests.support.written import CODECS, TIME, records
+from tests.support.written import CODE_PATHS, CODECS, TIME, records
 from tests.support.written_logs import taken_in
 
 from .filler import Filler
@@ -25,10 +25,10 @@ from .records import Rec, noise
 pytestmark = pytest.mark.broker
 
 
-def written(tmp: Path) -> dict[str, Path]:
+def written(tmp: Path, kinds: list[tuple[int, str]]) -> dict[str, Path]:
     """Partitions that were written, by a word for each."""
     found: dict[str, Path] = {}
-    for magic, codec in CODECS:
+    for magic, codec in kinds:
         out = tmp / f"{magic}-{codec}"
         to = LogFormat("t", 2, codec, magic=magic, batch_bytes=1000, segment_bytes=9000)
         for _ in range(2):  # the second goes after the first; each has three tasks
@@ -69,9 +69,12 @@ def written(tmp: Path) -> dict[str, Path]:
     return found
 
 
-def test_a_broker_takes_what_is_written(tmp_path: Path) -> None:
-    made = written(tmp_path)
-    assert len(made) > 30
+@pytest.mark.parametrize(
+    "kinds", [CODE_PATHS, pytest.param(CODECS, marks=pytest.mark.soak)], ids=["code paths", "all"]
+)
+def test_a_broker_takes_what_is_written(tmp_path: Path, kinds: list[tuple[int, str]]) -> None:
+    made = written(tmp_path, kinds)
+    assert len(made) > 2 * len(kinds) + 4
     taken_in(tmp_path, made, other_indexes="after")
 
 

@@ -89,11 +89,11 @@ def written(tmp: Path) -> dict[str, Path]:
 def test_a_broker_takes_what_is_written(tmp_path: Path) -> None:
     made = written(tmp_path)
     assert len(made) > 60
-    taken_in(tmp_path, made)
+    taken_in(tmp_path, made | repaired(tmp_path / "repaired") | merged(tmp_path / "merged"))
 
 
-def test_a_broker_takes_a_repaired_log(tmp_path: Path) -> None:
-    """Each segment has a flipped bit, in compressed batches too; a consumer reads what it read before."""
+def repaired(tmp_path: Path) -> dict[str, Path]:
+    """Repair logs of which each segment has a flipped bit, in compressed batches too. They are what they were before."""
     four, old = SAMPLES / "kafka-4.x", SAMPLES / "kafka-2.8"
     made = {}
     for source in (four / "codecs-1", four / "transactions-1", old / "v1-1"):
@@ -104,12 +104,11 @@ def test_a_broker_takes_a_repaired_log(tmp_path: Path) -> None:
         made[f"repaired: {source.name}"] = out = tmp_path / "out" / source.name / source.name
         for path in source.glob("*.log"):
             assert (out / path.name).read_bytes() == path.read_bytes()
-    taken_in(tmp_path, made)
+    return made
 
 
-@pytest.mark.soak
-def test_a_broker_takes_a_merged_log(tmp_path: Path) -> None:
-    """Two replicas are damaged in other batches of each segment; a consumer reads what it read before."""
+def merged(tmp_path: Path) -> dict[str, Path]:
+    """Merge two replicas that are damaged in other batches of each segment. The result is what they were before."""
     made = {}
     for name in ("transactions-1", "segments.small-1"):
         source = SAMPLES / "kafka-4.x" / name
@@ -121,7 +120,7 @@ def test_a_broker_takes_a_merged_log(tmp_path: Path) -> None:
         made[f"merged: {name}"] = out = tmp_path / "out" / name
         for path in source.glob("*.log"):
             assert (out / path.name).read_bytes() == path.read_bytes()
-    taken_in(tmp_path, made)
+    return made
 
 
 def wait_for_topics(broker: KraftBroker, names: set[str]) -> None:

@@ -51,14 +51,15 @@ def test_codecs(name: str, package: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name == "dictionary" else [pytest.mark.soak])
-        for name in NAMES
-    ],
+    ("name", "compiled"),
+    [("dictionary", False), *(pytest.param(name, True, marks=pytest.mark.soak) for name in NAMES)],
 )
-def test_all_commands_read_and_write_it(name: str, tmp_path: Path) -> None:
+def test_all_commands_read_and_write_it(
+    name: str, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CI runs the kernels of the versions that we have as plain Python: they have no part in this one."""
     pytest.importorskip("numba")
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", str(int(not compiled)))
     tree = Tree(tmp_path / "tree")
     add_batch(name, tree.root / "schemas")
     tree.run("codecgen", "generate", "schemas", "--out", "generated")

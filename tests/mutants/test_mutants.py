@@ -63,7 +63,7 @@ def test_there_are_mutants_of_every_kind_and_every_file() -> None:
     assert len({m.name for m in every_mutant()}) == len(every_mutant())
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(12, ci=3)
 @pytest.mark.parametrize("every", [16, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("file", sorted(FILES))
 def test_a_mutant_is_one_change_and_still_yaml(file: str, every: int) -> None:

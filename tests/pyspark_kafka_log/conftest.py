@@ -20,6 +20,9 @@ from pyspark.sql import SparkSession
 from pyspark_kafka_log import DefaultSource
 from pyspark_kafka_log.connector import enable
 from pyspark_kafka_log.java import JavaNotFound, find_java
+from tests.brokers.brokers import KraftBroker
+from tests.brokers.scenarios import fill_kafka_4
+from tests.support.spark_peer import Peer, peer
 from tests.support.spark_processes import until
 from tests.support.spark_threads import running_tasks, stacks
 
@@ -89,6 +92,13 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         enable(session)
         yield session
         session.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka4(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
+    """A Kafka 4 that runs, with Spark's source beside ours. No test writes to topics of :func:`fill_kafka_4`."""
+    with peer(session, KraftBroker(tmp_path_factory.mktemp("kafka4")), fill_kafka_4) as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)

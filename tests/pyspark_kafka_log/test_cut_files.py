@@ -169,6 +169,7 @@ def cuts(data: bytes) -> dict[str, int]:
 
 
 @pytest.mark.slow
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("kept", ["batches", "half of one"])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("mode", MODES)
@@ -201,6 +202,7 @@ def test_a_file_that_is_cut_while_it_is_read(
 
 
 @pytest.mark.slow
+@pytest.mark.share(ci=3)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_query_whose_file_is_cut(
     spark: SparkSession, directory: Path, tmp_path: Path, mode: str

@@ -178,7 +178,7 @@ def streamed(
         query.stop()
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(4, ci=2)
 @pytest.mark.parametrize("kind", ISOLATIONS[::-1])
 @pytest.mark.parametrize("broker", BROKERS[::-1])
 def test_a_stream(spark: SparkSession, broker: str, kind: str, tmp_path: Path) -> None:

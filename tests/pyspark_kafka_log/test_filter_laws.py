@@ -218,6 +218,7 @@ def test_each_operator_and_constant(spark: SparkSession, logs: Path, name: str) 
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.share(ci=3)
 @pytest.mark.parametrize("seed", range(3))
 def test_conditions_of_several(spark: SparkSession, logs: Path, seed: int) -> None:
     r = random.Random(seed)

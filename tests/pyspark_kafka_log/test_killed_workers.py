@@ -113,10 +113,15 @@ def told(spark: subprocess.Popen[str]) -> Any:
     return json.loads(spark.stdout.readline())
 
 
-def test_tasks_that_run_again(session: SparkSession, tmp_path: Path, log: Path) -> None:
+@pytest.mark.parametrize(
+    "lanes", [LANES[:1], pytest.param(LANES[1:], marks=pytest.mark.soak)], ids=LANES
+)
+def test_tasks_that_run_again(
+    session: SparkSession, tmp_path: Path, log: Path, lanes: tuple[str, ...]
+) -> None:
     """All rows are there, each once."""
     with driver("-c", textwrap.dedent(RUN)) as spark:
-        for lane in LANES:
+        for lane in lanes:
             target = tmp_path / lane
             kafka_log.write_log(target, records(0), topic="t", partitions=3)
             asked(spark, lane, "", target)

@@ -273,7 +273,7 @@ def test_never_fewer_than_are_not_there(directory: Path, times: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broker", ["kafka-2.8", "kafka-4.x"])
+@pytest.mark.parametrize("broker", [pytest.param("kafka-2.8", marks=pytest.mark.soak), "kafka-4.x"])
 def test_never_fewer_of_what_brokers_wrote(tmp_path: Path, broker: str) -> None:
     """Old formats, compaction, transactions and every codec."""
     draw = random.Random(broker)

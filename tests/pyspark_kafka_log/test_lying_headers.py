@@ -165,7 +165,6 @@ def halves_by_options(
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.python_lane
 @pytest.mark.parametrize(
     "every", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["lies in turn", "all lies"]
 )
@@ -226,6 +225,7 @@ def rows_of(table: pa.Table) -> list[Row]:
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("name", ["renamed to a lower offset", "of transactions, exchanged"])
 def test_two_halves_of_misplaced_segments_in_spark(
     name: str, spark: SparkSession, directory: Path

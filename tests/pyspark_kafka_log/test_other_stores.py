@@ -72,7 +72,9 @@ class _Started(dict[str, Server]):
         return self[kind]
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(
+    params=[pytest.param(kind, marks=[pytest.mark.soak] * (kind != "abfss")) for kind in STORES]
+)
 def server(
     request: pytest.FixtureRequest, servers: dict[str, Server], logs: Path
 ) -> Iterator[Server]:
@@ -91,7 +93,6 @@ def server(
 # ---------------------------------------------------------------- without Spark
 
 
-@pytest.mark.share(ci=4)
 def test_the_same_rows(server: Server, logs: Path) -> None:
     there = place_of(f"{server.url}/broker-1", server.options)
     assert read_table(there).equals(read_table(logs))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.brokers.brokers import KraftBroker, ZookeeperBroker
+from tests.brokers.brokers import ZookeeperBroker
 from tests.brokers.records import CODECS
-from tests.brokers.scenarios import fill_kafka_2_8, fill_kafka_4
+from tests.brokers.scenarios import fill_kafka_2_8
 from tests.support.spark_peer import Peer, peer
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -23,12 +23,6 @@ SMALL = "segments.small"
 COMMITTED = {"kafka.isolation.level": "read_committed"}
 LATE = 10**14
 HOUR = 3_600_000
-
-
-@pytest.fixture(scope="module")
-def kafka4(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
-    with peer(session, KraftBroker(tmp_path_factory.mktemp("kafka4")), fill_kafka_4) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +66,7 @@ def two(first: int, second: int) -> dict[str, Any]:
 def test_every_record_at_both_isolations(either: tuple[Peer, str]) -> None:
     both, name = either
     options = {"subscribe": TOPICS[name], "includeHeaders": "true"}
-    every = both.same(**options)
-    assert both.same(**options, **{"kafka.isolation.level": "read_uncommitted"}) == every
-    assert 0 < both.same(**options, **COMMITTED) < every
-    assert both.same(subscribe=TOPICS[name]) == every
+    assert 0 < both.same(**options, **COMMITTED) < both.same(**options)
     found = (
         both.session.read.format("kafka-log")
         .options(subscribe=TOPICS[name], includeMetadata="true", mode="FAILFAST")
@@ -86,6 +77,14 @@ def test_every_record_at_both_isolations(either: tuple[Peer, str]) -> None:
     assert {(2, codec) for codec in CODECS} | (old if name == "kafka28" else set()) == made
     types = {row.timestampType for row in found.select("timestampType").distinct().collect()}
     assert types == ({-1, 0, 1} if name == "kafka28" else {0, 1})
+
+
+@pytest.mark.soak
+def test_every_record_by_default(either: tuple[Peer, str]) -> None:
+    """Without headers, and at the isolation that is the default."""
+    both, name = either
+    options = {"subscribe": TOPICS[name]}
+    assert both.same(**options, **{"kafka.isolation.level": "read_uncommitted"}) == both.same(**options)  # fmt: skip
 
 
 # ---------------------------------------------------------------- options
@@ -138,6 +137,11 @@ def test_options(kafka4: Peer, options: dict[str, Any]) -> None:
     kafka4.same(**options)
 
 
+@pytest.mark.parametrize(
+    "times",
+    [(100_001,), pytest.param((1, 2500, HOUR, LATE), marks=pytest.mark.soak)],
+    ids=["one", "others"],
+)
 @pytest.mark.share(ci=2)
 @pytest.mark.parametrize(
     ("name", "topics", "isolation"),
@@ -148,13 +152,17 @@ def test_options(kafka4: Peer, options: dict[str, Any]) -> None:
     ],
 )
 def test_times_of_all_partitions(
-    name: str, topics: str, isolation: dict[str, str], request: pytest.FixtureRequest
+    name: str,
+    topics: str,
+    isolation: dict[str, str],
+    times: tuple[int, ...],
+    request: pytest.FixtureRequest,
 ) -> None:
     both: Peer = request.getfixturevalue(name)
     first = both.first_time
     some = {"subscribe": topics, **isolation}
     latest = {"startingOffsetsByTimestampStrategy": "latest"}
-    for time in (first + 1, first + 2500, first + 100_001, first + HOUR, LATE):
+    for time in (first + after for after in times):
         both.same(**some, **latest, startingTimestamp=str(time))
         both.same(**some, endingTimestamp=str(time))
     assert both.outcome(**some, startingTimestamp=str(LATE)) == "both fail"

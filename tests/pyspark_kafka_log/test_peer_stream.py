@@ -4,19 +4,15 @@ from the one to the other."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
-from tests.brokers.brokers import KraftBroker
 from tests.brokers.filler import Filler
 from tests.brokers.records import small
-from tests.brokers.scenarios import fill_kafka_4
-from tests.support.spark_peer import OURS, THEIRS, Failed, Peer, Streamed, peer
+from tests.support.spark_peer import OURS, THEIRS, Failed, Peer, Streamed
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -24,12 +20,6 @@ SMALL = "segments.small"
 EARLIEST = {"startingOffsets": "earliest"}
 COMMITTED = {"kafka.isolation.level": "read_committed"}
 LATE = str(10**14)
-
-
-@pytest.fixture(scope="module")
-def kafka4(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
-    with peer(session, KraftBroker(tmp_path_factory.mktemp("kafka4")), fill_kafka_4) as made:
-        yield made
 
 
 @pytest.mark.share(ci=6)

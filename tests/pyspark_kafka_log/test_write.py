@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 import kafka_log
 from tests.paths import SAMPLES
 from tests.support.spark_formats import FORMAT, format_of
-from tests.support.written import CODECS, files, records, rows
+from tests.support.written import CODE_PATHS, CODECS, files, records, rows
 
 
 def save(df: DataFrame, path: Path, mode: str = "append", **options: Any) -> None:
@@ -36,10 +36,6 @@ def contents(found: list[Any], names: list[str]) -> list[Any]:
 
 def made(spark: SparkSession, count: int = 300, tasks: int = 3) -> DataFrame:
     return spark.createDataFrame(records(count)).repartition(tasks)
-
-
-CODE_PATHS = [(2, "zstd"), (1, "gzip"), (0, "snappy"), (2, "none")]
-"""Of each version and codec that is written in a way of its own one."""
 
 
 @pytest.mark.parametrize(

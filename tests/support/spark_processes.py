@@ -22,6 +22,7 @@ def environment() -> dict[str, str]:
     """What a Python with a Spark of its own finds the source roots by."""
     roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline", ".")]
     found = {"PYTHONPATH": os.pathsep.join(roots), "PYSPARK_PYTHON": sys.executable}
+    found["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1"  # these JVMs are too short for more
     return {**os.environ, **found, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 

@@ -18,6 +18,8 @@ CODECS = [
     for codec in ("none", "gzip", "snappy", "lz4", "zstd")
     if magic == 2 or codec != "zstd"
 ]
+CODE_PATHS = [(2, "zstd"), (1, "gzip"), (0, "snappy"), (2, "none")]
+"""Of each version and codec that is written in a way of its own one."""
 
 
 def records(count: int, seed: int = 1, *, headers: bool = True, times: bool = True) -> pa.Table:

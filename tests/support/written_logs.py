@@ -80,4 +80,3 @@ def taken_in(tmp: Path, made: dict[str, Path], other_indexes: str | None = None)
                 path = broker.log_dir / name / file
                 theirs = path.read_bytes() if path.exists() else b""
                 assert theirs == data, (names[name], file)
-        broker.start()

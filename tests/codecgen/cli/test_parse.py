@@ -239,6 +239,7 @@ def test_missing_files(tool: Tool) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.share(ci=3)
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 120])
 def test_a_narrow_terminal(
     tool: Tool, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -256,7 +257,7 @@ def test_a_narrow_terminal(
 SOME = sorted(VECTORS.glob("malformed/*.log"))[::6]
 
 
-@pytest.mark.share(ci=4)
+@pytest.mark.share(ci=8)
 @pytest.mark.slow
 @pytest.mark.parametrize("file", SOME, ids=[file.stem for file in SOME])
 def test_damaged_logs(tool: Tool, file: Path) -> None:

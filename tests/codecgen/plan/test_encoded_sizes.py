@@ -176,7 +176,7 @@ def scalar(name: str) -> st.SearchStrategy[Any]:
     return st.integers(low, high) | st.sampled_from([low, high, *edges])
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(8, ci=3)
 @pytest.mark.parametrize(("directory", "name", "version"), ALL)
 @settings(suppress_health_check=[HealthCheck.filter_too_much])  # of rules that numbers break
 @given(data=st.data())

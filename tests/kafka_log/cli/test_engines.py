@@ -92,7 +92,7 @@ def test_the_output_is_the_same(path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=3)
+@pytest.mark.share(ci=6)
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_the_output_is_the_same_in_every_way(
     path: Path, capsys: pytest.CaptureFixture[str]
@@ -141,14 +141,14 @@ def compare(path: Path, policy: str, **options: Any) -> None:
     assert told(ours) == told(theirs)
 
 
-@pytest.mark.share(9)
+@pytest.mark.share(9, ci=2)
 @pytest.mark.parametrize("path", FILES[::7], ids=name)
 def test_in_small_chunks(path: Path) -> None:
     for policy in POLICIES:
         compare(path, policy, chunk_bytes=300)
 
 
-@pytest.mark.share(27)
+@pytest.mark.share(27, ci=3)
 @pytest.mark.parametrize("seed", range(60))
 def test_damaged_files_are_the_same(seed: int, tmp_path: Path) -> None:
     r = random.Random(seed)

@@ -63,7 +63,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Many partitions with one and the same segment."""
     root = tmp_path_factory.mktemp("long")
     first = root / "segment"
-    first.write_bytes(b"".join(batch(i * 3) for i in range(20_000)))
+    first.write_bytes(b"".join(batch(i * 3) for i in range(5_000)))
     for name in ("a", "b"):
         for i in range(PARTITIONS):
             directory = root / name / f"t-{i:03d}"

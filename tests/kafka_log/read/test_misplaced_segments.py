@@ -73,7 +73,7 @@ def test_the_last_offsets_are_the_highest(name: str, tmp_path: Path) -> None:
         assert found == within(every, (end - 30, None))
 
 
-@pytest.mark.share(7)
+@pytest.mark.share(7, ci=2)
 @NAMES
 def test_every_policy_and_engine_agrees(name: str, tmp_path: Path) -> None:
     directory = misplaced_log(tmp_path, name, indexes=False)
@@ -98,7 +98,7 @@ def printed(*argv: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in said]
 
 
-@pytest.mark.share(7)
+@pytest.mark.share(7, ci=2)
 @NAMES
 def test_two_halves_of_dumps_and_batches_are_all_rows(name: str, tmp_path: Path) -> None:
     directory = misplaced_log(tmp_path, name)
@@ -115,7 +115,7 @@ def test_two_halves_of_dumps_and_batches_are_all_rows(name: str, tmp_path: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.share(7)
+@pytest.mark.share(7, ci=3)
 @NAMES
 def test_two_halves_of_cuts_are_all_rows(name: str, tmp_path: Path) -> None:
     """Batches are copied whole, each once: rows on the other side of the cut may come with them."""
@@ -139,7 +139,7 @@ def planned(root: Path, filters: Iterable[Filter] = (), **options: str) -> Count
 
 
 @pytest.mark.slow
-@pytest.mark.share(7)
+@pytest.mark.share(7, ci=3)
 @NAMES
 def test_two_halves_of_queries_are_all_rows(name: str, tmp_path: Path) -> None:
     """By filters, and by the options that name offsets."""

@@ -124,6 +124,7 @@ def test_two_halves_are_all_rows(
 
 
 @pytest.mark.slow
+@pytest.mark.share(ci=3)
 @pytest.mark.parametrize("where", PLACES)
 @examples(15)
 @given(SEEDS, INDEXES, ENGINES, st.data())

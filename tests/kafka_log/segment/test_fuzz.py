@@ -78,7 +78,7 @@ def said(reader: SegmentReader) -> Iterator[str]:
     yield from end_lines(reader.end, reader.path)
 
 
-@pytest.mark.share(ci=3)
+@pytest.mark.share(ci=6)
 @pytest.mark.parametrize("seed", range(8))
 def test_mutated_segments(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)

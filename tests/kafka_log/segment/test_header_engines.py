@@ -89,6 +89,7 @@ def test_malformed_vectors(path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.share(ci=3)
 @pytest.mark.parametrize("path", MALFORMED, ids=lambda p: p.stem)
 def test_malformed_vectors_in_every_way(path: Path) -> None:
     for policy, tail, keep in WAYS:

@@ -51,7 +51,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("log") / f"{0:020d}.log"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, ci=2)
 @pytest.mark.parametrize("file", sorted(SEGMENTS))
 def test_every_vector_gives_what_kafka_gives(file: str) -> None:
     kafka, salvaged = (batches(VECTORS / file, policy) for policy in ("kafka", "salvage"))
@@ -199,7 +199,7 @@ TORN = RECORD_BATCH.build({"base_offset": 100, "records": _VALUES})
 
 @pytest.mark.slow
 @pytest.mark.share(2)
-@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("engine", ["construct", "arrow"])
 def test_a_batch_that_is_cut_off_gives_its_whole_records(
     path: Path, engine: Any, every: int

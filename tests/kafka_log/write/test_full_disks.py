@@ -49,6 +49,7 @@ def enlarge(place: Path) -> None:
     mount("-o", "remount,size=64m,nr_inodes=10000", str(place))
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("limit", ["size={}k", "nr_inodes={}"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_disk_with_little_room(

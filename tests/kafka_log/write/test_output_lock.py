@@ -324,6 +324,7 @@ def test_pairs_of_processes(name: str, two_sources: list[Path], tmp_path: Path) 
 
 
 @pytest.mark.slow
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("name", ["csv", "salvage", "repair", "merge", "diff"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 2)])
 def test_a_signal_leaves_nothing_staged(

@@ -249,7 +249,6 @@ def test_the_rows_of_a_query(spark: SparkSession, condition: str) -> None:
     assert frame.where(condition).count() == len(wanted)
 
 
-@pytest.mark.python_lane
 @pytest.mark.spark
 def test_filters_stay_with_their_query(spark: SparkSession) -> None:
     """Spark keeps a reader that takes filters for all queries of a DataFrame, and has it read what the last filter left."""

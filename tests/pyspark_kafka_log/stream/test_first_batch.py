@@ -63,7 +63,6 @@ def die_in_first_batch(spark: SparkSession, path: Path, checkpoint: Path, **opti
     assert not list((checkpoint / "commits").glob("[0-9]*"))
 
 
-@pytest.mark.python_lane
 @pytest.mark.slow
 def test_what_retention_deletes_before_a_restart_is_told(
     spark: SparkSession, directory: Path, tmp_path: Path
@@ -82,7 +81,6 @@ def test_what_retention_deletes_before_a_restart_is_told(
     assert rows.all == [(0, 6), (0, 7)]
 
 
-@pytest.mark.python_lane
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "given", ["earliest", pytest.param('{"t": {"0": 1}}', marks=pytest.mark.soak)]

@@ -43,7 +43,6 @@ def test_restarts_go_on_where_the_checkpoint_says(
     assert offsets(spark, tmp_path) == sorted([*range(14), 0, 1])
 
 
-@pytest.mark.python_lane
 @pytest.mark.slow
 def test_what_is_gone_fails_the_query(spark: SparkSession, directory: Path, tmp_path: Path) -> None:
     write(directory, "t", 0, 0, numbered(3, 2))

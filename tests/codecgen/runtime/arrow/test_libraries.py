@@ -205,7 +205,7 @@ def test_unusual_runs_are_left_alone(section: bytes) -> None:
         assert way.plain([section]) == []
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, ci=2)
 @pytest.mark.parametrize("mutants", [4_000, pytest.param(30_000, marks=pytest.mark.slow)])
 @each
 def test_nothing_is_taken_that_the_reference_refuses(way: Way, mutants: int) -> None:

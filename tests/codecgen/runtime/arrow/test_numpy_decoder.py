@@ -91,7 +91,7 @@ WAYS: list[tuple[ModuleType, str, object]] = [
 
 
 @pytest.mark.slow
-@pytest.mark.share(16)
+@pytest.mark.share(16, ci=2)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[1]}={way[2]}"[:25])
 def test_it_is_the_same_in_other_parts_and_by_other_ways(
     way: tuple[ModuleType, str, object], monkeypatch: pytest.MonkeyPatch
@@ -153,7 +153,7 @@ def test_generated_segments(data: bytes, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.slow
-@pytest.mark.share(6)
+@pytest.mark.share(6, ci=3)
 @pytest.mark.parametrize("seed", range(200, 206))
 def test_mutated_segments(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "mutated.log"
@@ -166,7 +166,7 @@ def test_mutated_segments(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=3)
+@pytest.mark.share(ci=8)
 @pytest.mark.parametrize("seed", range(300, 340))
 def test_many_mutated_segments(seed: int, tmp_path: Path) -> None:
     test_mutated_segments(seed, tmp_path)

@@ -105,7 +105,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     "partition",
     [
         pytest.param(
-            one, id=str(one), marks=pytest.mark.share(40, ci=1 if one.name in SPECIAL else 3)
+            one, id=str(one), marks=pytest.mark.share(40, ci=1 if one.name in SPECIAL else 6)
         )
         for one in PARTITIONS
     ],

@@ -138,7 +138,14 @@ def compact(made: History, rng: random.Random) -> set[int]:
 
 @pytest.mark.share(ci=2)
 @pytest.mark.parametrize("is_compacted", [False, True])
-@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 300), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        range(10),
+        pytest.param(range(10, 80), marks=pytest.mark.slow),
+        pytest.param(range(80, 300), marks=pytest.mark.soak),
+    ],
+)
 def test_an_entry_that_begins_too_early_is_found(
     tmp_path: Path, seeds: range, *, is_compacted: bool
 ) -> None:

@@ -86,7 +86,7 @@ def same(
             assert found[key]["ratio"] == pytest.approx(ratio)
 
 
-@pytest.mark.share(36)
+@pytest.mark.share(36, ci=3)
 @pytest.mark.parametrize("by", BYS)
 @pytest.mark.parametrize(
     ("broker", "engine", "deep"),
@@ -114,7 +114,7 @@ def made(root: Path, r: random.Random) -> list[Partition]:
     return discover(root)
 
 
-@pytest.mark.share(30)
+@pytest.mark.share(30, ci=3)
 @pytest.mark.parametrize("seed", range(30))
 def test_random_directories(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     r = random.Random(seed)
@@ -394,6 +394,7 @@ def test_largest_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("engine", ["construct", "arrow"])
 @pytest.mark.parametrize("policy", ["kafka", "strict", "salvage"])
 def test_the_largest_records_have_the_problems_of_all(

@@ -61,7 +61,7 @@ def headers(path: Path) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.share(ci=4)
+@pytest.mark.share(ci=8)
 @pytest.mark.slow
 @pytest.mark.parametrize("sample", ["kafka-2.8", "kafka-4.x"])
 @pytest.mark.parametrize("codec", [None, "none", "zstd", *MORE])

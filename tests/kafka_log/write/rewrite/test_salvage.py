@@ -126,15 +126,16 @@ def test_all_that_can_be_read_is_kept_if_asked_for(scratch: Path, data: st.DataO
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.soak)])
 def test_of_every_vector(scratch: Path, every: int) -> None:
     for file in VECTOR_FILES[::every]:
         of_damage(scratch, (VECTORS / file).read_bytes())
 
 
 @pytest.mark.slow
-def test_of_every_torn_vector(scratch: Path) -> None:
-    for file in VECTOR_FILES:
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.soak)])
+def test_of_every_torn_vector(scratch: Path, every: int) -> None:
+    for file in VECTOR_FILES[::every]:
         whole = (VECTORS / file).read_bytes()
         of_damage(scratch, whole[: len(whole) * 2 // 3])
 
