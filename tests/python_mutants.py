@@ -41,6 +41,8 @@ EQUIVALENT = Path(__file__).with_suffix(".yaml")
 SLOW = "slow and not broker and not soak"
 SLOW_IMPORTS = ("numpy", "pyarrow.compute", "pyarrow.parquet", "hypothesis", "construct", "yaml", "numba", "pyspark.sql")  # fmt: skip
 OURS = ("codecgen", "kafka_codecs", "kafka_log", "pyspark_kafka_log", "tests")
+UNCHANGED = "unchanged"
+"""The name of the copy of the repository of which each process has a copy that it changes."""
 LONGEST = 70
 """Characters of code in the name of a mutant."""
 
@@ -180,16 +182,14 @@ class _Deadline:
             pytest.skip("no time left")
 
 
-def run_task(
-    task: Task, slot: int, *, copies: Path, root: Path, paths: Sequence[str], slow_s: float
-) -> Outcome:
+def run_task(task: Task, slot: int, *, copies: Path, paths: Sequence[str], slow_s: float) -> Outcome:  # fmt: skip
     """Return the outcome of a task, tried in a copy of the repository that `slot` names. The process cannot be used for another one
     after this."""
     repository = copies / str(slot)
     if not repository.is_dir():
-        copy_repository(root, repository)
+        shutil.copytree(copies / UNCHANGED, repository)
     for path in paths:  # a process that was killed has left its mutant
-        shutil.copy2(root / path, repository / path)
+        shutil.copy2(copies / UNCHANGED / path, repository / path)
     if (mutant := task.mutant) is not None:
         file = repository / mutant.path
         changed_at = file.stat().st_mtime + 2 * (task.number + 1)
@@ -265,7 +265,8 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT, listed: Path
             importlib.import_module(name)
     ends: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="python-mutants-", ignore_cleanup_errors=True) as scratch:  # fmt: skip
-        run = partial(run_task, copies=Path(scratch), root=root, paths=paths, slow_s=options.slow)
+        copy_repository(root, Path(scratch, UNCHANGED))
+        run = partial(run_task, copies=Path(scratch), paths=paths, slow_s=options.slow)
         unchanged = [Task(None, one) for one in dict.fromkeys(task.tests for task in tasks)]
         failed = ""
         for task, outcome, seconds in outcomes(unchanged, options.jobs, run):
