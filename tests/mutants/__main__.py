@@ -17,9 +17,10 @@ from pathlib import Path
 from tests.changes import changed_files
 from tests.mutants import equivalent
 from tests.mutants.edits import Mutant
-from tests.mutants.pool import Task, outcomes
+from tests.mutants.outcome import Outcome
+from tests.mutants.pool import outcomes
 from tests.mutants.subjects import GROUPS, Subject, subjects
-from tests.mutants.trial import Outcome
+from tests.mutants.trial import Task, run_task
 from tests.paths import SCHEMAS
 
 GOOD, SURVIVORS, COULD_NOT_RUN = 0, 1, 2
@@ -50,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     unchanged = {
         (task.subject.directory, task.selection): replace(task, mutant=None) for task in tasks
     }
-    for task, outcome, seconds in outcomes(list(unchanged.values()), arguments.jobs):
+    for task, outcome, seconds in outcomes(list(unchanged.values()), arguments.jobs, run_task):
         if outcome.end != "survived":
             print(
                 f"without a mutant: {outcome.end} by {outcome.by}; {task.subject.directory}, {task.selection}"
@@ -62,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.dont_write_bytecode = True
     begin = time.monotonic()
     ended: list[tuple[Mutant, str, Outcome]] = []
-    for task, outcome, seconds in outcomes(tasks, arguments.jobs):
+    for task, outcome, seconds in outcomes(tasks, arguments.jobs, run_task):
         assert task.mutant is not None
         listed = equivalent.reason(task.mutant.name, reasons) is not None
         end = "equivalent" if listed and outcome.end == "survived" else outcome.end

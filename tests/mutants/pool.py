@@ -5,13 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.connection
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from tests.mutants.edits import Mutant
-from tests.mutants.selection import Selection
-from tests.mutants.subjects import Subject
-from tests.mutants.trial import Outcome, run
+from tests.mutants.outcome import Outcome
+
+T = TypeVar("T")
 
 CPU_LIMIT_S = 240
 LIMIT_S = 1800.0
@@ -20,35 +20,33 @@ waits for something that does not come is killed by the clock."""
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """A mutant, or None for the schemas as they are, its schema directory, and the tests that it gets."""
-
-    mutant: Mutant | None
-    subject: Subject
-    selection: Selection
-
-
-@dataclass(frozen=True, slots=True)
-class _Running:
-    task: Task
+class _Running(Generic[T]):
+    task: T
+    slot: int
     process: multiprocessing.process.BaseProcess
     result: multiprocessing.connection.Connection
     since: float
 
 
-def outcomes(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, Outcome, float]]:
-    """The tasks with their outcomes and seconds, in the order in which they end."""
+def outcomes(
+    tasks: Sequence[T], jobs: int, run: Callable[[T, int], Outcome]
+) -> Iterator[tuple[T, Outcome, float]]:
+    """Yield the tasks with their outcomes and seconds, in the order in which they end.
+
+    `run` gets a task and a number below `jobs` that no other task has at the same time.
+    """
     context = multiprocessing.get_context("fork")
     waiting = list(reversed(tasks))
-    running: list[_Running] = []
+    running: list[_Running[T]] = []
     while waiting or running:
         while waiting and len(running) < jobs:
             task = waiting.pop()
+            slot = min(set(range(jobs)) - {one.slot for one in running})
             receive, send = context.Pipe(duplex=False)
-            process = context.Process(target=_child, args=(send, task))
+            process = context.Process(target=_child, args=(send, run, task, slot))
             process.start()
             send.close()
-            running.append(_Running(task, process, receive, time.monotonic()))
+            running.append(_Running(task, slot, process, receive, time.monotonic()))
         multiprocessing.connection.wait([one.result for one in running], timeout=5.0)
         for one in list(running):
             outcome = _ended(one)
@@ -57,14 +55,19 @@ def outcomes(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, Outcome, 
                 yield one.task, outcome, time.monotonic() - one.since
 
 
-def _child(send: multiprocessing.connection.Connection, task: Task) -> None:
+def _child(
+    send: multiprocessing.connection.Connection,
+    run: Callable[[T, int], Outcome],
+    task: T,
+    slot: int,
+) -> None:
     import resource  # there is none where nothing forks
 
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT_S, CPU_LIMIT_S + 5))
-    send.send(run(task.subject, task.subject.apply(task.mutant), task.selection))
+    send.send(run(task, slot))
 
 
-def _ended(one: _Running) -> Outcome | None:
+def _ended(one: _Running[T]) -> Outcome | None:
     """The outcome of a process that has ended, or has to: None while it may go on."""
     outcome: Outcome | None = None
     if one.result.poll():

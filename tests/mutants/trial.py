@@ -12,17 +12,17 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from codecgen import cli
+from tests.mutants.edits import Mutant
+from tests.mutants.outcome import FirstFailure, Outcome, register_profile
 from tests.mutants.selection import Selection
 from tests.mutants.subjects import Subject
 from tests.paths import ROOT
 from tests.tiers import EVERY_PARAMETER
 
-End = Literal["rejected", "examples", "crashed", "killed", "survived"]
 TARGETS = "construct,arrow"
 NOT_SLOW = "not slow and not broker and not soak"
 """Tests that are slow by themselves are left out; parameters that only `share` makes slow are not."""
@@ -30,11 +30,17 @@ PLACE = re.compile(r"^ *--> ([^:]+):(\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a mutant ended, and what ended it: a diagnostic, an exception of the generator's, a test."""
+class Task:
+    """A mutant, or None for the schemas as they are, its schema directory, and the tests that it gets."""
 
-    end: End
-    by: str = ""
+    mutant: Mutant | None
+    subject: Subject
+    selection: Selection
+
+
+def run_task(task: Task, slot: int) -> Outcome:
+    """Return the outcome of a task, as :func:`run` does."""
+    return run(task.subject, task.subject.apply(task.mutant), task.selection)
 
 
 def run(subject: Subject, files: Mapping[str, str], selection: Selection) -> Outcome:
@@ -77,45 +83,17 @@ def _in_examples(text: str, line: int) -> bool:
     return bool(keys) and keys[-1].startswith("examples:")
 
 
-class _First:
-    """Remembers the first test that fails."""
-
-    def __init__(self) -> None:
-        self.name = ""
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and not self.name:
-            self.name = report.nodeid
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed and not self.name:
-            self.name = f"{report.nodeid} (import)"
-
-
 def _tests(root: Path, variable: str, place: Path, selection: Selection) -> Outcome:
     """The tests, in this process, with a name of `tests.paths` that leads to the mutant, and with its codecs if they are ours."""
-    import hypothesis
-
     import tests.paths
 
     setattr(tests.paths, variable, place)
     generated = (root if variable == "SCHEMAS" else ROOT) / "generated"
     sys.path[:0] = [str(generated), str(ROOT / "generator"), str(ROOT / "pipeline")]
     os.chdir(ROOT)
-    hypothesis.settings.register_profile(
-        "mutants",
-        deadline=None,
-        max_examples=25,
-        derandomize=True,
-        database=None,
-        phases=(
-            hypothesis.Phase.explicit,
-            hypothesis.Phase.generate,
-        ),  # nobody reads the smallest case
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    os.environ |= {"HYPOTHESIS_PROFILE": "mutants", EVERY_PARAMETER: "1"}
-    first = _First()
+    register_profile()
+    os.environ[EVERY_PARAMETER] = "1"
+    first = FirstFailure()
     options = ["-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", "-o", "pythonpath="]
     options += ["-m", NOT_SLOW, f"--rootdir={ROOT}", f"--basetemp={root / 'tmp'}"]
     if selection.keyword:

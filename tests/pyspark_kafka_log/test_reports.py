@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import struct
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,21 +18,26 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import kafka_log
+from codecgen.runtime.errors import CodecError
 from kafka_log import LogDirectory
 from kafka_log.logs import discovery
 from kafka_log.read.internal_topics import VIEWS
+from kafka_log.segment.times import MS_MAX
 from pyspark_kafka_log.options import KNOWN, OptionError, default_columns, parse
 from pyspark_kafka_log.options.reports import REPORTS
+from pyspark_kafka_log.reader import Task
 from pyspark_kafka_log.report_rows import (
     BATCH_COLUMNS,
     _cast_array,
+    _now_ms,
     _spark_type,
     report_schema,
 )
-from pyspark_kafka_log.reports import ReportReader
+from pyspark_kafka_log.reports import ReportReader, report_types
+from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges
 from pyspark_kafka_log.stream.options import parse_stream
 from tests.paths import SAMPLES
-from tests.support.spark_logs import batch, build, write
+from tests.support.spark_logs import batch, build, flipped, write
 from tests.support.spark_queries import load
 
 pytestmark = pytest.mark.spark
@@ -77,7 +83,98 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def read_here(
+    path: Path, view: str, query: RowRanges = EVERY_ROW, **given: str
+) -> list[pa.RecordBatch]:
+    """The batches of all tasks, read without Spark."""
+    options = parse({"path": str(path), "view": view, **given})
+    reader = ReportReader(options, default_columns(options), query)
+    return [batch for task in reader.partitions() for batch in reader.read(task)]
+
+
 # ---------------------------------------------------------------- rows
+
+
+@pytest.mark.parametrize("view", REPORTS)
+def test_tasks_have_the_rows_of_the_answer(directory: Path, view: str) -> None:
+    """Each task has a partition, or the directories for findings, and its batches have at most the wanted rows. No Java is needed."""
+    for name in ("transactions-0", "__transaction_state-0", "codecs-0", "codecs-1"):
+        shutil.copytree(NEW / name, directory / name)
+    wrong = directory / "codecs-1" / f"{0:020}.log"
+    wrong.write_bytes(flipped(wrong.read_bytes(), wrong.stat().st_size // 2))
+    (directory / "recovery-point-offset-checkpoint").write_text("none\n")
+    found = read_here(directory, view, splitBytes="1", batchRows="1")
+    every = pa.Table.from_batches(found)
+    assert rows(every) == rows(ANSWERS[view](directory))
+    assert max(batch.num_rows for batch in found) == 1 < every.num_rows
+    wanted = [row for row in every["topic"].to_pylist() if row in ("codecs", None)]
+    filtered = read_here(directory, view, RowRanges(topics=frozenset(["codecs"])))
+    assert [row for batch in filtered for row in batch["topic"].to_pylist()] == wanted
+    chosen = read_here(directory, view, subscribe="codecs")
+    assert [row for batch in chosen for row in batch["topic"].to_pylist()] == wanted
+
+
+def test_findings_of_directories_come_first_in_a_task_of_their_own(damaged: Path) -> None:
+    options = parse({"path": str(damaged), "view": "findings"})
+    first, *others = ReportReader(options, default_columns(options)).partitions()
+    assert isinstance(first, Task) and others
+    assert [(one.partition, one.directories, one.size) for one in first.splits] == [
+        (None, (damaged,), 0)
+    ]
+    of_partitions = [one for task in others if isinstance(task, Task) for one in task.splits]
+    assert all(one.partition is not None and not one.directories for one in of_partitions)
+    sizes = {one.partition.key: one.size for one in of_partitions}
+    assert sizes["compacted", 0] == sum(
+        path.stat().st_size for path in (damaged / "compacted-0").glob("*.log")
+    )
+
+
+@pytest.mark.parametrize("view", ["batches", "stat", "log_transactions", "producers", "keys"])
+def test_offsets_choose_rows_without_spark(directory: Path, view: str) -> None:
+    for name in ("transactions-0", "__transaction_state-0"):
+        shutil.copytree(NEW / name, directory / name)
+    (directory / "empty-0").mkdir()
+    bounds = '{"transactions":{"0":20},"empty":{"0":-2}}'
+    some = read_here(directory, view, subscribe="transactions,empty", startingOffsets=bounds)
+    log = LogDirectory(directory, topics=["transactions", "empty"])
+    offsets = (20, None)
+    wanted = {
+        "batches": lambda: kafka_log.scan_batches(
+            directory, list(BATCH_COLUMNS), topics=["transactions"], offsets=offsets
+        ).read_all(),
+        "stat": lambda: log.stat(offsets=offsets),
+        "log_transactions": lambda: log.txn(offsets=offsets),
+        "producers": lambda: log.producers(offsets=offsets),
+        "keys": lambda: log.keys(offsets=offsets),
+    }[view]()
+    assert rows(pa.Table.from_batches(some)) == rows(wanted)
+    assert wanted.num_rows > 0
+
+
+@pytest.mark.parametrize("view", ["batches", "log_transactions", "producers"])
+def test_damage_is_an_error_or_a_warning_without_spark(directory: Path, view: str) -> None:
+    good = (NEW / "transactions-0" / f"{0:020}.log").read_bytes()
+    write(directory, "t", 0, 0, good[:100] + b"\xff" * 300 + good)
+    with pytest.raises(CodecError, match=r"00000000000000000000\.log"):
+        read_here(directory, view)
+    with pytest.warns(UserWarning, match=r"kafka-log: .*00000000000000000000\.log"):
+        assert read_here(directory, view, mode="DROPMALFORMED")
+
+
+def test_types_are_those_of_spark() -> None:
+    types = report_types("batches")
+    assert tuple(types) == BATCH_COLUMNS
+    assert (types["magic"].typeName(), types["topic"].typeName()) == ("integer", "string")
+
+
+def test_open_transactions_last_until_now() -> None:
+    assert abs(_now_ms() / 1000 - time.time()) < 60
+
+
+def test_times_beyond_microseconds_are_null() -> None:
+    times = pa.array([MS_MAX, MS_MAX + 1, -MS_MAX, -MS_MAX - 1, None], pa.timestamp("ms", "UTC"))
+    found = _cast_array(times, _spark_type(times.type)).cast(pa.int64())
+    assert found.to_pylist() == [MS_MAX * 1000, None, -MS_MAX * 1000, None, None]
 
 
 @pytest.mark.share(3)
@@ -224,10 +321,7 @@ def test_a_partition_that_cannot_be_read(
     monkeypatch.setattr(discovery, "list_directory", files_of)
 
     def read(**given: str) -> list[dict[str, Any]]:
-        options = parse({"path": str(directory), "view": view, **given})
-        reader = ReportReader(options, default_columns(options))
-        found = [batch for task in reader.partitions() for batch in reader.read(task)]
-        return [row for batch in found for row in batch.to_pylist()]
+        return [row for batch in read_here(directory, view, **given) for row in batch.to_pylist()]
 
     if view in ("stat", "findings"):
         (row,) = read()

@@ -299,11 +299,12 @@ def _check_options(
             "an export continues where the last one ended, so it cannot skip the rest of a file: use mode, not ignoreCorruptFiles",
         )
     if target.in_files:
-        absent = [n for n in partition_by if (n if n != "date" else "timestamp") not in columns]
-        if absent:
-            raise ExportError(
-                target.name, f"the partition column needs {absent[0]} among the columns"
-            )
+        for name in partition_by:
+            source = "timestamp" if name == "date" else name
+            if source not in columns:
+                raise ExportError(
+                    target.name, f"the partition column {name} needs {source} among the columns"
+                )
     elif not set(columns) - set(partition_by):
         raise ExportError(
             target.name,

@@ -55,6 +55,20 @@ def test_delta_gets_the_options_of_fsspec() -> None:
     assert options_of_delta("table", Location("/table")) is None
 
 
+@pytest.mark.parametrize(
+    "option",
+    [{"anon": True}, {"client_kwargs": {"verify": "secret"}}, {"client_kwargs": "secret"}],
+)
+def test_an_option_that_delta_does_not_have_is_refused(option: dict[str, object]) -> None:
+    place = Location("s3://bucket/table", {"key": "secret"} | option)
+    (name,) = option
+    with pytest.raises(
+        ExportError, match=rf"^table: .* no option for {name}; known: key"
+    ) as caught:
+        options_of_delta("table", place)
+    assert "=secret" not in str(caught.value) and "'secret'" not in str(caught.value)
+
+
 def test_delta_has_a_region_and_http_as_the_environment_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -85,6 +99,35 @@ def test_fsspec_gets_the_properties_of_iceberg() -> None:
         "client_kwargs": {"region_name": "eu-west-1"},
     }
     assert options_of_iceberg({"s3.region": "", "s3.endpoint": None}) == {}
+
+
+def test_files_of_a_job_are_those_with_its_name_at_any_depth(tmp_path: Path) -> None:
+    place = Location(str(tmp_path))
+    mine, other = "0123456789ab", "ba9876543210"
+    names = [f"part-{job}-00000-01234567-{n}.parquet" for job in (mine, other) for n in (0, 10)]
+    for name in names:
+        with place.create(f"topic=t/{name}") as file:
+            file.write(b"x")
+    assert place.is_free()
+    assert sorted(place.files_of(mine)) == [f"topic=t/{name}" for name in names[:2]]
+    (tmp_path / f"part-{mine}-x.txt").touch()
+    assert len(list(place.files_of(mine))) == 2 and not place.is_free()
+
+
+def test_files_of_a_directory_are_new_complete_or_gone(tmp_path: Path) -> None:
+    place = Location(str(tmp_path / "new"))
+    file = place.create("a/whole")
+    file.write(b"12345")
+    assert place.finish(file) == 5 and file.closed
+    assert (tmp_path / "new/a/whole").read_bytes() == b"12345"
+    with pytest.raises(FileExistsError):
+        place.create("a/whole")
+    unfinished = place.create("a/unfinished")
+    place.discard(unfinished, "a/unfinished")
+    assert unfinished.closed and not (tmp_path / "new/a/unfinished").exists()
+    place.remove("a/unfinished")
+    place.remove("a/whole")
+    assert list(place.files_of("")) == [] and not (tmp_path / "new/a/whole").exists()
 
 
 def test_a_directory_that_may_not_be_listed_is_not_free(tmp_path: Path) -> None:
