@@ -202,13 +202,24 @@ def test_all_engines_refuse_the_batches_that_brokers_refuse(batch: dict[str, Any
     offsets=st.lists(st.integers(0, 4), min_size=1, max_size=4),
     above=st.sampled_from([0, 0, 1, 50]),
     codec=st.sampled_from([Compression.GZIP, Compression.SNAPPY]),
+    later=st.sampled_from([0, 0, 0, 1, -1]),
+    is_append_time=st.booleans(),
+    data=st.data(),
 )
 @settings(deadline=None)
 def test_all_engines_refuse_the_wrappers_that_brokers_do_not_write(
-    version: int, offsets: list[int], above: int, codec: Compression
+    version: int,
+    offsets: list[int],
+    above: int,
+    codec: Compression,
+    later: int,
+    is_append_time: bool,
+    data: st.DataObject,
 ) -> None:
-    messages = [{"offset": offset, "magic": version, "key": None, "value": b""} for offset in offsets]  # fmt: skip
-    wrapper = {
+    messages: list[dict[str, Any]] = [
+        {"offset": offset, "magic": version, "key": None, "value": b""} for offset in offsets
+    ]
+    wrapper: dict[str, Any] = {
         "offset": offsets[-1] + above,
         "magic": version,
         "attributes": {"compression": codec},
@@ -217,16 +228,23 @@ def test_all_engines_refuse_the_wrappers_that_brokers_do_not_write(
     expected = {"offsets_ascend"} if any(a >= b for a, b in pairwise(offsets)) else set()
     if version == 0 and above:
         expected.add("offset_of_wrapper")
-    data = LOG_ENTRY.build(wrapper, strict=False)
-    assert rejects(data, numpy=False) is bool(expected)
-    assert rejects(data, numpy=True) is bool(expected)
-    assert LOG_ENTRY.parse(data, strict=False)
+    if version == 1:
+        for message in messages:
+            message["timestamp"] = data.draw(st.integers(-1, 3))
+        wrapper["timestamp"] = max(message["timestamp"] for message in messages) + later
+        wrapper["attributes"]["timestamp_type"] = TimestampType(int(is_append_time))
+        if later and not is_append_time:
+            expected.add("largest_timestamp")
+    built = LOG_ENTRY.build(wrapper, strict=False)
+    assert rejects(built, numpy=False) is bool(expected)
+    assert rejects(built, numpy=True) is bool(expected)
+    assert LOG_ENTRY.parse(built, strict=False)
     if not expected:
-        assert LOG_ENTRY.build(wrapper) == data
-        assert LOG_ENTRY.parse(data)
+        assert LOG_ENTRY.build(wrapper) == built
+        assert LOG_ENTRY.parse(built)
         return
     with pytest.raises(RuleBroken) as refused:
-        LOG_ENTRY.parse(data)
+        LOG_ENTRY.parse(built)
     with pytest.raises(BuildError) as unbuilt:
         LOG_ENTRY.build(wrapper)
     for error in (refused.value, unbuilt.value):

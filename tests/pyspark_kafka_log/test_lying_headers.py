@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from itertools import cycle
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,11 @@ from pyspark_kafka_log.task_reader import read_splits
 from tests.shares import examples
 from tests.support.header_files import VECTORS, batch_of, file_of
 from tests.support.lying_headers import (
-    LIES,
     START,
     Row,
     assert_halves,
     cuts,
+    lies_about,
     lying_segments,
     lying_vector,
     rows_and_lies,
@@ -130,10 +130,11 @@ def lying_topics(directory: Path, *, every: bool) -> dict[str, tuple[Path, list[
 
     Those whose times do not fit Spark's microseconds are left out, and those with the largest offset, whose log has no end.
     """
-    turn = cycle(LIES)
+    turn = count()
     found = {}
     for vector in VECTORS:
-        for lie in LIES if every else [next(turn)]:
+        lies = lies_about(vector)
+        for lie in lies if every else [lies[next(turn) % len(lies)]]:
             name = f"{lie}.{vector.parent.name}.{vector.stem}"
             path = file_of(str(directory), lying_vector(vector, lie), name)
             rows, _ = rows_and_lies(path)

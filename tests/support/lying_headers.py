@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from crc32c import crc32c
 from hypothesis import strategies as st
 
+from kafka_codecs import LOG_ENTRY
 from kafka_log import Batch, SegmentReader
 from kafka_log.segment.ranges import MAX_OFFSET
 from tests.paths import VECTORS
 
-FIELDS = {"last_offset_delta": (23, 4), "base_timestamp": (27, 8), "max_timestamp": (35, 8)}
+FIELDS = {
+    "base_offset": (0, 8),
+    "last_offset_delta": (23, 4),
+    "base_timestamp": (27, 8),
+    "max_timestamp": (35, 8),
+}
 """Where fields of a batch header of version 2 lie, and how long they are."""
+
+FIELDS_OF_MESSAGE = {"offset": (0, 8), "timestamp": (18, 8)}
+"""The same of a message of versions 0 and 1; version 0 has no timestamp."""
 
 START = 1_700_000_000_000
 """About the time of the records of the vectors."""
@@ -22,20 +32,22 @@ Row = tuple[int, int]
 """Offset and timestamp."""
 
 
-def with_header(batch: bytes, **fields: int) -> bytes:
-    """Return a batch of version 2 with other values in its header, and its checksum made right again. ``base_offset`` is one of them."""
-    data = bytearray(batch)
-    if (base := fields.pop("base_offset", None)) is not None:
-        data[:8] = base.to_bytes(8, "big", signed=True)
+def with_header(entry: bytes, **fields: int) -> bytes:
+    """Return a batch or message with other values of FIELDS or FIELDS_OF_MESSAGE in its header, and a checksum that is right."""
+    data = bytearray(entry)
+    is_batch = data[16] == 2
     for name, value in fields.items():
-        at, size = FIELDS[name]
+        at, size = (FIELDS if is_batch else FIELDS_OF_MESSAGE)[name]
         data[at : at + size] = value.to_bytes(size, "big", signed=True)
-    data[17:21] = crc32c(bytes(data[21:])).to_bytes(4, "big")
+    if is_batch:
+        data[17:21] = crc32c(bytes(data[21:])).to_bytes(4, "big")
+    else:
+        data[12:16] = zlib.crc32(data[16:]).to_bytes(4, "big")
     return bytes(data)
 
 
 def good_vectors() -> list[Path]:
-    """Return the small reference segments that have nothing wrong, and a batch of version 2."""
+    """Return the small reference segments that have nothing wrong."""
     paths = [path for path in sorted(VECTORS.glob("*/*.log")) if path.parent.name != "large"]
     return [path for path in paths if _is_good(path)]
 
@@ -45,24 +57,23 @@ def _is_good(path: Path) -> bool:
     batches = list(reader)
     good = all(b.is_valid and not b.problems and not b.findings for b in batches)
     is_whole = reader.end is not None and reader.end.is_normal
-    return good and is_whole and any(b.magic == 2 for b in batches)
+    return good and is_whole and bool(batches)
 
 
 @st.composite
 def lying_segments(draw: st.DrawFn, paths: list[Path]) -> bytes:
-    """Draw two or three reference segments, one after the other, in which headers of batches say something else."""
+    """Draw one to three reference segments, one after the other, in which headers of batches and messages say something else."""
     data = b""
     offset = 0
     for path in draw(st.lists(st.sampled_from(paths), min_size=1, max_size=3)):
         whole = path.read_bytes()
         for batch in SegmentReader(path):
             one = whole[batch.position : batch.position + batch.size]
-            if batch.magic < 2:
-                data += one
-                continue
-            fields = draw(_other_fields(batch))
             offset += draw(st.sampled_from([0, 0, 0, 5]))
-            data += with_header(one, base_offset=offset, **fields)
+            if batch.magic == 2:
+                data += with_header(one, base_offset=offset, **draw(_other_fields(batch)))
+            else:
+                data += _with_message_header(one, draw(_other_fields_of_message(batch, offset)))
             offset += max(batch.last_offset - (batch.base_offset or 0), 0)
             offset += draw(st.sampled_from([1, 1, 1, 1, -1])) if offset else 1
     return data
@@ -81,17 +92,64 @@ LIES: dict[str, Callable[[Batch, Batch, Batch], dict[str, int]]] = {
 }
 """Fields that a batch gets, by the name of a lie. Arguments: the batch, the one before it, and the one as far from the other end."""
 
+LIES_OF_MESSAGES: dict[str, Callable[[Batch, Batch, Batch], dict[str, int]]] = {
+    "overlaps": lambda batch, before, opposite: {"offset": before.last_offset},
+    "descends": lambda batch, before, opposite: {"offset": opposite.last_offset},
+    "offset-0": lambda batch, before, opposite: {"offset": 0},
+    "no-timestamp": lambda batch, before, opposite: {"timestamp": -1} if batch.magic else {},
+    "early-timestamp": lambda batch, before, opposite: (
+        {"timestamp": max(batch.max_timestamp - 1, 0)} if batch.magic else {}
+    ),
+}
+"""The same for a message of versions 0 and 1, compressed or not."""
+
+
+def lies_about(path: Path) -> tuple[str, ...]:
+    """Return the names of the lies that the headers of a reference segment can tell."""
+    versions = {batch.magic == 2 for batch in SegmentReader(path)}
+    of_batches, of_messages = True in versions, False in versions
+    return tuple(dict.fromkeys((*LIES,) * of_batches + ("none", *LIES_OF_MESSAGES) * of_messages))
+
 
 def lying_vector(path: Path, lie: str) -> bytes:
-    """Return a reference segment in which the headers of all batches of version 2 tell a lie of ``LIES``."""
+    """Return a reference segment in which the headers of all batches and messages tell a lie of LIES or LIES_OF_MESSAGES."""
     whole = path.read_bytes()
     batches = list(SegmentReader(path))
     data = b""
     for i, batch in enumerate(batches):
         one = whole[batch.position : batch.position + batch.size]
-        fields = LIES[lie](batch, batches[max(i - 1, 0)], batches[-1 - i])
-        data += with_header(one, **fields) if batch.magic == 2 else one
+        is_message = batch.magic < 2
+        lies = LIES_OF_MESSAGES if is_message else LIES
+        fields = lies.get(lie, LIES["none"])(batch, batches[max(i - 1, 0)], batches[-1 - i])
+        data += _with_message_header(one, fields) if is_message else with_header(one, **fields)
     return data
+
+
+def _with_message_header(message: bytes, fields: dict[str, int]) -> bytes:
+    """Return a message with other values in its header. The offset of a wrapper of version 1 is raised as far as readers demand: to that of its last inner message, or it is 0."""
+    found = LOG_ENTRY.parse(message, strict=False)
+    if fields.get("offset") and found.magic and found.get("messages"):
+        fields = {**fields, "offset": max(fields["offset"], found.messages[-1].offset)}
+    return with_header(message, **fields)
+
+
+def _other_fields_of_message(batch: Batch, offset: int) -> st.SearchStrategy[dict[str, int]]:
+    """Draw the offset of a message, with ``offset`` as that of its first record, and the timestamp.
+
+    The offset of a wrapper moves the offsets of version 1, unless it is 0. Those of version 0 do not move: any other one is a lie.
+    """
+    last = offset + batch.last_offset - (batch.base_offset or 0)
+    offsets = st.sampled_from([0, last, last, last]) | st.integers(-3, 3).map(
+        lambda by: max(last + by, 0)
+    )
+    if batch.magic == 0 and not batch.says_base_offset:
+        offsets = st.just(batch.last_offset) | offsets
+    if not batch.magic:
+        return st.fixed_dictionaries({"offset": offsets})
+    times = st.sampled_from([-1, 0, START]) | st.integers(-3, 3).map(
+        lambda by: max(min(batch.max_timestamp + by, MAX_OFFSET), -MAX_OFFSET)
+    )
+    return st.fixed_dictionaries({"offset": offsets}, optional={"timestamp": times})
 
 
 def _other_fields(batch: Batch) -> st.SearchStrategy[dict[str, int]]:
@@ -129,10 +187,15 @@ def rows_and_lies(path: Path) -> tuple[list[Row], set[int]]:
 
 
 def _lies(batch: Batch) -> bool:
-    if batch.magic < 2 or not batch.records:
+    if not batch.records:
         return False
-    assert batch.base_offset is not None and batch.record_count is not None
     offsets = [record.offset for record in batch.records]
+    latest = max(record.timestamp for record in batch.records)
+    if batch.magic < 2:
+        bounds_offsets = batch.magic == 0 or batch.last_offset != 0
+        exceeds = max(offsets) > batch.last_offset and bounds_offsets
+        return exceeds or -1 != batch.max_timestamp < latest
+    assert batch.base_offset is not None and batch.record_count is not None
     if min(offsets) < batch.base_offset:
         return True
     spans_count = batch.last_offset - batch.base_offset + 1 >= batch.record_count
@@ -140,7 +203,7 @@ def _lies(batch: Batch) -> bool:
         return True
     base = batch.base_timestamp if batch.delete_horizon is None else None
     agrees = batch.max_timestamp != -1 and (base is None or base <= batch.max_timestamp)
-    return agrees and max(record.timestamp for record in batch.records) > batch.max_timestamp
+    return agrees and latest > batch.max_timestamp
 
 
 def cuts(rows: list[Row], column: int) -> st.SearchStrategy[int]:

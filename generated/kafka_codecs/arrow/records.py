@@ -154,6 +154,7 @@ RECORDS = View(
         Place("crc", "records/message.yaml", 19),
         Place("message", "records/message.yaml", 1),
         Place("offset", "records/message.yaml", 12),
+        Place("timestamp", "records/message.yaml", 37),
         Place("batch_length", "records/record_batch.yaml", 7),
         Place("full_check", "views/records.yaml", 29),
         Place("partition_leader_epoch", "records/record_batch.yaml", 8),

@@ -904,6 +904,7 @@ def plan_message_v1_messages(
     entry_timestamp = max_timestamp
     first_offset = 0
     last_offset = 0
+    max_item_timestamp = 0
     size = 0
     blamed = -1
     row = start
@@ -939,8 +940,14 @@ def plan_message_v1_messages(
         if entry_offset != 0 and entry_offset < last_offset:
             blamed = 20  # offset, messages
             break
+        max_item_timestamp = max(max_item_timestamp, item_timestamp)
+        if row == start:
+            max_item_timestamp = item_timestamp
         if row > start and item_offset <= before_last_offset:
             blamed = 17  # offset, rule offsets_ascend
+            break
+        if (entry_attributes >> 3 & 1) != 1 and entry_timestamp != max_item_timestamp:
+            blamed = 21  # timestamp, rule largest_timestamp
             break
         if offset_given:
             if entry_offset == 0:
@@ -948,14 +955,14 @@ def plan_message_v1_messages(
             else:
                 back = wrap_64(entry_offset - last_offset + item_offset)
             if back != row_offset:
-                blamed = 21  # offset
+                blamed = 22  # offset
                 break
             if before_entry_offset == 0:
                 back = item_offset
             else:
                 back = wrap_64(before_entry_offset - before_last_offset + item_offset)
             if back != row_offset:
-                blamed = 21  # offset
+                blamed = 22  # offset
                 break
         if timestamp_given:
             if (entry_attributes >> 3 & 1) == 1:
@@ -1397,9 +1404,9 @@ def plan_record_batch_records(
     entry_base_offset = first_row_base_offset
     entry_partition_leader_epoch = first_row_leader_epoch
     if first_row_codec < 0 or first_row_codec > 4:
-        return 0, 22  # codec, attributes
+        return 0, 23  # codec, attributes
     if first_row_timestamp_type < 0 or first_row_timestamp_type > 1:
-        return 0, 23  # timestamp_type, attributes
+        return 0, 24  # timestamp_type, attributes
     entry_attributes = (
         first_row_codec
         | first_row_timestamp_type << 3
@@ -1422,13 +1429,13 @@ def plan_record_batch_records(
             first_row_sequence - (first_row_offset - entry_base_offset) + 2147483648
         )
     if entry_base_sequence < -2147483648 or entry_base_sequence > 2147483647:
-        return 0, 24  # sequence, base_sequence
+        return 0, 25  # sequence, base_sequence
     if entry_attributes >> 4 & 1 and entry_producer_id < 0:
-        return 0, 25  # producer_id, rule producer_of_transaction
+        return 0, 26  # producer_id, rule producer_of_transaction
     if entry_producer_id >= 0 and entry_producer_epoch < 0:
-        return 0, 26  # producer_epoch, rule epoch_of_producer
+        return 0, 27  # producer_epoch, rule epoch_of_producer
     if entry_producer_id >= 0 and not entry_attributes >> 5 & 1 and entry_base_sequence < 0:
-        return 0, 27  # sequence, rule sequence_of_producer
+        return 0, 28  # sequence, rule sequence_of_producer
     entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
     entry_max_timestamp = max_timestamp
     first_offset_delta = 0
@@ -1457,12 +1464,12 @@ def plan_record_batch_records(
         item_timestamp_delta = wrap_64(row_timestamp - entry_base_timestamp)
         item_offset_delta = wrap_64(row_offset - entry_base_offset)
         if item_offset_delta < -2147483648 or item_offset_delta > 2147483647:
-            blamed = 28  # offset, offset_delta
+            blamed = 29  # offset, offset_delta
             break
         max_timestamp = max(max_timestamp, row_timestamp)
         entry_last_offset_delta = wrap_64(row_offset - entry_base_offset)
         if entry_last_offset_delta < -2147483648 or entry_last_offset_delta > 2147483647:
-            blamed = 29  # offset, last_offset_delta
+            blamed = 30  # offset, last_offset_delta
             break
         entry_max_timestamp = max_timestamp
         last_offset_delta = item_offset_delta
@@ -1470,7 +1477,7 @@ def plan_record_batch_records(
             first_offset_delta = item_offset_delta
             before_last_offset_delta = last_offset_delta
         if row_headers > max_elements:
-            blamed = 30  # headers, headers
+            blamed = 31  # headers, headers
             break
         headers_size = 0
         for part in range(headers_at, headers_at + row_headers):
@@ -1479,7 +1486,7 @@ def plan_record_batch_records(
             if not is_utf8_within(
                 headers_key_data + headers_key_at, part_headers_key, headers_key_end
             ):
-                blamed = 31  # headers_key, key
+                blamed = 32  # headers_key, key
                 break
             headers_size += size_varint(part_headers_key) + part_headers_key
             headers_value_at = load_i32_le(headers_value_offsets + 4 * part)
@@ -1495,42 +1502,42 @@ def plan_record_batch_records(
         if row == start:
             max_item_timestamp_delta = item_timestamp_delta
         if entry_last_offset_delta < 0:
-            blamed = 32  # offset, rule last_offset_from_base
+            blamed = 33  # offset, rule last_offset_from_base
             break
         if entry_last_offset_delta < wrap_64(row - start + 1 - 1):
-            blamed = 33  # offset, rule offsets_of_count
+            blamed = 34  # offset, rule offsets_of_count
             break
         if entry_base_offset > wrap_64(9223372036854775807 - entry_last_offset_delta):
-            blamed = 34  # offset, rule last_offset_in_range
+            blamed = 35  # offset, rule last_offset_in_range
             break
         if entry_attributes >> 5 & 1 and entry_producer_id >= 0 and row - start + 1 > 1:
-            blamed = 35  # is_control, rule one_marker
+            blamed = 36  # is_control, rule one_marker
             break
         if row > start and item_offset_delta <= before_last_offset_delta:
-            blamed = 36  # offset, rule offsets_ascend
+            blamed = 37  # offset, rule offsets_ascend
             break
         if first_offset_delta < 0:
-            blamed = 37  # offset, rule offsets_from_base
+            blamed = 38  # offset, rule offsets_from_base
             break
         if last_offset_delta > entry_last_offset_delta:
-            blamed = 38  # offset, rule offsets_to_last
+            blamed = 39  # offset, rule offsets_to_last
             break
         if (
             (entry_attributes >> 3 & 1) != 1
             and entry_max_timestamp != -1
             and entry_max_timestamp != wrap_64(entry_base_timestamp + max_item_timestamp_delta)
         ):
-            blamed = 39  # timestamp, rule largest_timestamp
+            blamed = 40  # timestamp, rule largest_timestamp
             break
         if (
             (entry_attributes >> 3 & 1) != 1
             and entry_max_timestamp == -1
             and wrap_64(entry_base_timestamp + max_item_timestamp_delta) >= 0
         ):
-            blamed = 40  # timestamp, rule no_timestamp
+            blamed = 41  # timestamp, rule no_timestamp
             break
         if offset_given and wrap_64(entry_base_offset + item_offset_delta) != row_offset:
-            blamed = 21  # offset
+            blamed = 22  # offset
             break
         if timestamp_given:
             if (entry_attributes >> 3 & 1) == 1:

@@ -1045,6 +1045,7 @@ def rows_message_v1_messages(
     if entry_offset != 0 and entry_offset < last_offset:
         return fail(row, 6, p)  # messages
     first = at
+    max_timestamp = 0
     last_offset_2 = 0
     while p < end:
         if at >= rows_room:
@@ -1131,6 +1132,8 @@ def rows_message_v1_messages(
         if entry_rules_apply:
             if at != first and item_offset <= last_offset_2:
                 return fail(row, 6, p)  # messages
+            if at == first or item_timestamp > max_timestamp:
+                max_timestamp = item_timestamp
             last_offset_2 = item_offset
         if offset_data:
             if entry_offset == 0:
@@ -1153,6 +1156,12 @@ def rows_message_v1_messages(
         return fail(row, 6, p)  # messages
     if p != end:
         return fail(row, 6, p)  # messages
+    if (
+        entry_rules_apply
+        and at != first
+        and ((entry_attributes >> 3 & 1) != 1 and entry_timestamp != max_timestamp)
+    ):
+        return fail(row, 10, p)  # timestamp
     store_64(state + ROWS, at)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
     store_64(state + KEY_AT, key_at)
@@ -1261,37 +1270,37 @@ def open_record_batch(p: int, end: int, row: int, max_elements: int, full_check:
     store_64(row + SECTION_END, end)
     store_64(row + COUNT, 0)
     if end - p < 61:
-        return fail(row, 10, p)  # batch_length
+        return fail(row, 11, p)  # batch_length
     entry_attributes = load_i16(start + 21)
     if full_check & 1 and entry_attributes >> 5 & 1:
-        return fail(row, 11, start)  # full_check
+        return fail(row, 12, start)  # full_check
     store_64(row + CASE, 4)
     entry_base_offset = load_i64(p)
     p += 8
     entry_batch_length = load_i32(p)
     p += 4
     if entry_batch_length < 14:
-        return fail(row, 10, p)  # batch_length
+        return fail(row, 11, p)  # batch_length
     if entry_batch_length < 0 or entry_batch_length > end - p:
-        return fail(row, 10, p)  # batch_length
+        return fail(row, 11, p)  # batch_length
     end_of_partition_leader_epoch = p + entry_batch_length
     if end_of_partition_leader_epoch - p < 49:
-        return fail(row, 12, p)  # partition_leader_epoch
+        return fail(row, 13, p)  # partition_leader_epoch
     entry_partition_leader_epoch = load_i32(p)
     p += 4
     entry_magic = load_i8(p)
     p += 1
     if entry_magic != 2:
-        return fail(row, 13, p)  # magic
+        return fail(row, 14, p)  # magic
     entry_crc = load_u32(p)
     p += 4
     entry_start_of_crc = p
     entry_attributes = load_i16(p)
     p += 2
     if (entry_attributes & 7) > 4:
-        return fail(row, 14, p)  # attributes
+        return fail(row, 15, p)  # attributes
     if (entry_attributes >> 7 & 511) != 0:
-        return fail(row, 14, p)  # attributes
+        return fail(row, 15, p)  # attributes
     entry_last_offset_delta = load_i32(p)
     p += 4
     entry_base_timestamp = load_i64(p)
@@ -1309,25 +1318,25 @@ def open_record_batch(p: int, end: int, row: int, max_elements: int, full_check:
     entry_rules_apply = full_check & 2
     if entry_rules_apply:
         if entry_attributes >> 4 & 1 and entry_producer_id < 0:
-            return fail(row, 15, p)  # producer_id
+            return fail(row, 16, p)  # producer_id
         if entry_producer_id >= 0 and entry_producer_epoch < 0:
-            return fail(row, 16, p)  # producer_epoch
+            return fail(row, 17, p)  # producer_epoch
         if entry_producer_id >= 0 and not entry_attributes >> 5 & 1 and entry_base_sequence < 0:
-            return fail(row, 17, p)  # base_sequence
+            return fail(row, 18, p)  # base_sequence
         if entry_last_offset_delta < 0:
-            return fail(row, 18, p)  # last_offset_delta
+            return fail(row, 19, p)  # last_offset_delta
         if entry_last_offset_delta < wrap_64(entry_record_count - 1):
-            return fail(row, 18, p)  # last_offset_delta
+            return fail(row, 19, p)  # last_offset_delta
         if entry_base_offset > wrap_64(9223372036854775807 - entry_last_offset_delta):
-            return fail(row, 18, p)  # last_offset_delta
+            return fail(row, 19, p)  # last_offset_delta
         if entry_attributes >> 5 & 1 and entry_producer_id >= 0 and entry_record_count > 1:
-            return fail(row, 19, p)  # record_count
+            return fail(row, 20, p)  # record_count
     if entry_record_count < 0 or entry_record_count > max_elements:
-        return fail(row, 20, p)  # records
+        return fail(row, 21, p)  # records
     codec = entry_attributes & 7
     if entry_record_count == 0:
         if p != end_of_partition_leader_epoch:
-            return fail(row, 20, p)  # records
+            return fail(row, 21, p)  # records
         codec = 0
     if codec == 0 and entry_record_count > (end_of_partition_leader_epoch - p) // 7:
         return fail(row, -1, 0)  # more rows than there are bytes for
@@ -1336,7 +1345,7 @@ def open_record_batch(p: int, end: int, row: int, max_elements: int, full_check:
         and crc32c(entry_start_of_crc, end_of_partition_leader_epoch - entry_start_of_crc)
         != entry_crc
     ):
-        return fail(row, 21, p)  # crc
+        return fail(row, 22, p)  # crc
     store_64(row + CHECKED, codec)
     store_64(row + CODEC, codec)
     store_64(row + SECTION, p)
@@ -1450,7 +1459,7 @@ def rows_record_batch_records(
         load_i64_le(row + CHECKED) == 0
         and crc32c(entry_start_of_crc, end - entry_start_of_crc) != entry_crc
     ):
-        return fail(row, 21, p)  # crc
+        return fail(row, 22, p)  # crc
     first = at
     first_offset_delta = 0
     last_offset_delta = 0
@@ -1461,28 +1470,28 @@ def rows_record_batch_records(
     for at in range(first, first + count):
         item_length, p, shortest = varint(p)
         if not shortest:
-            return fail(row, 22, p)  # length
+            return fail(row, 23, p)  # length
         if item_length < 0 or item_length > end - p:
-            return fail(row, 22, p)  # length
+            return fail(row, 23, p)  # length
         end_of_attributes = p + item_length
         item_attributes = load_i8(p)
         p += 1
         if (item_attributes & 255) != 0:
-            return fail(row, 23, p)  # attributes
+            return fail(row, 24, p)  # attributes
         item_timestamp_delta, p, shortest_2 = varlong(p)
         if not shortest_2:
-            return fail(row, 24, p)  # timestamp_delta
+            return fail(row, 25, p)  # timestamp_delta
         item_offset_delta, p, shortest_3 = varint(p)
         if not shortest_3:
-            return fail(row, 25, p)  # offset_delta
+            return fail(row, 26, p)  # offset_delta
         item_key, p, shortest_4 = varint(p)
         if not shortest_4:
-            return fail(row, 26, p)  # key
+            return fail(row, 27, p)  # key
         if item_key > end_of_attributes - p:
-            return fail(row, 26, p)  # key
+            return fail(row, 27, p)  # key
         if item_key < 0:
             if item_key != -1 or p > end_of_attributes:
-                return fail(row, 26, p)  # key
+                return fail(row, 27, p)  # key
             key_nulls += 1
             if key_validity:
                 clear_bit(key_validity, at)
@@ -1497,12 +1506,12 @@ def rows_record_batch_records(
             store_32(key_offsets + 4 * at + 4, key_at)
         item_value, p, shortest_5 = varint(p)
         if not shortest_5:
-            return fail(row, 27, p)  # value
+            return fail(row, 28, p)  # value
         if item_value > end_of_attributes - p:
-            return fail(row, 27, p)  # value
+            return fail(row, 28, p)  # value
         if item_value < 0:
             if item_value != -1 or p > end_of_attributes:
-                return fail(row, 27, p)  # value
+                return fail(row, 28, p)  # value
             value_nulls += 1
             if value_validity:
                 clear_bit(value_validity, at)
@@ -1517,21 +1526,21 @@ def rows_record_batch_records(
             store_32(value_offsets + 4 * at + 4, value_at)
         item_headers, p, shortest_6 = varint(p)
         if not shortest_6:
-            return fail(row, 28, p)  # headers
+            return fail(row, 29, p)  # headers
         if item_headers < 0 or item_headers > end_of_attributes - p or item_headers > max_elements:
-            return fail(row, 28, p)  # headers
+            return fail(row, 29, p)  # headers
         if headers_offsets and item_headers > headers_room - headers_at:
             return 0
         for _ in range(item_headers):
             part_key, p, shortest_7 = varint(p)
             if not shortest_7:
-                return fail(row, 29, p)  # key
+                return fail(row, 30, p)  # key
             if part_key > end_of_attributes - p:
-                return fail(row, 29, p)  # key
+                return fail(row, 30, p)  # key
             if part_key < 0:
-                return fail(row, 29, p)  # key
+                return fail(row, 30, p)  # key
             if not is_utf8(p, part_key):
-                return fail(row, 29, p)  # key
+                return fail(row, 30, p)  # key
             if headers_key_data:
                 if part_key > headers_key_room - headers_key_at:
                     return 0
@@ -1550,12 +1559,12 @@ def rows_record_batch_records(
                 store_32(headers_key_offsets + 4 * headers_at + 4, headers_key_at)
             part_value, p, shortest_8 = varint(p)
             if not shortest_8:
-                return fail(row, 30, p)  # value
+                return fail(row, 31, p)  # value
             if part_value > end_of_attributes - p:
-                return fail(row, 30, p)  # value
+                return fail(row, 31, p)  # value
             if part_value < 0:
                 if part_value != -1 or p > end_of_attributes:
-                    return fail(row, 30, p)  # value
+                    return fail(row, 31, p)  # value
                 headers_value_nulls += 1
                 if headers_value_validity:
                     clear_bit(headers_value_validity, headers_at)
@@ -1580,10 +1589,10 @@ def rows_record_batch_records(
         if headers_offsets:
             store_32(headers_offsets + 4 * at + 4, headers_at)
         if p != end_of_attributes:
-            return fail(row, 28, p)  # headers
+            return fail(row, 29, p)  # headers
         if entry_rules_apply:
             if at != first and item_offset_delta <= last_offset_delta:
-                return fail(row, 20, p)  # records
+                return fail(row, 21, p)  # records
             if at == first:
                 first_offset_delta = item_offset_delta
             last_offset_delta = item_offset_delta
@@ -1608,24 +1617,24 @@ def rows_record_batch_records(
         if sequence_data:
             store_32(sequence_data + 4 * at, value_2)
     if p != end:
-        return fail(row, 20, p)  # records
+        return fail(row, 21, p)  # records
     if entry_rules_apply and count != 0:
         if first_offset_delta < 0:
-            return fail(row, 20, p)  # records
+            return fail(row, 21, p)  # records
         if last_offset_delta > entry_last_offset_delta:
-            return fail(row, 20, p)  # records
+            return fail(row, 21, p)  # records
         if (
             (entry_attributes >> 3 & 1) != 1
             and entry_max_timestamp != -1
             and entry_max_timestamp != wrap_64(entry_base_timestamp + max_timestamp_delta)
         ):
-            return fail(row, 31, p)  # max_timestamp
+            return fail(row, 32, p)  # max_timestamp
         if (
             (entry_attributes >> 3 & 1) != 1
             and entry_max_timestamp == -1
             and wrap_64(entry_base_timestamp + max_timestamp_delta) >= 0
         ):
-            return fail(row, 31, p)  # max_timestamp
+            return fail(row, 32, p)  # max_timestamp
     store_64(state + ROWS, first + count)
     store_64(state + ENTRIES, load_i64_le(state + ENTRIES) + 1)
     store_64(state + KEY_AT, key_at)

@@ -225,6 +225,11 @@ def open_message_v1(reader: StructureReader) -> Section:
     )
 
 
+def largest_timestamp_in_message(row: Any) -> Vector:
+    """The timestamp of a wrapper is the largest one of its messages."""
+    return ((row.entry.attributes >> 3 & 1) == 1) | (row.entry.timestamp == row.max.timestamp)
+
+
 ROWS_MESSAGE_V1_MESSAGES = Case(
     name="message_v1_messages",
     read=read_message_v1,
@@ -233,6 +238,7 @@ ROWS_MESSAGE_V1_MESSAGES = Case(
     at_least=1,
     ends=True,
     refuse=lambda row: (row.entry.offset != 0) & (row.entry.offset < row.last.offset),
+    row_rules=(largest_timestamp_in_message,),
     ascending=("offset",),
     shared={
         "timestamp_type": lambda row: row.entry.attributes >> 3 & 1,

@@ -116,6 +116,7 @@ RECORDS_WRITER = Writer(
         Check(11, None),
         Check(2, Place("attributes", "records/message.yaml", 26)),
         Check(0, Place("messages", "records/message.yaml", 48)),
+        Check(1, Place("rule largest_timestamp", "records/message.yaml", 79)),
         Check(0, None),
         Check(11, Place("attributes", "records/record_batch.yaml", 19)),
         Check(2, Place("attributes", "records/record_batch.yaml", 19)),

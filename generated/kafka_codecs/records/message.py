@@ -19,6 +19,7 @@ from codecgen.runtime.construct import (
     Rule,
     VersionedLayout,
     end_of,
+    max_of,
     ordered,
     wrap,
 )
@@ -206,7 +207,7 @@ def messages_offset(message: Container, item: Container) -> int:
     wrapper's; a wrapper offset of 0 means that the inner offsets are to be taken as they are
     (old librdkafka).
 
-    int64; sums wrap. From records/message.yaml:82.
+    int64; sums wrap. From records/message.yaml:87.
     """
     if message.magic == 0:
         return item.offset
@@ -219,7 +220,7 @@ def messages_timestamp(message: Container, item: Container) -> int:
     """Timestamp of an inner message. LogAppendTime in the wrapper overrides what inner messages of
     version 1 say.
 
-    int64, in ms; sums wrap. From records/message.yaml:91.
+    int64, in ms; sums wrap. From records/message.yaml:96.
     """
     if item.magic == 0:
         return -1
@@ -272,6 +273,18 @@ MESSAGE_V1.requires(
         line=75,
         doc="Offsets ascend from message to message.",
         ascending="offset",
+        array="messages",
+    ),
+    LayoutRule(
+        "largest_timestamp",
+        "timestamp",
+        "attributes.timestamp_type == log_append_time or timestamp == max(messages).timestamp",
+        line=79,
+        doc="The timestamp of a wrapper is the largest one of its messages.",
+        holds=lambda this: (
+            this.attributes.timestamp_type == TimestampType.LOG_APPEND_TIME
+            or this.timestamp == max_of(this.messages, "timestamp")
+        ),
         array="messages",
     ),
 )

@@ -48,16 +48,18 @@ class Scope:
 
     def versions_of(self, ref: Reference) -> frozenset[int | None]:
         """Return the versions that the layout of ``ref`` can have where this layout holds it: the
-        one that ``ref`` names; the version of this layout, unless the held layout has a version
-        field or lacks that version; otherwise all. For a layout without versions, or whose versions
-        have no upper end, None stands for all, and ``{None}`` is returned. Raise KeyError if the
-        model has no such layout.
+        one that ``ref`` names; the version of this layout, unless the held layout lacks it or has a
+        version field; otherwise all. A rule sees only elements of this layout's own version where
+        a layout holds itself: strict readers and builders refuse mixed versions. For a layout
+        without versions, or whose versions have no upper end, None stands for all, and ``{None}``
+        is returned. Raise KeyError if the model has no such layout.
         """
         held = self.model.layouts[ref.layout]
         if ref.version is not None:
             return frozenset({ref.version})
         every = held.all_versions()
-        if held.version_is is None and self.version in every:
+        is_own = held.version_is is None or (self.ruled and held.name == self.layout.name)
+        if is_own and self.version in every:
             return frozenset({self.version})
         return frozenset(every)
 

@@ -28,6 +28,7 @@ from kafka_log.segment.kernels import Engine
 from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import first_batch, header_scanner
+from kafka_log.segment.urls import needs_several_requests
 
 OFFSET_ENTRY_DTYPE = structured(OFFSET_INDEX_ENTRY)
 TIME_ENTRY_DTYPE = structured(TIME_INDEX_ENTRY)
@@ -116,12 +117,12 @@ def find_start_position(
     """Return the byte position of the first batch that may have a record with ``offset`` or later
     and with ``timestamp`` (milliseconds) or later (None: any), by all batch headers. If there is
     none, return the end of the batches, or where damage begins; 0 if the file cannot be read. For a
-    file in an object store return what its indexes say.
+    file in an object store of more than 256 KiB return what its indexes say.
 
-    All batch headers before it are read, because an index does not show that a header contradicts itself. For a file in an object store the
-    indexes are trusted, because each header takes a request.
+    All batch headers before it are read, because an index does not show that a header contradicts itself. For a large file in an object
+    store the indexes are trusted, because reading its headers takes many requests.
     """
-    if getattr(segment.path, "is_remote", False):
+    if needs_several_requests(segment.path, segment.size):
         return find_position_by_index(segment, offset, timestamp, engine)
     return first_batch(
         segment.path,

@@ -119,7 +119,7 @@ def _split_positions(
     the search starts; ``seen[1]`` becomes the end of the last batch before the offset. Raise
     CodecError for damage on the way unless the selection accepts it.
     """
-    at, before = seen[0], None
+    at = seen[0]
     both: tuple[int, int] | None = None
     batches = iter_batches(segment, at, selection)
     for batch in batches:
@@ -129,7 +129,7 @@ def _split_positions(
                 return both
             both = both[0], batch.end
         elif batch.last < offset:
-            at, before = batch.end, batch.last
+            at = batch.end
             seen[1:] = [at]
         elif batch.first is not None:
             if batch.first < offset:
@@ -142,8 +142,8 @@ def _split_positions(
             at, before = following.end, following.last
             seen[1:] = [at]
         else:
-            # A compressed message of the older formats: its first record comes anywhere after the batch before it.
-            return (at, at) if before == offset - 1 else (batch.position, batch.end)
+            # A compressed message of the older formats: its header does not state the first offset.
+            both = batch.position, batch.end
     return both or (at, at)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from io import FileIO
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypedDict, Unpack, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,7 @@ from kafka_log.segment.row_damage import COLUMNS
 from kafka_log.segment.row_masks import HEADERS, HeaderMasks, RowMasks, numbers
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.skipping import SkippingDecoder, SkippingReader
+from kafka_log.segment.urls import needs_several_requests
 
 # Modules that a first record does not need are imported in functions: the codecs take 50 ms, Arrow's functions 30.
 if TYPE_CHECKING:
@@ -561,24 +562,40 @@ class FirstBatch(NamedTuple):
 class RangeEnd:
     """Test whether reading may end because no later header leaves open that its batch holds offsets below ``high``."""
 
-    def __init__(self, path: Path, high: int, **options: Any) -> None:
-        """Prepare the test for a file. ``options`` are those of :func:`first_batch`."""
+    def __init__(
+        self,
+        path: Path,
+        high: int,
+        *,
+        stop: int | None = None,
+        size: int | None = None,
+        engine: Engine = "auto",
+    ) -> None:
+        """Prepare the test for a file. ``stop``, ``size`` and ``engine`` are as in :func:`first_batch`."""
         self._path = path
         self._below = RowSelection(offsets=(None, high))
-        self._options = options
+        self._stop, self._size, self._engine = stop, size, engine
         self._next = 0
 
     def is_at(self, position: int) -> bool:
         """Return whether no batch from byte ``position`` on may hold offsets below the end of the
-        range, by their headers up to the end of the file or the first damage. Return True for a
-        file in a store, whose headers are not read. Raise FileNotFoundError if the file is gone and
-        no size was listed.
+        range, by their headers up to the end of the file or the first damage. Return True if the
+        file lies in a store and more than 256 KiB follow, whose headers are not read. Raise
+        FileNotFoundError if the file is gone and no size was listed.
         """
-        if getattr(self._path, "is_remote", False):
+        end = self._size if self._stop is None else self._stop
+        if needs_several_requests(self._path, None if end is None else end - position):
             return True
         if position <= self._next:
             return False
-        found = first_batch(self._path, self._below, start=position, **self._options)
+        found = first_batch(
+            self._path,
+            self._below,
+            start=position,
+            stop=self._stop,
+            size=self._size,
+            engine=self._engine,
+        )
         if found.is_batch:
             self._next = found.position
         return not found.is_batch

@@ -22,6 +22,17 @@ def is_url(path: str | os.PathLike[str]) -> bool:
     return found is not None and found["scheme"].lower() != "file"
 
 
+def needs_several_requests(path: str | os.PathLike[str], size: int | None) -> bool:
+    """Return whether reading ``size`` bytes of a file (None: unknown) takes more than one request:
+    whether it lies in a store, and they do not fit the first block.
+    """
+    if not is_url(path):
+        return False
+    from kafka_log.segment.remote_files import FIRST  # threads: not for files on a disk
+
+    return size is None or size > FIRST
+
+
 def path_of_file_url(
     text: str | os.PathLike[str], *, windows: bool = os.name == "nt"
 ) -> str | None:
