@@ -13,9 +13,11 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.nouns import count_noun
 from kafka_log.cli.common import GOOD, make_opener, progress_of, screen_width
 from kafka_log.cli.damage import DamageReporter, print_damage, write_damage
+from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.inspect.dump.batch_text import batch_line
+from kafka_log.inspect.statistics.hidden_records import list_before_log_start
 from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.segment.arrow_text import utf8
@@ -81,6 +83,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
             (lambda line: write_damage(out, line)) if is_text else print_damage, advance
         )
         selection = selection_of(options)
+        _say_deleted(partitions, selection)
         writer = (
             _TextBatchWriter(out)
             if is_text and options.columns is None
@@ -108,6 +111,18 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
     if not writer.rows and reporter.found == GOOD:
         say_unmatched(options)
     return reporter.found
+
+
+def _say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
+    """Print one line to stderr about partitions that may have selected batches below the log start
+    offset, which are printed as Kafka's tool prints them. Print nothing if there are none, or
+    ``--deleted-records`` asks for them. Raise OSError if the directory of a checkpoint may not be
+    searched.
+    """
+    if not selection.deleted_records and (places := list_before_log_start(partitions, selection)):
+        print_message(
+            f"batches below the log start offset are printed too: {places}; their records are deleted, and dump without --batches skips them"
+        )
 
 
 def _with_engine(

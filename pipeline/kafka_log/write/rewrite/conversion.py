@@ -367,7 +367,8 @@ def write_converted(
                 mark = log.mark()
                 roller = SegmentRoller(log, MAX_SEGMENT)
                 made, places = _write(roller, segment, headers, counts, kinds, target, base)
-                _verify(segment, headers, kinds, log.since(mark), places)
+                keeps_codec = target.codec is None
+                _verify(segment, headers, kinds, log.since(mark), places, keeps_codec=keeps_codec)
                 if rest is not None:
                     made.reason = f"{utf8(segment.path.name)}: bytes {rest.start} to {rest.end} are left out: {rest.reason}"
                 rows.append(made)
@@ -581,12 +582,18 @@ def _refuse_versions(segment: Segment, headers: Headers, target: Target) -> None
 
 
 def _verify(
-    segment: Segment, headers: Headers, kinds: Any, written: Sequence[Written], places: _Places
+    segment: Segment,
+    headers: Headers,
+    kinds: Any,
+    written: Sequence[Written],
+    places: _Places,
+    *,
+    keeps_codec: bool,
 ) -> None:
     """Raise WrittenError if the batches written for a segment differ from their source. Copied
     batches are compared byte by byte, recompressed and upgraded ones in all fields. If not all are
-    copied (by their codes in ``kinds``), the columns of all records are compared too, and with an
-    upgrade those of all headers except those of legacy messages; columns that the version changes
+    copied (by their codes in ``kinds``), the columns of all records are compared too (the codec
+    only if ``keeps_codec``), and with an upgrade those of all headers except those of legacy messages; columns that the version changes
     are not. Raise other CodecErrors if they cannot be read.
 
     The views tell whether the fields of another version mean the same, and their readers share no code with writers.
@@ -599,7 +606,7 @@ def _verify(
     stop = int(headers.position[-1] + headers.size[-1])
     is_old = kinds == _OLD
     magics = set(headers.magic[(kinds == _UPGRADE) | is_old].tolist())
-    columns = columns_of(RECORDS, magics)
+    columns = [*columns_of(RECORDS, magics), *(["codec"] if keeps_codec else [])]
     expected = iter(read_records(segment.path, columns, 0, stop))
     if is_old.any():
         expected = map(_with_timestamp_type, expected)

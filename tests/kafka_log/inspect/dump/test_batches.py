@@ -11,6 +11,7 @@ from crc32c import crc32c
 
 from kafka_log import SegmentReader
 from kafka_log.cli import main
+from tests.paths import SAMPLES
 from tests.support.batches import batch, message
 
 ENGINES = ("construct", "arrow")
@@ -33,6 +34,22 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, 
         r'(?:lastOffset: |^offset: |"last_offset": |^ *)(\d+)\b', out, re.MULTILINE
     )
     return code, list(map(int, offsets)), out + err
+
+
+@pytest.mark.parametrize("output", OUTPUTS, ids=" ".join)
+def test_batches_below_the_log_start_offset_are_named(
+    output: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kafka's tool prints them too; ``dump`` skips their records."""
+    log = SAMPLES / "kafka-4.x" / "trimmed-0"
+    line = "batches below the log start offset are printed too: trimmed-0 before 7;"
+    code, offsets, said = shown(capsys, log, *output)
+    assert (code, offsets) == (0, [4, 9, 14])
+    assert said.count("kafka-log: ") == said.count(line) == 1
+    for more in (["--deleted-records"], ["--offsets", "7:"]):
+        code, offsets, said = shown(capsys, log, *output, *more)
+        assert code == 0 and offsets[-2:] == [9, 14]
+        assert line not in said
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_codecs import LOG_ENTRY
 from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
-from kafka_log import LogDirectory, SegmentReader, discover, scan
+from kafka_log import LogDirectory, SegmentReader, discover, encode, scan
 from kafka_log.cli import main
 from kafka_log.segment.scanner import header_scanner
 from kafka_log.write.rewrite import conversion
@@ -26,6 +27,7 @@ from tests.shares import examples
 from tests.support.judged import CASES
 from tests.support.partition_logs import write_log
 from tests.support.replicas import logs, write
+from tests.support.segment_files import put
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 MORE = [pytest.param(codec, marks=pytest.mark.slow) for codec in ("gzip", "snappy", "lz4")]
@@ -319,3 +321,19 @@ def test_empty_segments_and_partitions_stay(tmp_path: Path) -> None:
     LogDirectory(source).convert(tmp_path / "out", codec="gzip")
     (found,) = discover(tmp_path / "out")
     assert [(s.base_offset, s.size) for s in found.segments] == [(7, 0)]
+
+
+def test_a_writer_that_loses_the_codec_of_messages_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages: list[dict[str, Any]] = [{"magic": 1, "offset": i, "value": b"v"} for i in range(3)]
+    wrapper: Any = {"magic": 1, "offset": 2, "attributes": {"compression": "gzip"}}
+    source = put(tmp_path / "t-0", (0, LOG_ENTRY.build(wrapper | {"messages": messages})))
+    (row,) = LogDirectory(source).convert(tmp_path / "whole").to_pylist()
+    assert row["what"] == "converted"
+    monkeypatch.setattr(
+        "kafka_log.write.rewrite.conversion.encode",
+        lambda *args, **options: encode(*args, **options | {"codec": "none"}),
+    )
+    (row,) = LogDirectory(source).convert(tmp_path / "out").to_pylist()
+    assert row["what"] == "refused" and "codec" in row["reason"]
