@@ -260,7 +260,7 @@ def test_a_micro_batch_ends_within_a_compressed_message(tmp_path: Path) -> None:
     inner = [{**plain, "offset": offset, "value": b""} for offset in range(3)]
     wrapper = {**plain, "offset": 5, "attributes": {"compression": "gzip"}, "messages": inner}
     entries = [{**plain, "offset": offset, "value": b""} for offset in (0, 1, 2, 3, 4)]
-    file_of(str(tmp_path), b"".join(map(LOG_ENTRY.build, [*entries, wrapper])))
+    file_of(str(tmp_path), b"".join(LOG_ENTRY.build(entry) for entry in [*entries, wrapper]))
     assert streamed(tmp_path, [0, 5, 6]) == [[0, 1, 2, 3, 4, 3, 4], [5]]
 
 
