@@ -256,11 +256,18 @@ def test_a_small_file_in_a_store_is_read_like_one_on_a_disk(tmp_path: Path) -> N
 
 def test_a_micro_batch_ends_within_a_compressed_message(tmp_path: Path) -> None:
     """Its first offset, which no header states, may be lower than that of the message before it."""
-    plain = {"magic": 1, "timestamp": 0, "key": None, "attributes": {"compression": "none"}}
+    plain: dict[str, Any] = {
+        "magic": 1,
+        "timestamp": 0,
+        "key": None,
+        "attributes": {"compression": "none"},
+    }
     inner = [{**plain, "offset": offset, "value": b""} for offset in range(3)]
-    wrapper = {**plain, "offset": 5, "attributes": {"compression": "gzip"}, "messages": inner}
-    entries = [{**plain, "offset": offset, "value": b""} for offset in (0, 1, 2, 3, 4)]
-    file_of(str(tmp_path), b"".join(LOG_ENTRY.build(entry) for entry in [*entries, wrapper]))
+    wrapper: Any = {**plain, "offset": 5, "attributes": {"compression": "gzip"}, "messages": inner}
+    entries: list[Any] = [{**plain, "offset": offset, "value": b""} for offset in range(5)] + [
+        wrapper
+    ]
+    file_of(str(tmp_path), b"".join(LOG_ENTRY.build(entry) for entry in entries))
     assert streamed(tmp_path, [0, 5, 6]) == [[0, 1, 2, 3, 4, 3, 4], [5]]
 
 
