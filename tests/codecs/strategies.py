@@ -96,6 +96,8 @@ def messages(draw: Any) -> dict[str, Any]:
         for item, offset in zip(inner, sorted(draw(offsets)), strict=True):
             item["offset"] = offset
         message["messages"] = inner
+        if magic and message["attributes"]["timestamp_type"] == 0:
+            message["timestamp"] = max(item["timestamp"] for item in inner)
         if magic == 0:
             message["offset"] = inner[-1]["offset"]
         elif message["offset"]:

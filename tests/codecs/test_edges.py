@@ -198,6 +198,8 @@ def wrapper(magic: int, offsets: list[int], offset: int, **more: Any) -> Any:
     ]
     layout = (MESSAGE_V0, MESSAGE_V1)[magic]
     value = {"offset": offset, "attributes": {"compression": "gzip"}, "key": None}
+    if magic:
+        value["timestamp"] = inner[-1]["timestamp"]
     return layout.parse(layout.build(value | {"messages": inner} | more))
 
 
@@ -221,8 +223,10 @@ def test_offsets_in_a_wrapper() -> None:
 
 
 def test_timestamps_in_a_wrapper() -> None:
-    found = wrapper(1, [0, 1], 9, timestamp=70)
+    found = wrapper(1, [0, 1], 9)
     assert [message.messages_timestamp(found, m) for m in found.messages] == [50, 51]
+    with pytest.raises(BuildError, match="largest_timestamp"):
+        wrapper(1, [0, 1], 9, timestamp=70)
     append = {"compression": "gzip", "timestamp_type": "log_append_time"}
     found = wrapper(1, [0, 1], 9, timestamp=70, attributes=append)
     assert [message.messages_timestamp(found, m) for m in found.messages] == [70, 70]
@@ -236,7 +240,7 @@ def test_timestamps_in_a_wrapper() -> None:
 def test_a_wrapper_has_no_key_and_something_in_it() -> None:
     """The key of a wrapper is null; Kafka's reader asks for the last inner message, and there has to be one."""
     inner = {"magic": 1, "timestamp": 5, "key": None, "value": b""}
-    given = {"attributes": {"compression": "gzip"}, "key": None}
+    given = {"attributes": {"compression": "gzip"}, "timestamp": 5, "key": None}
     assert len(MESSAGE_V1.parse(MESSAGE_V1.build(given | {"messages": [inner]})).messages) == 1
     with pytest.raises(BuildError):
         MESSAGE_V1.build(given | {"messages": []})

@@ -40,11 +40,12 @@ def wrapper(
     magic: int = 1,
     *,
     attributes: int = 1,
+    timestamp: int = 7,
     more: bytes = b"",
 ) -> bytes:
-    """A gzip wrapper with the timestamp 7."""
+    """A gzip wrapper."""
     value = compress("gzip", b"".join(messages) + more)
-    stamp = (7).to_bytes(8, "big") if magic else b""
+    stamp = timestamp.to_bytes(8, "big") if magic else b""
     head = offset.to_bytes(8, "big", signed=True) + bytes(8) + bytes((magic, attributes)) + stamp
     return sealed(sized(head + b"\xff" * 4 + len(value).to_bytes(4, "big") + value))
 
@@ -134,8 +135,10 @@ def magic_of(entry: bytes, magic: int) -> bytes:
 
 
 CASES = {
-    "a wrapper": Case(wrapper(THREE, 52), ([50, 51, 52], [1000, 1001, 1002], False)),
-    "offset 0": Case(wrapper(THREE, 0), ([0, 1, 2], [1000, 1001, 1002], False)),
+    "a wrapper": Case(
+        wrapper(THREE, 52, timestamp=1002), ([50, 51, 52], [1000, 1001, 1002], False)
+    ),
+    "offset 0": Case(wrapper(THREE, 0, timestamp=1002), ([0, 1, 2], [1000, 1001, 1002], False)),
     "offset below the last inner one": Case(wrapper(THREE, 1), ([], [], True)),
     "negative offset": Case(wrapper(THREE, -1), ([], [], True)),
     "version 0, offset below the last inner one": Case(

@@ -53,6 +53,8 @@ def messages(draw: st.DrawFn) -> bytes:
     last = max(drawn)  # a wrapper of version 1 may have 0 or a larger offset
     offsets = st.just(0) | st.integers(last, (1 << 63) - 1) if version else st.just(last)
     wrapper = one(draw(offsets), draw(st.sampled_from(codecs)))
+    if version and wrapper["attributes"]["timestamp_type"] == 0:
+        wrapper["timestamp"] = max(item["timestamp"] for item in inner)
     return layout.build(wrapper | {"key": None, "messages": inner})
 
 

@@ -247,7 +247,7 @@ def test_an_entry_with_more_rows_than_are_read_at_once(
         }
         for i in range(2_500)
     ]
-    wrapper = {"offset": 5_000, "magic": 1, "attributes": {"compression": Compression.GZIP}, "timestamp": 9}  # fmt: skip
+    wrapper = {"offset": 5_000, "magic": 1, "attributes": {"compression": Compression.GZIP}, "timestamp": 2_499}  # fmt: skip
     old = MESSAGE_V1.build(wrapper | {"key": None, "messages": inner})
     path = write(tmp_path, good, gzip, old)
     found, rejected = columns_of(path, records_numpy)
