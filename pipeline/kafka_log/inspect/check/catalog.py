@@ -776,9 +776,9 @@ _KINDS = (
         (E, N),
         "Control record that no broker writes",
         "The key of a control record says what it is. Here it is missing, too short or invalid, its type is"
-        " unknown, or a record of a producer is no readable commit or abort marker. A broker fails, or"
-        " truncates the log there, when it reads the producers of the partition. Read_committed consumers may"
-        " stop. A note if the type is unknown and the batch has no producer: readers skip the record. Nothing"
+        " unknown, the value does not fit the type, or a record of a producer is no commit or abort marker. A"
+        " broker fails, or truncates the log there, when it reads the producers of the partition; a controller"
+        " fails when it reads the metadata log. Read_committed consumers may stop. A note if the type is unknown and the batch has no producer: readers skip the record. Nothing"
         " to do about a note if a newer Kafka wrote it.",
         f"{_COPY_PARTITION} Otherwise write the batches before and after it with kafka-log cut.",
     ),

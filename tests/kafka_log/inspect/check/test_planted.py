@@ -22,7 +22,8 @@ OLD_BROKER = SAMPLES / "kafka-2.8"
 PLANTS = [*OF_SEGMENTS, *OF_FILES]
 
 ONLY_OF_NEW_BROKERS = {
-    *("control record of a later Kafka", "batch taken out, and offsets that follow"),
+    *("control record of a later Kafka", "leader change with too few voters"),
+    "batch taken out, and offsets that follow",
     *("batch there again under other offsets", "sequence that comes again"),
     *("snapshot of a later offset", "leader epoch start", "offset of the cleaner"),
     *("leader epochs disordered", "leader epoch that begins later", "newest metadata snapshot"),
