@@ -362,7 +362,7 @@ class LogDirectory:
 
         Args:
             deep: Decode every record too.
-            offsets: Offset range. Findings outside it are dropped, except those without a batch.
+            offsets: Offset range. Findings outside it are dropped, except those without a batch. Negative offsets count from the end of each partition.
             timestamps: Timestamp range. As ``offsets``.
             producers: Producer ids. As ``offsets``.
             engine: Reader of batches and records.
@@ -533,7 +533,7 @@ class LogDirectory:
         Args:
             states: States to return. ``hanging`` selects transactions that hang or may hang. Empty: all.
             producers: Producer ids. None: all.
-            offsets: Offset range. A transaction that overlaps it is returned.
+            offsets: Offset range. A transaction that overlaps it is returned. Negative offsets count from the end of each partition.
             timestamps: Timestamp range. A transaction that overlaps it is returned.
             now: Time at which the log was copied. None: the present; then no transaction hangs because of its age alone.
             max_timeout_ms: Timeout of transactions whose own timeout is unknown. None: 15 minutes.
@@ -1224,7 +1224,7 @@ class LogDirectory:
 
         Args:
             out: As in :meth:`salvage`.
-            offsets: Offset range. None: all.
+            offsets: Offset range. None: all. Negative offsets count from the end of each partition.
             timestamps: Timestamp range. None: all.
             advance: As in :meth:`salvage`.
 
