@@ -362,7 +362,7 @@ class LogDirectory:
 
         Args:
             deep: Decode every record too.
-            offsets: Offset range. Findings outside it are dropped, except those without a batch.
+            offsets: Offset range. Findings outside it are dropped, except those without a batch. Negative offsets count from the end of each partition.
             timestamps: Timestamp range. As ``offsets``.
             producers: Producer ids. As ``offsets``.
             engine: Reader of batches and records.
@@ -378,10 +378,9 @@ class LogDirectory:
         """
         from kafka_log.inspect.check.table import check_table
         from kafka_log.read.selection import Selection
-        from kafka_log.segment.ranges import checked_plain_offsets
 
         selection = Selection(
-            offsets=checked_plain_offsets("offsets", offsets),
+            offsets=offsets,
             timestamps=timestamps,
             producers=producers,
         )
@@ -534,7 +533,7 @@ class LogDirectory:
         Args:
             states: States to return. ``hanging`` selects transactions that hang or may hang. Empty: all.
             producers: Producer ids. None: all.
-            offsets: Offset range. A transaction that overlaps it is returned.
+            offsets: Offset range. A transaction that overlaps it is returned. Negative offsets count from the end of each partition.
             timestamps: Timestamp range. A transaction that overlaps it is returned.
             now: Time at which the log was copied. None: the present; then no transaction hangs because of its age alone.
             max_timeout_ms: Timeout of transactions whose own timeout is unknown. None: 15 minutes.
@@ -554,7 +553,6 @@ class LogDirectory:
         from kafka_log.inspect.transactions.table import transaction_table
         from kafka_log.logs.names import TRANSACTION_STATE
         from kafka_log.read.selection import Selection
-        from kafka_log.segment.ranges import checked_plain_offsets
 
         report = on_damage or raise_damage
         time = _time_or_present(now)
@@ -575,7 +573,7 @@ class LogDirectory:
             states=set(selected_states),
             wanted=Selection(
                 producers=producers,
-                offsets=checked_plain_offsets("offsets", offsets),
+                offsets=offsets,
                 timestamps=timestamps,
             ),
             advance=advance,
@@ -1226,7 +1224,7 @@ class LogDirectory:
 
         Args:
             out: As in :meth:`salvage`.
-            offsets: Offset range. None: all.
+            offsets: Offset range. None: all. Negative offsets count from the end of each partition.
             timestamps: Timestamp range. None: all.
             advance: As in :meth:`salvage`.
 
@@ -1239,13 +1237,13 @@ class LogDirectory:
         Example:
             >>> LogDirectory("/var/lib/kafka/data", topics="orders").cut("sample", offsets=(1000, 2000))
         """
-        from kafka_log.segment.ranges import checked_plain_offsets
+        from kafka_log.segment.ranges import checked_offsets
         from kafka_log.segment.times import checked_times
         from kafka_log.write.rewrite import commands as jobs
         from kafka_log.write.rewrite.selection import RewriteSelection
 
         wanted = RewriteSelection(
-            checked_plain_offsets("offsets", offsets), checked_times("timestamps", timestamps)
+            checked_offsets("offsets", offsets), checked_times("timestamps", timestamps)
         )
         partitions = self.refuse_duplicates(self.all_partitions)
         return jobs.cut(partitions, local_path(out), self._paths, wanted, advance)

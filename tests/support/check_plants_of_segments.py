@@ -142,6 +142,13 @@ OF_SEGMENTS = [
         COMMIT,
     ),
     Plant(
+        "leader change with too few voters",
+        control(METADATA, 0, b"\x08\0\0\0\2\x26\0\0\0\0\0\1\x7f"),
+        "control_record",
+        METADATA,
+        0,
+    ),
+    Plant(
         "control record of a later Kafka",
         control(METADATA, 0, b"\x08\0\0\0\x63"),
         "control_record",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from codecgen import directories, output
 from codecgen.check.releases import is_known_release
-from codecgen.diagnostics import Diagnostic, did_you_mean, render
+from codecgen.diagnostics import Diagnostic, did_you_mean, printable, render
 from codecgen.plan.as_of import release_key
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema import loader
@@ -26,9 +27,22 @@ class UsageError(Exception):
     """The command cannot run. The text is one line that says what to do."""
 
 
-def print_message(text: str) -> None:
-    """Print a line to stderr."""
-    print(text, file=sys.stderr)
+def print_result(*lines: str) -> None:
+    """Print lines to stdout, with unprintable characters escaped, line feeds included."""
+    _print_lines(lines, sys.stdout)
+
+
+def print_message(*lines: str) -> None:
+    """Print lines to stderr, with unprintable characters escaped, line feeds included."""
+    _print_lines(lines, sys.stderr)
+
+
+def _print_lines(lines: Iterable[str], stream: TextIO) -> None:
+    """Print lines to ``stream``. Paths and texts of files may be hostile: no character of them
+    controls a terminal.
+    """
+    for line in lines:
+        print(printable(line), file=stream)
 
 
 def report_errors(command: Callable[[], int]) -> int:
@@ -85,9 +99,16 @@ def sound(directory: Path) -> Model | None:
     return model
 
 
+def print_diagnostics(
+    diagnostics: Iterable[Diagnostic], files: Mapping[str, str], severity: str = "error"
+) -> None:
+    """Print diagnostics to stderr, with an empty line after each. ``severity`` is ``error`` or ``note``."""
+    print_message(*render(diagnostics, files, severity).split("\n"))
+
+
 def report(diagnostics: list[Diagnostic], files: Mapping[str, str]) -> None:
     """Print diagnostics and their number to stderr."""
-    print_message(render(diagnostics, files))
+    print_diagnostics(diagnostics, files)
     print_message(f"codecgen: {count_noun(len(diagnostics), 'finding')}")
 
 

@@ -9,8 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from codecgen import directories
-from codecgen.cli.common import FINDINGS, GOOD, UsageError, load, print_message, sound
-from codecgen.diagnostics import Diagnostic, Span, printable, render
+from codecgen.cli.common import (
+    FINDINGS,
+    GOOD,
+    UsageError,
+    load,
+    print_diagnostics,
+    print_message,
+    print_result,
+    sound,
+)
+from codecgen.diagnostics import Diagnostic, Span
 from codecgen.evolution import Change, compare_models
 from codecgen.evolution.changes import GROUPS
 from codecgen.evolution.git_source import GitError, checkout_schemas
@@ -26,12 +35,12 @@ def diff_against(arguments: argparse.Namespace) -> int:
     new = _load_new(arguments.schemas)
     with _load_old(arguments.schemas, arguments.against) as old:
         changes = compare_models(old, new)
-    print(f"{arguments.against} -> {arguments.schemas}")
+    print_result(f"{arguments.against} -> {arguments.schemas}")
     for group in GROUPS:
         lines = [_line(change) for change in changes if change.group == group]
-        print(f"\n{group}")
+        print_result("", group)
         for line in lines or ["nothing changed"]:
-            print(f"  {printable(line)}")
+            print_result(f"  {line}")
     return GOOD
 
 
@@ -56,24 +65,22 @@ def breaking(arguments: argparse.Namespace) -> int:
     for change in breaks:
         if (reason := accepted.get((change.rule, change.path))) is not None:
             line = f"accepted [{change.rule}]: {change.subject}: {change.message} ({reason.reason})"
-            print(printable(line))
+            print_result(line)
     met = {(change.rule, change.path) for change in breaks}
     for key, one in accepted.items():
         if key not in met:
-            print_message(
-                f"codecgen: note: {one.span}: no change breaks {one.rule} at {printable(one.at)}"
-            )
+            print_message(f"codecgen: note: {one.span}: no change breaks {one.rule} at {one.at}")
     breaks = [change for change in breaks if (change.rule, change.path) not in accepted]
     if not breaks:
         what = "only accepted ones are breaking" if met else "none is breaking"
-        print(f"{arguments.schemas}: {count_noun(len(changes), 'change')}, {what}")
+        print_result(f"{arguments.schemas}: {count_noun(len(changes), 'change')}, {what}")
         return GOOD
     before = f"{arguments.against}:"
     texts = {
         **directories.texts_of(new),
         **{before + name: text for name, text in directories.texts_of(old).items()},
     }
-    print_message(render((_diagnostic(change, before) for change in breaks), texts))
+    print_diagnostics((_diagnostic(change, before) for change in breaks), texts)
     print_message(
         f"codecgen: {count_noun(len(breaks), 'breaking change')} since {arguments.against}"
     )

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from codecgen.cli import evolution_commands
-from codecgen.cli.common import FINDINGS, GOOD, UsageError, release_of, sound
+from codecgen.cli.common import FINDINGS, GOOD, UsageError, print_result, release_of, sound
 from codecgen.diagnostics import suggest
 from codecgen.plan import as_of
 from codecgen.schema.uses import within
@@ -22,14 +22,14 @@ def explain(arguments: argparse.Namespace) -> int:
 
     advice = None if arguments.program else declarations.explain_diagnostic(arguments.name)
     if advice is not None:
-        print(advice)
+        print_result(*advice.split("\n"))
         return GOOD
     model = sound(arguments.schemas)
     if model is None:
         return FINDINGS
     explained = programs.explain_program if arguments.program else declarations.explain
     try:
-        print(explained(model, arguments.name))
+        print_result(*explained(model, arguments.name).split("\n"))
     except declarations.UnknownName as error:
         raise UsageError(str(error)) from None
     return GOOD
@@ -72,7 +72,7 @@ def diff(arguments: argparse.Namespace) -> int:
             sides.append(differences.Side(str(release), as_of(model, release), None))
     if (sides[0].version is None) != (sides[1].version is None):
         raise UsageError("a version and a release cannot be compared; name two of a kind")
-    print(differences.diff(name, *sides))
+    print_result(*differences.diff(name, *sides).split("\n"))
     return GOOD
 
 

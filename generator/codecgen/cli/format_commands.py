@@ -9,7 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from codecgen import output
-from codecgen.cli.common import FINDINGS, GOOD, UsageError, load, print_message, report
+from codecgen.cli.common import (
+    FINDINGS,
+    GOOD,
+    UsageError,
+    load,
+    print_message,
+    print_result,
+    report,
+)
+from codecgen.diagnostics import printable
 from codecgen.formatting.canonical_text import FormatError, format_text
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.loader import MANIFEST
@@ -48,11 +57,11 @@ def fmt(arguments: argparse.Namespace) -> int:
         if arguments.diff:
             print(_diff(name, texts, text), end="")
         elif arguments.check:
-            print(f"{directory / name} would change")
+            print_result(f"{directory / name} would change")
         else:
             _write(directory / name, text)
     what = "would change" if is_dry else "changed"
-    (print_message if arguments.diff else print)(
+    (print_message if arguments.diff else print_result)(
         f"{arguments.path}: {count_noun(len(changed), 'file')} {what},"
         f" {len(wanted) - len(changed) - len(broken & set(wanted)) - refused} already formatted"
     )
@@ -79,7 +88,7 @@ def _find_directory(path: Path) -> tuple[Path, str | None]:
 def _diff(name: str, texts: Mapping[str, str], text: str) -> str:
     """Return the change of a file as a unified diff."""
     old, new = (one.splitlines(keepends=True) for one in (texts[name], text))
-    return "".join(difflib.unified_diff(old, new, name, name))
+    return "".join(difflib.unified_diff(old, new, printable(name), printable(name)))
 
 
 def _write(path: Path, text: str) -> None:

@@ -15,13 +15,15 @@ from codecgen.cli.common import (
     UsageError,
     load,
     paused_garbage_collection,
+    print_diagnostics,
     print_message,
+    print_result,
     release_of,
     report,
     sound,
 )
 from codecgen.cli.watching import watch
-from codecgen.diagnostics import did_you_mean, render
+from codecgen.diagnostics import did_you_mean
 from codecgen.plan import Plan, as_of, make_plan
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema import loader
@@ -56,7 +58,7 @@ def check(arguments: argparse.Namespace) -> int:
         )
     )
     seconds = time.perf_counter() - begin
-    print(f"{count_noun(len(files), 'file')}, {things}: good ({seconds:.1f} s)")
+    print_result(f"{count_noun(len(files), 'file')}, {things}: good ({seconds:.1f} s)")
     return GOOD
 
 
@@ -124,7 +126,7 @@ def _generate_once(arguments: argparse.Namespace) -> int:
             (summary.removed, "removed"),
         )
     )
-    print(f"{arguments.out}: {counts} ({', '.join(names)}; {seconds:.1f} s)")
+    print_result(f"{arguments.out}: {counts} ({', '.join(names)}; {seconds:.1f} s)")
     return GOOD
 
 
@@ -149,7 +151,7 @@ def _emit(
         return None
     notes = [d for result in emitted.values() for d in result.notes]
     if notes:
-        print_message(render(notes, texts, "note"))
+        print_diagnostics(notes, texts, "note")
     for warning in (line for result in emitted.values() for line in result.warnings):
         print_message(f"codecgen: warning: {warning}")
     return emitted
@@ -204,13 +206,13 @@ def _would_change(summary: output.Summary, out: Path) -> int:
         ("is left over", summary.removed),
     ):
         for path in paths:
-            print(f"{path} {what}")
+            print_result(f"{path} {what}")
     if summary.changed:
         print_message(
             f"codecgen: {out} is not what the schemas give; run codecgen generate without --check"
         )
         return FINDINGS
-    print(f"{out}: {count_noun(len(summary.unchanged), 'file')} as the schemas give them")
+    print_result(f"{out}: {count_noun(len(summary.unchanged), 'file')} as the schemas give them")
     return GOOD
 
 
@@ -225,10 +227,10 @@ def init(arguments: argparse.Namespace) -> int:
         files = starter.write(arguments.name, directory, arguments.uses)
     except starter.StarterError as error:
         raise UsageError(str(error)) from None
-    print(f"{directory}: {', '.join(files)}")
-    print("\nnext:")
+    print_result(f"{directory}: {', '.join(files)}")
+    print_result("", "next:")
     for step in (f"cd {directory}", *starter.STEPS):
-        print(f"  {step}")
+        print_result(f"  {step}")
     return GOOD
 
 
@@ -276,7 +278,7 @@ def import_kafka_json(arguments: argparse.Namespace) -> int:
     messages = count_noun(len(found.messages) - len(imported.retired), "message")
     unchanged = len(made) + len(imported.files) - len(files)
     seconds = time.perf_counter() - begin
-    print(
+    print_result(
         f"{out}: {messages}, {count_noun(len(files), 'file')} written, {unchanged} unchanged"
         f" ({seconds:.1f} s)"
     )

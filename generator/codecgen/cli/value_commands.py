@@ -10,8 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codecgen import directories, output
-from codecgen.cli.common import FINDINGS, GOOD, UsageError, print_message, report, sound
-from codecgen.diagnostics import printable, render
+from codecgen.cli.common import (
+    FINDINGS,
+    GOOD,
+    UsageError,
+    print_diagnostics,
+    print_message,
+    print_result,
+    report,
+    sound,
+)
+from codecgen.diagnostics import printable
 from codecgen.plan import make_plan
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.uses import within
@@ -38,9 +47,9 @@ def parse(arguments: argparse.Namespace) -> int:
         _show(arguments, what, given, one, index, end)
         sys.stdout.flush()
         for finding in one.findings:
-            print_message(f"codecgen: note: {printable(str(finding))}")
+            print_message(f"codecgen: note: {finding}")
         if one.error is not None:
-            print_message(f"codecgen: {printable(str(one.error))}")
+            print_message(f"codecgen: {one.error}")
             if reading.has_trailing_bytes_only(one):
                 print_message(
                     "codecgen: say --many to parse one after the other, --length to parse less"
@@ -132,13 +141,16 @@ def _show(
     if arguments.yaml:
         if arguments.many:
             print("---")
-        print("".join(f"# {line}\n" for line in lines) + documents.format_yaml(one.value), end="")
+        print(
+            "".join(f"# {printable(line)}\n" for line in lines) + documents.format_yaml(one.value),
+            end="",
+        )
         return
     if index:
         print()
     shown = one.end if one.error is None else end
     for line in (*lines, *dump.dump(what.plan, one, given, shown, width)):
-        print(line)
+        print_result(line)
 
 
 def build(arguments: argparse.Namespace) -> int:
@@ -171,11 +183,11 @@ def build(arguments: argparse.Namespace) -> int:
     try:
         data = documents.build_all(what, given.name, text)
     except documents.BuildError as wrong:
-        print_message(render(wrong.diagnostics, {given.name: text}).rstrip("\n"))
+        print_diagnostics(wrong.diagnostics, {given.name: text})
         return FINDINGS
     if out is not None:
         output.write_whole(out, data)
-        print(f"{out}: {count_noun(len(data), 'byte')}")
+        print_result(f"{out}: {count_noun(len(data), 'byte')}")
     elif arguments.hex:
         print(data.hex())
     else:

@@ -22,7 +22,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     ``--out`` to the parser of ``kafka-log cut``.
     """
     helps = {
-        "offsets": "batches with an offset from A (included) to B (excluded); A: and :B are open",
+        "offsets": "batches with an offset from A (included) to B (excluded); A: and :B are open"
+        "; negative offsets count from the end of the log: -5: selects the last 5",
         "time": f"batches with a timestamp from A (included) to B (excluded); each is {TIMES}",
     }
     add_writing_arguments(command, (*PLACES, *helps), helps)

@@ -15,7 +15,6 @@ from kafka_log.cli.ranges import (
     argument_type,
     number_type,
     parse_offset_range,
-    parse_plain_offset_range,
 )
 from kafka_log.logs.names import STATES, parse_include
 from kafka_log.logs.partition_filters import parse_partitions, parse_topics
@@ -81,13 +80,12 @@ def add_selection(
 ) -> Group:
     """Add the selection options ``names`` to a parser, in the group "selection" of its help, and
     return the group, for further options. ``help_texts`` has other help texts and ``types`` other
-    parsers for some; ``offsets`` with another help text does not count from the end of the log.
-    ``filters`` of the parsed options is set to ``names``. Raise KeyError for an unknown name.
+    parsers for some. ``filters`` of the parsed options is set to ``names``. Raise KeyError for an unknown name.
 
     Args:
         command: Parser of the command.
         names: Names of options, such as :data:`PLACES`, :data:`BATCHES` or :data:`RECORDS`.
-        help_texts: Other help texts by option name. An offset range with another help cannot count from the end of a log.
+        help_texts: Other help texts by option name.
         types: Other parsers of values by option name.
     """
     command.set_defaults(filters=names)
@@ -96,8 +94,6 @@ def add_selection(
         option = _OPTIONS[name]
         text = (help_texts or {}).get(name, option.help)
         settings = dict(option.settings)
-        if name == "offsets" and help_texts is not None and name in help_texts:
-            settings["type"] = argument_type(parse_plain_offset_range)
         if types is not None and name in types:
             settings["type"] = argument_type(types[name])
         group.add_argument(_flag_name(name), help=text, **settings)

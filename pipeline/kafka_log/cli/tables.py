@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka_log.cli.common import (
     GOOD,
@@ -32,21 +32,23 @@ def add_table_arguments(
     selection_options: Sequence[str] = PLACES,
     help_texts: Mapping[str, str] | None = None,
     *,
+    types: Mapping[str, Callable[[str], Any]] | None = None,
     paths: bool = True,
 ) -> Group:
     """Add the argument PATH (unless ``paths`` is False), the options ``selection_options``, and
-    ``--format``. ``help_texts`` has other help texts for some. Return the group of ``--format``,
+    ``--format``. ``help_texts`` has other help texts and ``types`` other parsers for some. Return the group of ``--format``,
     for further options of the output. Raise KeyError for an unknown option.
 
     Args:
         command: Parser of the command.
         selection_options: Names of options of :func:`kafka_log.cli.selection.add_selection`.
         help_texts: Other help texts by option name.
+        types: Other parsers of values by option name.
         paths: Add the positional argument PATH.
     """
     if paths:
         add_paths(command)
-    add_selection(command, *selection_options, help_texts=help_texts)
+    add_selection(command, *selection_options, help_texts=help_texts, types=types)
     return add_output(command)
 
 

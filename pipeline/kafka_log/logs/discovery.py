@@ -443,6 +443,7 @@ class Layout:
         directories: Log directories.
         skipped_paths: Paths that are not read in spite of their name or contents.
         unread: Directories that have segments and are not read.
+        unsearched: Directories more than :data:`MAX_LEVELS` levels below the path, which are not searched.
         is_log: Whether segments or ``meta.properties`` prove that logs lie here.
     """
 
@@ -451,6 +452,7 @@ class Layout:
     directories: list[Path] = field(default_factory=list)
     skipped_paths: list[SkippedPath] = field(default_factory=list)
     unread: list[Path] = field(default_factory=list)
+    unsearched: list[Path] = field(default_factory=list)
     is_log: bool = False
 
     @property
@@ -467,6 +469,7 @@ class Layout:
         self.directories += other.directories
         self.skipped_paths += other.skipped_paths
         self.unread += other.unread
+        self.unsearched += other.unsearched
         self.is_log |= other.is_log
 
     def skip_below(self, other: Layout) -> None:
@@ -477,6 +480,7 @@ class Layout:
             self.skip(directory, "it is a log directory inside another one", has_segments=True)
         self.skipped_paths += other.skipped_paths
         self.unread += other.unread
+        self.unsearched += other.unsearched
 
     def skip(self, path: Path, reason: str, *, has_segments: bool = False) -> None:
         """Add a skipped directory."""
@@ -484,11 +488,17 @@ class Layout:
         if has_segments:
             self.unread.append(path)
 
+    def skip_unsearched(self, path: Path) -> None:
+        """Add a skipped directory that lies too deep to be searched."""
+        self.skip(path, f"it lies more than {MAX_LEVELS} levels below the searched directory")
+        self.unsearched.append(path)
+
 
 def search_directory(path: Path, name: PartitionName | None, read: _ReadPartition) -> Layout:
     """Return the partitions and log directories in and below a directory, an empty layout if there
-    are none. Raise DirectoryError if segments lie below ``path`` and none of them is read, if a
-    directory or link beside log directories below ``path`` cannot be read, or if there are too many
+    are none. Raise DirectoryError if segments lie below ``path`` and none of them is read, if it is
+    not known whether segments lie below because directories there were not searched, if a directory
+    or link beside log directories below ``path`` cannot be read, or if there are too many
     directories; OSError if ``path`` cannot be listed.
 
     A directory with partitions that have segments, or with ``meta.properties``, is a log directory. A directory without these is
@@ -500,15 +510,70 @@ def search_directory(path: Path, name: PartitionName | None, read: _ReadPartitio
         read: Lists a partition directory.
     """
     found = _Search(path, read).search(path, name, 0)
-    is_read = found.tiers or any(p.segments or p.error is not None for p in found.partitions)
-    if found.unread and not is_read:
-        names = ", ".join(map(str, found.unread[:_MAX_NAMED_PATHS]))
-        more = len(found.unread) - _MAX_NAMED_PATHS
-        rest = f" and {more} more directories" if more > 0 else ""
+    if found.tiers or any(p.segments or p.error is not None for p in found.partitions):
+        return found
+    deeper = _find_segment_directories(found.unsearched)
+    if unread := [*found.unread, *deeper.paths]:
         why = f" ({_format_reasons(found.skipped_paths)})" if found.skipped_paths else ""
-        reason = f"nothing is read here, but segments lie in {names}{rest}{why}: pass these paths"
+        reason = f"nothing is read here, but segments lie in {_format_paths(unread)}{why}: pass these paths"
+        raise DirectoryError(path, reason)
+    if found.unsearched and not (found.is_log and deeper.is_complete):
+        reason = (
+            f"nothing is read here, and it was not searched more than {MAX_LEVELS} levels below:"
+            f" pass the log directories themselves if any lie in {_format_paths(found.unsearched)}"
+        )
         raise DirectoryError(path, reason)
     return found
+
+
+class _SegmentDirectories(NamedTuple):
+    """Result of a search for segments in directories that lie too deep to be read.
+
+    Attributes:
+        paths: Log directories and other directories with segments.
+        is_complete: Whether every directory was listed.
+    """
+
+    paths: list[Path]
+    is_complete: bool
+
+
+def _find_segment_directories(tops: Iterable[Path]) -> _SegmentDirectories:
+    """Return the directories with segments among and below ``tops``, each once: the log directory
+    of a partition, other directories themselves. Hidden directories are ignored. List at most
+    MAX_DIRECTORIES (1,000) directories; the result says whether that was enough and whether each
+    could be listed.
+    """
+    paths: dict[Path, None] = {}
+    queue = list(tops)
+    seen: set[Path] = set()
+    is_complete = True
+    for directory in queue:
+        real = resolve_links(directory)
+        if real in seen:
+            continue
+        if len(seen) == MAX_DIRECTORIES:
+            return _SegmentDirectories([*paths], False)
+        seen.add(real)
+        try:
+            listing = list_directory(directory)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            is_complete = False
+            continue
+        if listing.files:
+            is_partition = parse_partition_name(directory) is not None
+            paths[directory.parent if is_partition else directory] = None
+        queue += listing.directories
+    return _SegmentDirectories([*paths], is_complete)
+
+
+def _format_paths(paths: Sequence[Path]) -> str:
+    """Return the first of some paths, and the number of the others, for a message."""
+    more = len(paths) - _MAX_NAMED_PATHS
+    rest = f" and {more} more directories" if more > 0 else ""
+    return ", ".join(map(str, paths[:_MAX_NAMED_PATHS])) + rest
 
 
 def _format_reasons(skipped: Sequence[SkippedPath]) -> str:
@@ -617,8 +682,11 @@ class _Search:
                 elif any(parse_partition_name(c) and is_directory(c) for c in child.iterdir()):
                     reason = "it has partitions, but its name is not topic-partition"
                     out.skip(child, reason, has_segments=True)
-                elif is_empty and not child.name.startswith(".") and level < MAX_LEVELS:
-                    out.skip_below(self.search(child, None, level + 1))
+                elif is_empty and not child.name.startswith("."):
+                    if level == MAX_LEVELS:
+                        out.skip_unsearched(child)
+                    else:
+                        out.skip_below(self.search(child, None, level + 1))
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -652,7 +720,7 @@ class _Search:
                 reason = "it has segments, but its name is not topic-partition"
                 out.skip(child, reason, has_segments=True)
             elif level == MAX_LEVELS:
-                out.skip(child, f"it lies more than {MAX_LEVELS} levels below {self.path}")
+                out.skip_unsearched(child)
             else:
                 try:
                     below = self.search(child, None, level + 1)
@@ -678,11 +746,16 @@ class _Search:
         self, partition: Partition, out: Layout, level: int
     ) -> Layout | None:
         """Return what lies below a partition without segments if that is a log. Return None
-        otherwise, after adding its skipped paths to ``out``; also if the partition has an error,
-        lies MAX_LEVELS (4) levels deep, or is gone. Raise OSError if its directory cannot be
-        listed; DirectoryError after 1,000 directories.
+        otherwise, after adding its skipped paths to ``out``; also if the partition has an error or
+        is gone. If the search ends at this ``level``, skip the directories inside the partition as
+        unsearched. Raise OSError if its directory cannot be listed; DirectoryError after 1,000
+        directories.
         """
-        if partition.error is not None or level == MAX_LEVELS:
+        if partition.error is not None:
+            return None
+        if level == MAX_LEVELS:
+            for inner in list_directory(partition.directory).directories:
+                out.skip_unsearched(inner)
             return None
         name = PartitionName(partition.topic, partition.partition, partition.state)
         try:

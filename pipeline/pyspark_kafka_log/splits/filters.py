@@ -74,6 +74,7 @@ def parse_filters(filters: Iterable[Filter]) -> RowRanges:
             if operator == "in":
                 out = replace(out, only_offsets=_intersect_values(out.only_offsets, values))
         elif column == "timestamp":
+            # No set as for offsets: a header bounds the timestamps of its records only from above.
             low, high = _operator_range(operator, values)
             wanted = _round_up_to_ms(low), _round_up_to_ms(high)
             out = replace(out, timestamps=intersect_ranges(out.timestamps, wanted))

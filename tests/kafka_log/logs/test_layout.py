@@ -157,6 +157,19 @@ UNREAD = {
         ["meta.properties", f"kafka-log0/orders-0/{FIRST}", f"x/y/orders-1/{FIRST}"],
         ["kafka-log0", "x/y"],
     ),
+    "a log directory below the limit": ([f"a/b/c/d/e/orders-0/{FIRST}"], ["a/b/c/d/e"]),
+    "a volume at the limit": (
+        [f"a/b/c/data-0/kafka-log0/{name}" for name in (f"orders-0/{FIRST}", "meta.properties")],
+        ["a/b/c/data-0/kafka-log0"],
+    ),
+    "a volume below the limit": (
+        [f"a/b/c/d/data-0/kafka-log0/orders-0/{FIRST}", f"a/b/c/d/data-0/e/f/{FIRST}"],
+        ["a/b/c/d/data-0/kafka-log0", "a/b/c/d/data-0/e/f"],
+    ),
+    "a mark at the limit": (
+        ["a/b/c/d/meta.properties", f"a/b/c/d/e/f/orders-0/{FIRST}"],
+        ["a/b/c/d/e/f"],
+    ),
 }
 
 
@@ -229,6 +242,37 @@ def test_check_looks_at_the_files_of_each_log_directory(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("verb", ["stat", "dump", "check"])
+def test_a_volume_far_above_its_log_directory_is_no_empty_partition(
+    tmp_path: Path, verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path, f"data-0/a/b/c/d/e/orders-0/{FIRST}", "data-0/a/b/c/d/e/meta.properties")
+    assert main([verb, str(tmp_path / "data-0")]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert f"segments lie in {tmp_path}/data-0/a/b/c/d/e (" in shown.err
+
+
+@pytest.mark.parametrize("top", ["data-0", "data"])
+def test_what_is_not_searched_is_not_called_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, top: str
+) -> None:
+    make(tmp_path / top, "a/b/c/d/e/f/g/readme")
+    with pytest.raises(DirectoryError, match=r"not searched more than 4 levels below: .*/d/e$"):
+        discover(tmp_path / top)
+    make(tmp_path / top, f"a/b/c/d/e/f/g/h/orders-0/{FIRST}")
+    with pytest.raises(DirectoryError, match=r"segments lie in \S+/g/h "):
+        discover(tmp_path / top)
+    monkeypatch.setattr(discovery, "MAX_DIRECTORIES", 4)
+    with pytest.raises(DirectoryError, match="not searched more than 4 levels below"):
+        discover(tmp_path / top)
+
+
+def test_an_empty_log_directory_above_other_files_stays_one(tmp_path: Path) -> None:
+    make(tmp_path, "a/b/c/d/meta.properties", "a/b/c/d/orders-0/e/readme", "a/b/c/d/e/readme")
+    assert [p.directory for p in discover(tmp_path)] == [tmp_path / "a/b/c/d/orders-0"]
+
+
 def test_the_search_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, f"a/b/c/d/e/orders-0/{FIRST}")
     with pytest.raises(DirectoryError, match=r"e: it lies more than 4 levels below"):
@@ -263,7 +307,7 @@ NAMES = ["data-0", "orders-0", "orders-1", "kafka", "data"]
 def trees(draw: st.DrawFn, level: int = 0) -> list[str]:
     """Files of a tree of directories, some named like partitions: segments, and marks of log directories."""
     files = [name for name in (FIRST, "meta.properties") if not draw(st.integers(0, 3))]
-    if level < discovery.MAX_LEVELS:
+    if level < discovery.MAX_LEVELS + 2:
         for name in draw(st.lists(st.sampled_from(NAMES), max_size=2, unique=True)):
             files += [f"{name}/{below}" for below in draw(trees(level + 1))]
     return files
@@ -282,7 +326,8 @@ def test_no_segment_is_left_out_in_silence(names: list[str]) -> None:
         try:
             found = survey(root)
         except DirectoryError as error:
-            assert not every or "segments lie in" in error.reason, names
+            is_named = "segments lie in" in error.reason or "was not searched" in error.reason
+            assert not every or is_named, names
             return
         read = {s.path for p in found.partitions for s in p.segments}
         assert read or not every, names

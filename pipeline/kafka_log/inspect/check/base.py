@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from kafka_log.inspect.check.catalog import CATALOG, Severity, without_replicas
+from kafka_log.inspect.check.catalog import CATALOG, Severity, for_tiered_copy, without_replicas
 from kafka_log.inspect.check.cluster import Cluster
 from kafka_log.inspect.check.finding import Finding, make_finding
 from kafka_log.inspect.check.segment_scan import ScannedSegment
@@ -63,12 +63,15 @@ class Context:
         """Return a finding about the file ``path``, with topic and partition of this partition and
         the sentence ``meaning``. None as ``severity`` takes the first severity of ``code`` in the
         catalog, None as ``remedy`` the remedy there; ``place`` sets other attributes of Finding,
-        such as ``byte``. A remedy copies nothing from another replica if the metadata has none. Raise KeyError if the catalog has no ``code``, ValueError if it does not
+        such as ``byte``. A remedy copies nothing from another replica if the metadata has none, and
+        that of a copy in tiered storage puts nothing into a partition directory. Raise KeyError if the catalog has no ``code``, ValueError if it does not
         allow ``severity`` for it.
         """
         topic, partition = self.key
         remedy = remedy or CATALOG[code].remedy
-        if "replica" in remedy and self.cluster.replicas_of(self.key) == 1:
+        if self.partition.state == "remote":
+            remedy = for_tiered_copy(remedy)
+        elif "replica" in remedy and self.cluster.replicas_of(self.key) == 1:
             remedy = without_replicas(remedy)
         return make_finding(
             code,

@@ -49,6 +49,16 @@ _SALVAGE = (
 )
 
 
+_COPY_FROM_OTHER = "Copy the partition from another replica"
+_TIERED_COPY = (
+    "Put the copy back as it was, from a backup or an older version of the store. Brokers serve a copy as it"
+    " is: they neither repair nor truncate it, and have no replica of it. As long as live segments have its"
+    " offsets, write these to another directory with kafka-log cut, before the broker deletes them. Otherwise"
+    " write the readable records with kafka-log salvage --include remote, and let consumers skip the damage."
+)
+"""Remedy for a damaged copy in tiered storage."""
+
+
 def skip_batch(offset: str = "the offset after the batch") -> str:
     """Return the step by which consumers pass over a batch, to the offset that ``offset`` names."""
     return (
@@ -60,7 +70,7 @@ def skip_batch(offset: str = "the offset after the batch") -> str:
 def copy_or_skip(offset: str = "the offset after the batch") -> str:
     """Return the remedy for a batch that a writer produced wrong; consumers go on at ``offset``."""
     return (
-        "Copy the partition from another replica that does not have the batch, while this broker is"
+        f"{_COPY_FROM_OTHER} that does not have the batch, while this broker is"
         f" stopped. Otherwise {skip_batch(offset)}."
     )
 
@@ -149,6 +159,17 @@ _WITHOUT_REPLICAS = (
     (" into it. If the topic was deleted", " into partition.metadata. If the topic was deleted"),
 )  # fmt: skip
 """Steps of remedies that need another replica, and what takes their place if there is none."""
+
+
+def for_tiered_copy(remedy: str) -> str:
+    """Return the remedy for a damaged copy in tiered storage if ``remedy`` is one for the partition
+    directory of a broker. Return other remedies as they are.
+    """
+    is_local = any(step in remedy for step in (_COPY_PARTITION, FOLLOW_FIRST, _COPY_FROM_OTHER))
+    if is_local:
+        return _TIERED_COPY
+    step = f"{_COPY_FROM_OTHER[0].lower()}{_COPY_FROM_OTHER[1:]}"
+    return remedy.replace(step, "put the copy back from a backup or an older version of the store")
 
 
 def without_replicas(remedy: str) -> str:
@@ -776,9 +797,9 @@ _KINDS = (
         (E, N),
         "Control record that no broker writes",
         "The key of a control record says what it is. Here it is missing, too short or invalid, its type is"
-        " unknown, or a record of a producer is no readable commit or abort marker. A broker fails, or"
-        " truncates the log there, when it reads the producers of the partition. Read_committed consumers may"
-        " stop. A note if the type is unknown and the batch has no producer: readers skip the record. Nothing"
+        " unknown, the value does not fit the type, or a record of a producer is no commit or abort marker. A"
+        " broker fails, or truncates the log there, when it reads the producers of the partition; a controller"
+        " fails when it reads the metadata log. Read_committed consumers may stop. A note if the type is unknown and the batch has no producer: readers skip the record. Nothing"
         " to do about a note if a newer Kafka wrote it.",
         f"{_COPY_PARTITION} Otherwise write the batches before and after it with kafka-log cut.",
     ),

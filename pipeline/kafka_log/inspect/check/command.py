@@ -33,7 +33,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     ``kafka-log check``.
     """
     helps = {
-        "offsets": "only findings about offsets from A (included) to B (excluded), and findings without an offset; A: and :B are open",
+        "offsets": "only findings about offsets from A (included) to B (excluded), and findings without an offset; A: and :B are open"
+        "; negative offsets count from the end of the log: -5: selects the last 5",
         "time": f"only findings about batches with timestamps from A (included) to B (excluded); each is {TIMES}",
         "producer": "only findings about batches of this producer id, -1 for batches without one; may be repeated (default: all)",
     }

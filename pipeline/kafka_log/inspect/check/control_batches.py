@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from codecgen.runtime.errors import CodecError
-from codecgen.runtime.located_bytes import Limits
 from kafka_codecs import ControlRecordType
+from kafka_log.inspect.control_batches import read_control_batches
 from kafka_log.segment.control import UNKNOWN
 from kafka_log.segment.header_arrays import Headers
-from kafka_log.segment.model import Control, Policy, Record
-from kafka_log.segment.regular_files import open_regular
+from kafka_log.segment.model import Control, Record
 
 MAX_BATCHES = 100
 """Maximum of control records of one segment that no broker writes."""
@@ -36,38 +31,23 @@ class ControlBatches:
     unusual: Mapping[int, Record]
 
 
-def read_control_batches(path: Path, headers: Headers) -> ControlBatches:
+def scan_control_batches(path: Path, headers: Headers) -> ControlBatches:
     """Return the first transaction marker of each control batch in ``headers``, which are those of
     the segment at ``path``. Return also the first record of each that no broker writes, of at most
-    MAX_BATCHES batches. Leave out batches without records, and those whose records cannot be
-    decoded. Raise OSError if the file cannot be read.
+    MAX_BATCHES batches. Leave out batches whose records cannot be decoded. Raise OSError if the
+    file cannot be read.
     """
-    from kafka_log.segment.reference import construct_engine
-
-    rows = np.flatnonzero(headers.is_control & (headers.count != 0)).tolist()
-    found = ControlBatches({}, {})
-    if not rows:
-        return found
     markers: dict[int, ControlRecordType] = {}
     unusual: dict[int, Record] = {}
-    with open_regular(path) as file:
-        for row in rows:
-            position = int(headers.position[row])
-            file.seek(position)
-            data = file.read(int(headers.size[row]))
-            try:
-                batch = construct_engine(
-                    data, position, os.fspath(path), Policy.KAFKA, Limits(), True
-                )
-            except CodecError:
-                continue
-            is_of_producer = bool(headers.producer_id[row] >= 0)
-            for record in batch.records:
-                kind = _find_marker(record.control)
-                if kind is not None:
-                    markers.setdefault(row, kind)
-                if len(unusual) < MAX_BATCHES and _is_unusual(record.control, is_of_producer):
-                    unusual.setdefault(row, record)
+    columns = {name: getattr(headers, name) for name in ("is_control", "position", "size")}
+    for row, batch in read_control_batches(path, columns):
+        is_of_producer = bool(headers.producer_id[row] >= 0)
+        for record in batch.records:
+            kind = _find_marker(record.control)
+            if kind is not None:
+                markers.setdefault(row, kind)
+            if len(unusual) < MAX_BATCHES and _is_unusual(record.control, is_of_producer):
+                unusual.setdefault(row, record)
     return ControlBatches(markers, unusual)
 
 
@@ -79,9 +59,12 @@ def _find_marker(control: Control | None) -> ControlRecordType | None:
 
 
 def _is_unusual(control: Control | None, is_of_producer: bool) -> bool:
-    """Return whether no broker of a known version writes a control record: its type cannot be read
-    or is unknown, or it is of a producer and no valid marker. False for other records (None).
+    """Return whether no broker of a known version writes a control record: its key or value cannot
+    be read, its type is unknown, or it is of a producer and no marker. False for other records
+    (None).
     """
-    if control is None or control.type in (None, UNKNOWN):
-        return control is not None
-    return is_of_producer and (_find_marker(control) is None or control.error is not None)
+    if control is None:
+        return False
+    if control.error is not None or control.type == UNKNOWN:
+        return True
+    return is_of_producer and _find_marker(control) is None

@@ -1,4 +1,4 @@
-"""Check of control records: each has a key that says what it is, and a type that its readers know."""
+"""Check of control records: each has a key that says what it is, a type that its readers know, and a value of that type."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class ControlRecordCheck(Check):
 
 
 def _describe(control: Control, offset: int, producer: int | None) -> str:
-    """Return what is wrong with the control record at ``offset``, as sentences. Its key or the
-    value of its marker cannot be read, brokers do not write its type for a ``producer``, or its
-    type is unknown (if ``producer`` is None: the batch has no producer id).
+    """Return what is wrong with the control record at ``offset``, as sentences. Its key or value
+    cannot be read, brokers do not write its type for a ``producer``, or its type is unknown (if
+    ``producer`` is None: the batch has no producer id).
     """
     if control.type is None:
         reason = "" if control.error is None else f": {control.error.reason}"
         return f"The key of the control record at offset {offset} cannot be read{reason}."
     if control.error is not None:
-        return f"The value of the transaction marker at offset {offset} cannot be read: {control.error.reason}."
+        return f"The value of the control record at offset {offset}, of type {control.type}, cannot be read: {control.error.reason}."
     named = (
         f"{control.type_id}" if control.type == UNKNOWN else f"{control.type_id} ({control.type})"
     )

@@ -28,6 +28,7 @@ from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.tiers import find_tier_gaps, merge_tiered_segments
 from kafka_log.read.internal_topics import COORDINATOR_TOPICS
 from kafka_log.segment.header_arrays import Headers
+from kafka_log.segment.header_columns import UNBOUNDED
 from kafka_log.segment.model import Policy
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.versions import have_field
@@ -109,7 +110,9 @@ class GapCheck(Check):
             self._forget_end()
         if not scanned.placed.all() or not len(headers):
             return ()
-        apart = np.flatnonzero(headers.first[1:] > headers.last[:-1] + 1)
+        # A header that contradicts itself does not say where its batch ends.
+        is_bounded = headers.offset_bound != UNBOUNDED
+        apart = np.flatnonzero(is_bounded[:-1] & (headers.first[1:] > headers.last[:-1] + 1))
         # Offsets in lost ranges are missing for another reason.
         starts = np.array([run.start for run in scanned.lost], np.int64)
         before = np.searchsorted(starts, headers.position)
@@ -124,7 +127,7 @@ class GapCheck(Check):
         self._sum_up_after(apart[room:], headers, path)
         at_end = any(run.end == scanned.size for run in scanned.lost)
         end = int(headers.last.max()), (path, int(headers.position[-1]))
-        self.end_before = None if at_end else end
+        self.end_before = None if at_end or not is_bounded[-1] else end
         return ()
 
     def skip_segment(self, segment: Segment) -> None:

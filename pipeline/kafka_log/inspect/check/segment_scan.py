@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from codecgen.runtime.errors import CodecError, RuleBroken
-from kafka_log.inspect.check.control_batches import ControlBatches, read_control_batches
+from kafka_log.inspect.check.control_batches import ControlBatches, scan_control_batches
 from kafka_log.inspect.header_pass import HeaderPass, Piece, use_kernels_for
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment import framing
@@ -185,7 +185,7 @@ def scan_segment(
     base = segment.base_offset if segment.has_canonical_name else None
     out = find_outside_segment(headers.first, headers.last, base, next_base)
     placed = find_ascending(headers.first, headers.last, out)
-    control = read_control_batches(segment.path, headers)
+    control = scan_control_batches(segment.path, headers)
     found = tuple(refused), next_base, out, placed, sequences, control, *times
     at_end = next((run for run in runs if run.end == end_of_file), None)
     kind = (

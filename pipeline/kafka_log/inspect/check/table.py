@@ -56,7 +56,7 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment.header_columns import UNBOUNDED
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.places import place_of
-from kafka_log.segment.ranges import EVERYTHING
+from kafka_log.segment.ranges import EVERYTHING, counts_from_end
 from kafka_log.segment.regular_files import kind_of
 
 __all__ = ["CHECKS", "FINDINGS", "Finding", "check_partitions", "check_table"]
@@ -176,10 +176,11 @@ def check_partitions(
         for finding in _check_directories(directories, clusters, included)
         if selects is None or _is_about_selected(finding, selects)
     )
+    selections = _Selections(partitions, wanted)
     about_others = {partition.key for partition in others}
     together = [*partitions, *others]
     for finding in chain(beside, check_duplicates_and_ids(together, clusters)):
-        if is_selected(finding, wanted) and _key_of(finding) not in about_others:
+        if selections.select(finding) and _key_of(finding) not in about_others:
             yield finding
     # Before segments are read: later checkpoints may be about records that were not there yet.
     parents = {
@@ -204,7 +205,8 @@ def check_partitions(
             yield _io_error(partition.directory, error, *partition.key)
             continue
         broker = brokers[parents[partition.directory]]
-        for finding in _check_partition(partition, *broker, included, pieces, reading, wanted):
+        own = selections.of_directory[partition.directory]
+        for finding in _check_partition(partition, *broker, included, pieces, reading, own):
             truncated += [finding] if finding.code == NOT_STOPPED else []
             yield finding
     for directory in directories:
@@ -215,8 +217,32 @@ def check_partitions(
     topics = {partition.topic for partition in partitions}
     of_topics = [partition for partition in together if partition.topic in topics]
     for finding in chain(check_tier_gaps(partitions), check_exchanged(of_topics, clusters, engine)):
-        if is_selected(finding, wanted) and _key_of(finding) not in about_others:
+        if selections.select(finding) and _key_of(finding) not in about_others:
             yield finding
+
+
+class _Selections:
+    """The selection ``wanted`` for each partition, with negative offsets resolved.
+
+    Attributes:
+        of_directory: Selection by the directory of a partition.
+    """
+
+    def __init__(self, partitions: Sequence[Partition], wanted: Selection) -> None:
+        self.of_directory = {p.directory: wanted.resolve_offsets(p.segments) for p in partitions}
+        self._of_key: dict[tuple[str | None, int | None], list[Selection]] = {}
+        for partition in partitions:
+            own = self.of_directory[partition.directory]
+            self._of_key.setdefault(partition.key, []).append(own)
+        is_relative = counts_from_end(wanted.offsets)
+        self._of_others = [wanted.but(offsets=EVERYTHING) if is_relative else wanted]
+
+    def select(self, finding: Finding) -> bool:
+        """Return whether a finding is selected in one of the partitions that it may be about. If it
+        is about none of them, negative offsets exclude nothing.
+        """
+        own = self._of_key.get(_key_of(finding), self._of_others)
+        return any(is_selected(finding, selection) for selection in own)
 
 
 def _key_of(finding: Finding) -> tuple[str | None, int | None]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_log.cli.common import PROBLEMS, add_salvage_policy
 from kafka_log.cli.damage import run_with_damage, say_damage_after
-from kafka_log.cli.ranges import argument_type
+from kafka_log.cli.ranges import argument_type, parse_plain_offset_range
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
 from kafka_log.logs.partition_filters import find_unmatched_topics
@@ -49,7 +49,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "offsets": "committed offsets from A (included) to B (excluded); A: and :B are open",
         "time": f"commits made from time A (included) to B (excluded); each is {TIMES}",
     }
-    output = add_table_arguments(command, (*CHOICE, *helps), helps)
+    output = add_table_arguments(
+        command, (*CHOICE, *helps), helps, types={"offsets": parse_plain_offset_range}
+    )
     command.add_argument(
         "--group",
         action="append",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -14,7 +15,12 @@ import pyarrow.compute as pc
 from codecgen.runtime.errors import CodecError
 from kafka_log.inspect.statistics.columns import PERIODS, TIME, By
 from kafka_log.inspect.statistics.hidden_records import select_in_partitions
-from kafka_log.inspect.statistics.options import Asked, describe_batch, describe_end
+from kafka_log.inspect.statistics.options import (
+    Asked,
+    describe_batch,
+    describe_control_records,
+    describe_end,
+)
 from kafka_log.inspect.statistics.totals import format_codec
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import read_options
@@ -82,6 +88,7 @@ _BATCH = (
     "least_timestamp",
     "largest_timestamp",
 )
+_CONTROL = ("position", "size", "is_control", "is_invalid")
 _RECORD = ("offset", "timestamp", "key", "value", "headers", "producer_id", "codec")
 
 _KEY_COLUMNS: dict[By, str] = {"topic": "topic_number", "partition": "place", "producer": "producer_id", "codec": "codec_number", **{name: name for name in PERIODS}}  # fmt: skip
@@ -224,6 +231,9 @@ def _scan_records(owners: Sequence[_Owner], asked: Asked) -> Iterator[pa.Table]:
         except CodecError as error:  # under strict
             asked.on_problem(str(error))
         else:
+            for piece in replace(asked, deep=False).header_pass([segment], _CONTROL)([segment]):
+                for line in describe_control_records(piece):
+                    asked.on_problem(line)
             for line in () if scanner.end is None else describe_end(scanner.end, file):
                 asked.on_problem(line)
         asked.advance(segment.size)

@@ -10,7 +10,8 @@ import numpy as np
 
 from codecgen.runtime.located_bytes import Limits
 from codecgen.runtime.nouns import count_noun
-from kafka_log.inspect.header_pass import HeaderPass, Read, use_kernels_for
+from kafka_log.inspect.control_batches import read_control_batches
+from kafka_log.inspect.header_pass import HeaderPass, Piece, Read, use_kernels_for
 from kafka_log.inspect.statistics.columns import PERIODS, By
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.removed_segments import read_options
@@ -164,3 +165,19 @@ def describe_batch(batch: Batch) -> Iterator[str]:
         yield f"batch at byte {batch.position}: {problem.at}: {problem.error}"
     if not batch.is_valid:
         yield from map(str, filter(is_own_checksum, batch.findings))
+
+
+def describe_control_records(piece: Piece) -> Iterator[str]:
+    """Yield a line for each control record of a piece whose key or value cannot be read, and one if
+    the file cannot be opened or read. Ignore batches whose checksum is wrong.
+    """
+    path = piece.segment.path
+    columns = {name: piece.arrays[name] for name in ("position", "size")}
+    columns["is_control"] = piece.arrays["is_control"] & ~piece.arrays["is_invalid"]
+    try:
+        for _, batch in read_control_batches(path, columns):
+            for record in batch.records:
+                if record.control is not None and record.control.error is not None:
+                    yield f"control record at offset {record.offset}: {record.control.error}"
+    except OSError as error:
+        yield f"{path}: {error.strerror or error}"

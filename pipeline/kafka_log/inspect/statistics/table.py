@@ -23,7 +23,12 @@ from kafka_log.inspect.statistics.columns import (
     stat_schema,
 )
 from kafka_log.inspect.statistics.hidden_records import select_in_partitions, warn_of_copies
-from kafka_log.inspect.statistics.options import Asked, OnProblem, describe_end
+from kafka_log.inspect.statistics.options import (
+    Asked,
+    OnProblem,
+    describe_control_records,
+    describe_end,
+)
 from kafka_log.inspect.statistics.totals import Sums, format_codec
 from kafka_log.logs.names import State
 from kafka_log.logs.partitions import Partition, Segment, group_by_state
@@ -111,13 +116,17 @@ class Stat:
             self.asked.advance(piece.done)
 
     def _report_piece(self, place: _Place, piece: Piece) -> None:
-        """Report the problems of the batches of a piece. For the last piece of a file report also
+        """Report the problems of the batches of a piece, also those of control records if records are
+        decoded. For the last piece of a file report also
         its lost ranges, its end and the OSError that stopped reading, and add the lost and trailing
         bytes to the totals.
         """
         file = os.fspath(piece.segment.path)
         for line in piece.noted:
             place.report(f"{file}: {line}")
+        if self.asked.deep:
+            for line in describe_control_records(piece):
+                place.report(line)
         if piece.end is not None:
             place.close(piece.end, file)
         if piece.error is not None:

@@ -39,7 +39,8 @@ OF_TEXT = (
 """Columns of text output without ``--wide``."""
 
 _RANGES = {
-    "offsets": "transactions with an offset from A (included) to B (excluded); A: and :B are open",
+    "offsets": "transactions with an offset from A (included) to B (excluded); A: and :B are open"
+    "; negative offsets count from the end of the log: -5: selects the last 5",
     "time": f"transactions open at some time from A (included) to B (excluded); each is {TIMES}",
 }
 

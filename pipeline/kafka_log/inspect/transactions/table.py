@@ -162,10 +162,11 @@ def transaction_table(
                 )
             )
 
+        resolved = wanted.resolve_offsets(partition.segments)
         for row in read_history(partition.segments, rows_of):
             state, is_hanging = row[2], row[3]
             named = state in states or (is_hanging is not False and "hanging" in states)
-            if (states and not named) or not _is_wanted(row, wanted):
+            if (states and not named) or not _is_wanted(row, resolved):
                 continue
             if state == TransactionState.OPEN.value:
                 open_rows.append(row)

@@ -60,6 +60,7 @@ def write_partition(
 
     Memory holds the batch headers of one segment, and the offsets and positions of all batches.
     """
+    wanted = wanted.resolve_offsets(partition.segments)
     hidden = find_uncommitted(partition.segments) if wanted.flatten else Aborted()
     job = _Job(partition, wanted, hidden)
     with LogWriter(out) as log:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kafka_log.logs.partitions import Segment
+from kafka_log.logs.replicas import read_end_offset
 from kafka_log.logs.transactions import read_transactions
 from kafka_log.segment.header_arrays import Headers
 from kafka_log.segment.header_columns import UNBOUNDED
 from kafka_log.segment.model import Lost, Policy
-from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.segment.ranges import EVERYTHING, Range, counts_from_end, offsets_before
 from kafka_log.segment.row_masks import AbortedSpans
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.segment.scanner import Scanner
@@ -27,7 +28,7 @@ class RewriteSelection:
     """Selection of the batches that are written again. A batch is selected as a whole if one of its records is.
 
     Attributes:
-        offsets: Range of offsets, half-open.
+        offsets: Range of offsets, half-open. Negative ones count from the end of a partition until :meth:`resolve_offsets` replaces them.
         timestamps: Range of timestamps in milliseconds, half-open.
         flatten: Write only committed data, without producers and transactions.
         keep_damaged: Also write records whose checksum is wrong.
@@ -42,6 +43,14 @@ class RewriteSelection:
     def is_all(self) -> bool:
         """Return whether neither offsets nor timestamps are restricted."""
         return self.offsets == EVERYTHING and self.timestamps == EVERYTHING
+
+    def resolve_offsets(self, segments: Sequence[Segment]) -> RewriteSelection:
+        """Return the selection for the segments of one partition, with negative offsets replaced by
+        absolute ones. Damaged and unreadable files are ignored for the end of the partition.
+        """
+        if not counts_from_end(self.offsets):
+            return self
+        return replace(self, offsets=offsets_before(self.offsets, read_end_offset(segments)))
 
     def mark_selected(self, found: SegmentContents) -> Any:
         """Return a NumPy mask of the batches that may have a record in the offset range, and have a

@@ -187,3 +187,16 @@ def test_on_the_command_line(damaged: Path, capsys: pytest.CaptureFixture[str]) 
     out = capsys.readouterr().out
     assert out.count("error: txnindex_missing_entry") == 1
     assert main(["check", str(partition), "--time", "2031-01-01:"]) == 0
+
+
+@pytest.mark.parametrize("bounds", [(-90, None), (-90, -40), (None, -60), (-9999, 45)])
+def test_negative_offsets_count_from_the_end(
+    damaged: Path, bounds: tuple[int | None, int | None]
+) -> None:
+    """Of each partition: findings are those of the absolute offsets."""
+    for name in NAMES:
+        log = LogDirectory(damaged / name)
+        end = max(offset for offset, *_ in next(iter(records(damaged / name).values()))) + 1
+        absolute = range(end)[slice(*bounds)]
+        wanted = log.check(offsets=(absolute.start, absolute.stop)).to_pylist()
+        assert log.check(offsets=bounds).to_pylist() == wanted, name

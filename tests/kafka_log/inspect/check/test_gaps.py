@@ -10,7 +10,9 @@ import pytest
 
 from kafka_log import LogDirectory, SegmentReader, encode
 from tests.paths import SAMPLES
+from tests.support.batches import batch
 from tests.support.check_plants import PLAIN, pieces, remove_segment, replaced
+from tests.support.lying_headers import with_header
 from tests.support.made_topics import metadata
 
 BROKER = SAMPLES / "kafka-4.x"
@@ -340,3 +342,17 @@ def test_a_broker_that_compacts_by_its_own_properties(tmp_path: Path) -> None:
     before = path.read_text(encoding="utf-8")
     path.write_text(before.replace("0\n3\n", "0\n4\ncodecs 0 7\n"), encoding="utf-8")
     assert gaps(root) == [("note", "offsets_missing", 54, 65)]
+
+
+@pytest.mark.parametrize("bases", [(0,), (0, 3), (0, 9)], ids=["one segment", "after it", "later"])
+def test_a_header_that_contradicts_itself_bounds_no_gap(
+    tmp_path: Path, bases: tuple[int, ...]
+) -> None:
+    """The first batch has three records, and a header that says it ends with the first of them. Offsets 6 to 8 are nowhere."""
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    batches = {0: with_header(batch(0), last_offset_delta=0), 3: batch(3), 9: batch(9)}
+    for base, end in zip(bases, (*bases[1:], 99), strict=True):
+        data = b"".join(data for first, data in batches.items() if base <= first < end)
+        (directory / f"{base:020d}.log").write_bytes(data)
+    assert [row[2:] for row in gaps(tmp_path)] == [(6, 8)]

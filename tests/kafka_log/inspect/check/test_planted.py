@@ -16,13 +16,15 @@ from tests.paths import ROOT, SAMPLES
 from tests.support.check_plants import FIRST, PLAIN, Plant, restamp
 from tests.support.check_plants_of_files import OF_FILES
 from tests.support.check_plants_of_segments import OF_SEGMENTS
+from tests.support.tiers import local, remote
 
 BROKER = SAMPLES / "kafka-4.x"
 OLD_BROKER = SAMPLES / "kafka-2.8"
 PLANTS = [*OF_SEGMENTS, *OF_FILES]
 
 ONLY_OF_NEW_BROKERS = {
-    *("control record of a later Kafka", "batch taken out, and offsets that follow"),
+    *("control record of a later Kafka", "leader change with too few voters"),
+    "batch taken out, and offsets that follow",
     *("batch there again under other offsets", "sequence that comes again"),
     *("snapshot of a later offset", "leader epoch start", "offset of the cleaner"),
     *("leader epochs disordered", "leader epoch that begins later", "newest metadata snapshot"),
@@ -152,3 +154,22 @@ def test_a_segment_that_vanishes_and_a_file_that_cannot_be_read(tmp_path: Path) 
     assert ("error", "io_error", str(index)) in found
     codes = {code for _, code, _ in found}
     assert codes <= {"file_gone", "io_error", "index_without_segment"}
+
+
+@pytest.mark.parametrize("deep", [False, True], ids=["headers", "deep"])
+@pytest.mark.parametrize("byte", [5, 8, 16, 17, 30, 57, 62, 80])
+def test_the_remedy_of_a_tiered_copy_is_not_that_of_a_partition_directory(
+    tmp_path: Path, byte: int, deep: bool
+) -> None:
+    """A broker neither truncates a copy nor gets it from another replica."""
+    remote(tmp_path, 0, 0, 40)
+    local(tmp_path, 40, 50)
+    (copy,) = tmp_path.rglob(f"{0:020d}-*.log")
+    data = bytearray(copy.read_bytes())
+    data[byte] ^= 1
+    copy.write_bytes(data)
+    found = LogDirectory(tmp_path, include="remote").check(deep=deep).to_pylist()
+    bad = [row for row in found if row["severity"] != "note" and row["file"] == str(copy)]
+    assert bad
+    for row in bad:
+        assert "backup" in row["remedy"] and "partition directory" not in row["remedy"], row

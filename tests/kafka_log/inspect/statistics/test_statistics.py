@@ -30,6 +30,7 @@ from kafka_log.segment import file_groups
 from kafka_log.segment.kernels import Engine
 from tests.paths import SAMPLES, VECTORS
 from tests.support import histories, naive_stat
+from tests.support.check_plants_of_segments import control
 from tests.support.random_segments import mutated, sources
 
 BYS = (
@@ -416,6 +417,24 @@ def test_the_largest_records_have_the_problems_of_all(
     log.largest(1, on_problem=largest.append, **options)
     assert largest == sums
     assert [line for line in largest if "flipped-0" in line and "stored checksum" in line]
+
+
+@pytest.mark.parametrize("engine", ["construct", "arrow"])
+@pytest.mark.parametrize("policy", ["kafka", "salvage"])
+def test_a_control_record_that_cannot_be_read_is_a_problem(
+    policy: str, engine: Engine, tmp_path: Path
+) -> None:
+    """The value of a leader change says that it has 126 voters, and ends."""
+    shutil.copytree(SAMPLES / "kafka-4.x" / "__cluster_metadata-0", tmp_path / "t-0")
+    unreadable = b"\x08\0\0\0\2\x26\0\0\0\0\0\1\x7f"
+    control(f"t-0/{0:020d}.log", 0, unreadable)(tmp_path)
+    log = LogDirectory(tmp_path)
+    options = StatOptions(deep=True, policy=policy, engine=engine)
+    sums, largest = list[str](), list[str]()
+    assert log.stat(on_problem=sums.append, **options).column("problems").to_pylist() == [1]
+    log.largest(1, on_problem=largest.append, **options)
+    assert largest == sums
+    assert sums[0].startswith("control record at offset 0: ")
 
 
 def _bytes(record: Any) -> int:

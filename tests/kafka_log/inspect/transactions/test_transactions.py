@@ -186,3 +186,19 @@ def test_the_commands_words_are_those_of_the_table() -> None:
 
     assert STATES == WANTED
     assert MINUTES * 60_000 == MAX_TIMEOUT_MS
+
+
+@pytest.mark.parametrize("bounds", [(-3, None), (-9, -4), (-999, 3), (None, -1)])
+def test_negative_offsets_count_from_the_end(
+    tmp_path: Path, bounds: tuple[int | None, int | None]
+) -> None:
+    """Of each partition, as in slices of Python."""
+    wanted: list[dict[str, Any]] = []
+    for seed in range(4):
+        made = history(tmp_path / "logs" / f"t-{seed}", seed)
+        end = max(*made.records, *made.markers) + 1
+        absolute = range(end)[slice(*bounds)]
+        wanted += rows(made.directory, now=NOW, offsets=(absolute.start, absolute.stop))
+    found = rows(tmp_path / "logs", now=NOW, offsets=bounds)
+    assert sorted(map(repr, found)) == sorted(map(repr, wanted))
+    assert wanted

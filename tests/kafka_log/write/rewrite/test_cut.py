@@ -47,6 +47,17 @@ def test_batches_of_a_range_of_offsets(scratch: Path, low: int, count: int, n: i
         assert partition.segments[0].base_offset <= wanted[0]
 
 
+@pytest.mark.parametrize(("low", "high"), [(-5, None), (-9, -4), (-999, 3), (None, -1)])
+def test_negative_offsets_count_from_the_end(
+    tmp_path: Path, low: int | None, high: int | None
+) -> None:
+    """As in slices of Python."""
+    wanted = range(BATCHES[-1].next_offset)[low:high]
+    LogDirectory(SMALL).cut(tmp_path / "relative", offsets=(low, high))
+    LogDirectory(SMALL).cut(tmp_path / "absolute", offsets=(wanted.start, wanted.stop))
+    assert rows(tmp_path / "relative") == rows(tmp_path / "absolute") != []
+
+
 @pytest.mark.parametrize("low", range(9))
 @pytest.mark.parametrize("last_offset_delta", [0, 1])
 def test_a_header_that_contradicts_itself_loses_no_record(
