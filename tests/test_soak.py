@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests import soak
+from tests import shares, soak
 from tests.paths import ROOT
+from tests.shares import draw_seeds
 from tests.soak import Part, chosen, parts, run_part, seed_of
 
 
@@ -67,3 +69,35 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "tests/brokers\n"
     assert soak.main(["nothing"]) == 2
     assert "There is no part 'nothing'" in capsys.readouterr().err
+
+
+def test_a_soak_draws_other_seeds_than_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shares, "SEED", 0)
+    assert draw_seeds(3) == range(3) and draw_seeds(3, first=100) == range(100, 103)
+    drawn = [draw_seeds(3)]
+    for seed in (20260131, 20260201, 20260202):
+        monkeypatch.setattr(shares, "SEED", seed)
+        drawn.append(draw_seeds(3))
+    assert len({seed for seeds in drawn for seed in seeds}) == 12
+
+
+def fixed_seeds(path: Path) -> list[str]:
+    """Return the parametrizations of seeds that the soak does not change, by the text of their values."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]  # fmt: skip
+    return [
+        ast.unparse(call.args[1])
+        for call in calls
+        if ast.unparse(call.func).endswith("mark.parametrize")
+        and ast.unparse(call.args[0]) in ("'seed'", "'seeds'")
+        and "draw_seeds(" not in ast.unparse(call.args[1])
+    ]
+
+
+def test_no_random_test_has_the_same_seeds_each_day() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix(): seeds
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if (seeds := fixed_seeds(path))
+    }
+    # PYTHONHASHSEED, of which two values are enough to order a set in two ways.
+    assert found == {"tests/codecgen/targets/docs/test_pages.py": ["['1', '2']"]}

@@ -12,10 +12,11 @@ import pytest
 
 from kafka_log import LogDirectory
 from tests.paths import SAMPLES
+from tests.shares import draw_seeds
 from tests.support.check_plants import TX, remove_segment
 from tests.support.histories import History, history
 
-SEEDS = range(60)
+SEEDS = draw_seeds(60)
 
 
 def of_index(made: History) -> list[dict[str, Any]]:
@@ -138,7 +139,11 @@ def compact(made: History, rng: random.Random) -> set[int]:
 
 @pytest.mark.share(ci=2)
 @pytest.mark.parametrize("is_compacted", [False, True])
-@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 300), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "seeds",
+    [draw_seeds(10), pytest.param(draw_seeds(290, first=10), marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_an_entry_that_begins_too_early_is_found(
     tmp_path: Path, seeds: range, *, is_compacted: bool
 ) -> None:
