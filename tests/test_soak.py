@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import shares, soak
+from tests.fuzz.guards import AVAILABLE
 from tests.paths import ROOT
 from tests.shares import draw_seeds
 from tests.soak import Part, chosen, parts, run_part, seed_of
@@ -22,6 +23,20 @@ def test_each_test_file_is_in_one_part(tmp_path: Path) -> None:
     for part in parts(7, tmp_path):
         assert "-m" not in part.command[3:]  # no test is left out by its marks
         assert any("7" in word for word in part.command if word not in soak.PYTEST)
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="guard pages are there on Linux only")
+def test_the_fuzzers_run_at_length_to_their_end(tmp_path: Path) -> None:
+    fuzz = [part for part in chosen(parts(7, tmp_path), ["fuzz"]) if part.name.startswith("fuzz/")]
+    found = {tuple(part.command[2:7]): tuple(part.command[7:]) for part in fuzz}
+    assert found == {
+        (f"tests.fuzz.{name}", option, str(counts[checks]), "--checks", checks): ("--seed", "7")
+        for name, option, counts in (
+            ("decode", "--batches", soak.MUTATED_BATCHES),
+            ("encode", "--tables", soak.MADE_TABLES),
+        )
+        for checks in ("off", "on")
+    }
 
 
 def test_parts_are_chosen_by_name(tmp_path: Path) -> None:
