@@ -30,7 +30,7 @@ SCHEMAS, MUTANTS = 20_000, 600
 MUTATED_BATCHES = {"off": 2_000_000, "on": 500_000}
 MADE_TABLES = {"off": 200_000, "on": 50_000}
 """Inputs of the fuzzers of kernels that decode and that encode, between guard pages; with the word "on", each access to memory is checked
-too. Together about an hour of an idle core; no limit of time ends a run earlier."""
+too. No limit of time ends a run earlier. An idle core decodes about 2,500 mutants a second without these checks."""
 FAULTS = 100_000
 """Random faults of each kind, of which repair must call none certain that it gets wrong."""
 
