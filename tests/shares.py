@@ -46,6 +46,15 @@ def examples(count: int) -> settings:
     )
 
 
+def draw_seeds(count: int, first: int = 0) -> range:
+    """Return `count` seeds of a random test: `first` and those after it, but in the soak seeds that differ each day.
+
+    Use them as parameters, so that the name of a failing test has the seed. `LAWS_SEED`, which the soak prints, gives them again.
+    """
+    begin = first + SEED * count
+    return range(begin, begin + count)
+
+
 def later_seeds(quick: int, many: int) -> range:
     """Return the seeds of a law's long run, whose first `quick` seeds are tried all the time.
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.fuzz.guards import AVAILABLE
 from tests.paths import ROOT
 
 STATE = ROOT / ".soak"
@@ -26,6 +27,10 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-n", str(PROCESSES), "--dist", 
 THOROUGH = ("tests/codecs/test_laws.py", "tests/codecgen/runtime/compression/test_laws.py")
 """Laws that are tried with a thousand examples each, in the part `hypothesis`."""
 SCHEMAS, MUTANTS = 20_000, 600
+MUTATED_BATCHES = {"off": 2_000_000, "on": 500_000}
+MADE_TABLES = {"off": 200_000, "on": 50_000}
+"""Inputs of the fuzzers of kernels that decode and that encode, between guard pages; with the word "on", each access to memory is checked
+too. No limit of time ends a run earlier. An idle core decodes about 2,500 mutants a second without these checks."""
 FAULTS = 100_000
 """Random faults of each kind, of which repair must call none certain that it gets wrong."""
 
@@ -64,6 +69,15 @@ def parts(seed: int, folder: Path) -> list[Part]:
         Part("faults", [*faults, "--seed", str(seed)]),
         Part("mutants", [*mutants, "--jobs", str(os.cpu_count() or 1)]),
     ]
+    if AVAILABLE:
+        for checks in ("off", "on"):
+            counts = {
+                "decode": ("--batches", MUTATED_BATCHES[checks]),
+                "encode": ("--tables", MADE_TABLES[checks]),
+            }
+            for name, (option, count) in counts.items():
+                fuzz = (*python, f"tests.fuzz.{name}", option, str(count), "--checks", checks)
+                found.append(Part(f"fuzz/{name}-checks-{checks}", [*fuzz, "--seed", str(seed)]))
     for tests in folders_of_tests():
         name = tests.relative_to(ROOT / "tests").as_posix()
         of_folder = sorted(str(path.relative_to(ROOT)) for path in tests.glob("test_*.py"))

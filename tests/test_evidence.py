@@ -41,6 +41,8 @@ COUNTS: dict[Path, dict[str, list[str]]] = {
     EVIDENCE: {
         "a client of": [f"{client_lines()}"],
         "random faults of each kind": [f"{soak.FAULTS:,}"],
+        "mutants between guard pages": [f"{n:,}" for n in soak.MUTATED_BATCHES.values()],
+        "tables between guard pages": [f"{n:,}" for n in soak.MADE_TABLES.values()],
         "GiB are scanned": [f"{round(SCANNED_BYTES / (1 << 30))}"],
     },
 }

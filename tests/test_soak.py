@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests import soak
+from tests import shares, soak
+from tests.fuzz.guards import AVAILABLE
 from tests.paths import ROOT
+from tests.shares import draw_seeds
 from tests.soak import Part, chosen, parts, run_part, seed_of
 
 
@@ -20,6 +23,20 @@ def test_each_test_file_is_in_one_part(tmp_path: Path) -> None:
     for part in parts(7, tmp_path):
         assert "-m" not in part.command[3:]  # no test is left out by its marks
         assert any("7" in word for word in part.command if word not in soak.PYTEST)
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="guard pages are there on Linux only")
+def test_the_fuzzers_run_at_length_to_their_end(tmp_path: Path) -> None:
+    fuzz = [part for part in chosen(parts(7, tmp_path), ["fuzz"]) if part.name.startswith("fuzz/")]
+    found = {tuple(part.command[2:7]): tuple(part.command[7:]) for part in fuzz}
+    assert found == {
+        (f"tests.fuzz.{name}", option, str(counts[checks]), "--checks", checks): ("--seed", "7")
+        for name, option, counts in (
+            ("decode", "--batches", soak.MUTATED_BATCHES),
+            ("encode", "--tables", soak.MADE_TABLES),
+        )
+        for checks in ("off", "on")
+    }
 
 
 def test_parts_are_chosen_by_name(tmp_path: Path) -> None:
@@ -67,3 +84,35 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "tests/brokers\n"
     assert soak.main(["nothing"]) == 2
     assert "There is no part 'nothing'" in capsys.readouterr().err
+
+
+def test_a_soak_draws_other_seeds_than_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shares, "SEED", 0)
+    assert draw_seeds(3) == range(3) and draw_seeds(3, first=100) == range(100, 103)
+    drawn = [draw_seeds(3)]
+    for seed in (20260131, 20260201, 20260202):
+        monkeypatch.setattr(shares, "SEED", seed)
+        drawn.append(draw_seeds(3))
+    assert len({seed for seeds in drawn for seed in seeds}) == 12
+
+
+def fixed_seeds(path: Path) -> list[str]:
+    """Return the parametrizations of seeds that the soak does not change, by the text of their values."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]  # fmt: skip
+    return [
+        ast.unparse(call.args[1])
+        for call in calls
+        if ast.unparse(call.func).endswith("mark.parametrize")
+        and ast.unparse(call.args[0]) in ("'seed'", "'seeds'")
+        and "draw_seeds(" not in ast.unparse(call.args[1])
+    ]
+
+
+def test_no_random_test_has_the_same_seeds_each_day() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix(): seeds
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if (seeds := fixed_seeds(path))
+    }
+    # PYTHONHASHSEED, of which two values are enough to order a set in two ways.
+    assert found == {"tests/codecgen/targets/docs/test_pages.py": ["['1', '2']"]}

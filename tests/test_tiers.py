@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -145,6 +146,27 @@ def test_the_command_selects_by_these_expressions() -> None:
     assert f'TIERS = {{"quick": "{QUICK}", "ci": "{CI}"}}\n' in chores
 
 
+def is_left_to_the_soak(test: ast.FunctionDef) -> bool:
+    """Return whether a decorator of the test leaves all of it to the soak."""
+    return "pytest.mark.soak" in map(ast.unparse, test.decorator_list)
+
+
+def test_every_file_has_a_test_in_ci() -> None:
+    """What only the soak runs breaks unnoticed for a day or longer. The soak also asks this of the collected tests."""
+    without = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        text = path.read_text("utf-8")
+        tests = [
+            node
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+        ]
+        assert tests, path
+        if has_no_test(text, CI) or all(map(is_left_to_the_soak, tests)):
+            without.append(path.relative_to(ROOT).as_posix())
+    assert without == []
+
+
 COLLECTED = """
 from pathlib import Path
 import sys
@@ -159,6 +181,8 @@ class Judge:
         for item in items:
             text = item.path.read_text("utf-8")
             missing |= {(run, item.path.name) for run in runs[tier(item)] if has_no_test(text, run)}
+        in_ci = {item.path for item in items if tier(item) != "soak"}
+        missing |= {("no test in ci", item.path.name) for item in items if item.path not in in_ci}
         print("JUDGED", len(items), sorted(missing))
 
 sys.exit(pytest.main(["--collect-only", "-q", "-s", "-p", "no:cacheprovider"], [Judge()]))

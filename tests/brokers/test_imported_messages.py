@@ -25,7 +25,7 @@ from codecgen.schema.types import Reference, TagsType
 from tests.brokers import definitions
 from tests.brokers.message_shapes import layout_of, plan, shape, shape_of
 from tests.brokers.messages import Request, answers, damaged, messages
-from tests.shares import PROFILE
+from tests.shares import PROFILE, draw_seeds
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -138,7 +138,7 @@ def test_what_was_written_by_hand_says_the_same(imported: Imported) -> None:
 
 
 def test_what_kafka_writes_is_read_and_written_again(imported: Imported) -> None:
-    asked = list(imported.made_up(range(RANDOM)))
+    asked = list(imported.made_up(draw_seeds(RANDOM)))
     wrong: list[Any] = []
     for request, answer in zip(asked, answers(asked), strict=True):
         name, version = request["message"], request["version"]
@@ -204,7 +204,7 @@ def test_records_are_told_apart_by_what_stands_around_them(imported: Imported) -
 
 def test_what_kafka_refuses_is_refused(imported: Imported) -> None:
     """Bytes that were changed, cut off or put in: both read them, with the same values, or neither does."""
-    seeds = list(imported.made_up(range(100, 100 + RANDOM)))
+    seeds = list(imported.made_up(draw_seeds(RANDOM, first=100)))
     r = random.Random("imported")
     asked = [
         {**request, "hex": damaged(bytes.fromhex(answer["hex"]), r).hex()}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.shares import draw_seeds
 from tests.support.judged import CASES
 
 from .judge import LISTED, groups, judge
@@ -22,8 +23,9 @@ pytestmark = [
 FILES = 2500
 
 
-def test_mutants_are_read_as_by_kafka() -> None:
-    verdict = judge(FILES, seed=20)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=20))
+def test_mutants_are_read_as_by_kafka(seed: int) -> None:
+    verdict = judge(FILES, seed)
     assert not verdict.found, "\n".join(verdict.found)
     assert FILES / 3 < verdict.damaged < FILES, "most have an error, and not all"
     assert verdict.records > FILES

@@ -21,6 +21,7 @@ from tests.brokers.message_shapes import (
 )
 from tests.brokers.messages import Request, answers, damaged, messages
 from tests.brokers.topic_messages import FILE, lines, topic_messages
+from tests.shares import draw_seeds
 
 pytestmark = pytest.mark.broker
 
@@ -46,7 +47,7 @@ def made() -> dict[Case, list[bytes]]:
     asked: list[Request] = [
         {"message": message, "version": version, "random": seed}
         for message, version in CASES
-        for seed in range(RANDOM if message in CONTROL else IN_TOPICS)
+        for seed in draw_seeds(RANDOM if message in CONTROL else IN_TOPICS)
     ]
     out: dict[Case, list[bytes]] = {case: [] for case in CASES}
     for request, answer in zip(asked, answers(asked), strict=True):

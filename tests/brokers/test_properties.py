@@ -12,6 +12,7 @@ import pytest
 
 from codecgen.runtime.construct import PropertiesFile
 from codecgen.runtime.errors import ParseError
+from tests.shares import draw_seeds
 
 SOURCE = Path(__file__).parent / "properties" / "ReadProperties.java"
 TEXTS = 4000
@@ -36,8 +37,9 @@ def decoded(word: str) -> str:
     return base64.b64decode(word.removeprefix("=")).decode("utf-8")
 
 
-def test_properties_are_read_and_written_as_by_java() -> None:
-    r = random.Random(7)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=7))
+def test_properties_are_read_and_written_as_by_java(seed: int) -> None:
+    r = random.Random(seed)
     texts = ["".join(r.choices(PIECES, k=r.randint(0, 14))) for _ in range(TEXTS)]
     lines = "".join(base64.b64encode(text.encode()).decode() + "\n" for text in texts)
     run = subprocess.run(

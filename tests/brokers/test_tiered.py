@@ -6,14 +6,15 @@ import csv
 import io
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_log import LogDirectory, discover, read_table, scan_batches
+from kafka_log import LogDirectory, SegmentReader, discover, read_table, scan_batches
 from kafka_log.cli import main
 from kafka_log.logs.broker_files import read_checkpoint
 from kafka_log.logs.discovery import survey
@@ -22,6 +23,7 @@ from tests.brokers.answers import ISOLATIONS, complaints, consumed, plain, summe
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.process import wait_until
 from tests.brokers.tiered import TOPIC, segments, tiered_broker
+from tests.support.check_plants import change, flip
 
 pytestmark = pytest.mark.broker
 PLACE = (TOPIC, 0)
@@ -94,6 +96,128 @@ def test_other_commands_read_the_tier(running: Running) -> None:
     assert log.stat().column("problems").to_pylist() == [0]
     found = log.txn().column("state").to_pylist()
     assert found.count("aborted") >= 4
+
+
+# ---------------------------------------------------------------- planted damage
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A copy of the broker's directory and of its tier, which tests damage."""
+
+    live: Path
+    tier: Path
+
+    @property
+    def copies(self) -> list[Path]:
+        """The logs in the tier, by base offset."""
+        return sorted(self.tier.rglob("*.log"))
+
+    @property
+    def first_live(self) -> Path:
+        return min((self.live / f"{TOPIC}-0").glob("*.log"))
+
+    def find(self) -> set[tuple[Any, ...]]:
+        """Return what `check` reports: severity, code, file, byte, first and last offset."""
+        rows = LogDirectory([self.live, self.tier], include="remote").check().to_pylist()
+        names = ("severity", "code", "file", "byte", "first_offset", "last_offset")
+        return {tuple(row[name] for name in names) for row in rows}
+
+
+@pytest.fixture
+def copied(running: Running, tmp_path: Path) -> Copied:
+    broker, tier = running
+    of = Copied(tmp_path / "broker", tmp_path / "tier")
+    shutil.copytree(broker.log_dir, of.live)
+    shutil.copytree(tier, of.tier)
+    return of
+
+
+Findings = set[tuple[Any, ...]]
+
+
+def flip_bit(of: Copied) -> Findings:
+    path = of.copies[1]
+    batch = list(SegmentReader(path))[1]
+    flip(path, batch.position + 70)
+    place = str(path), batch.position, batch.base_offset, batch.last_offset
+    return {("error", "batch_checksum", *place)}
+
+
+def move_offsets(of: Copied) -> Findings:
+    """Give a batch the base offset of an earlier one, which no checksum covers."""
+    path = of.copies[1]
+    _, _, moved, *_ = list(SegmentReader(path))
+    base = int(path.name[:20])
+    change(path, moved.position, moved.position + 8, base.to_bytes(8, "big"))
+    last = base + len(moved.records) - 1
+    return {("error", "offsets_not_rising", str(path), moved.position, base, last)}
+
+
+def remove_copy(of: Copied) -> Findings:
+    """Remove a copy with all of its files."""
+    _, path, after, *_ = of.copies
+    first, end = int(path.name[:20]), int(after.name[:20])
+    for one in path.parent.glob(f"{first:020}-*"):
+        one.unlink()
+    return {("error", "segment_missing", str(after), None, first, end - 1)}
+
+
+def shorten_copy(of: Copied) -> Findings:
+    """Cut bytes off a copy: its last batch is torn, and the metadata of the tier states more bytes."""
+    path = of.copies[1]
+    last = list(SegmentReader(path))[-1]
+    size = path.stat().st_size - 5
+    change(path, size, size + 5, b"")
+    return {
+        ("error", "torn_tail", str(path), last.position, last.base_offset, None),
+        ("error", "segment_shrunk", str(path), size, last.base_offset, None),
+    }
+
+
+def damage_live_segment(of: Copied) -> Findings:
+    """Damage the first batch on the disk: the broker, which did not stop, truncates the segment there."""
+    path = of.first_live
+    batches = list(SegmentReader(path))
+    flip(path, batches[0].position + 70)
+    first, last = batches[0].base_offset, batches[0].last_offset
+    end = list(SegmentReader(max(path.parent.glob("*.log"))))[-1].last_offset
+    return {
+        ("error", "batch_checksum", str(path), 0, first, last),
+        ("note", "not_stopped", str(path), 0, first, end),
+    }
+
+
+def remove_live_index(of: Copied) -> Findings:
+    path = of.first_live.with_suffix(".index")
+    path.unlink()
+    return {("note", "index_missing", str(path), None, None, None)}
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [flip_bit, move_offsets, remove_copy, shorten_copy, damage_live_segment, remove_live_index],
+)
+def test_planted_damage_is_found_where_it_is(
+    copied: Copied, plant: Callable[[Copied], Findings]
+) -> None:
+    healthy = copied.find()
+    assert {severity for severity, *_ in healthy} == {"note"}
+    assert copied.find() - healthy == set()
+    expected = plant(copied)
+    found = copied.find()
+    assert found - healthy == expected
+    assert healthy <= found
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])
+def test_files_beside_a_copy_are_not_checked(copied: Copied, suffix: str) -> None:
+    """Neither are they read: the rows are the same without them."""
+    healthy, before = copied.find(), rows([copied.live, copied.tier], "read_committed")
+    (path,) = copied.tier.rglob(f"{copied.copies[1].stem}{suffix}")
+    path.unlink()
+    assert copied.find() == healthy
+    assert rows([copied.live, copied.tier], "read_committed") == before
 
 
 # ---------------------------------------------------------------- DeleteRecords, which changes the log: last

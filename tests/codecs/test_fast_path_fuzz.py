@@ -22,6 +22,7 @@ from tests.laws.fast_laws import built_either_way, same_either_way, same_in_wind
 from tests.laws.mutations import mutated, mutated_values
 from tests.laws.values import NoValue, Values, given
 from tests.laws.world import Facts, World
+from tests.shares import draw_seeds
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 LIMITS = Limits(decompressed=1 << 16, elements=2000, findings=200)
@@ -82,17 +83,19 @@ def compare(name: str, version: int | None, seed: object, values: int, mutants: 
 
 
 @pytest.mark.share(4)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=1))
 @pytest.mark.parametrize("part", range(8))
-def test_both_ways_give_the_same(part: int) -> None:
+def test_both_ways_give_the_same(part: int, seed: int) -> None:
     for name, version in list(layouts())[part::8]:
-        compare(name, version, 1, values=1, mutants=4)
+        compare(name, version, seed, values=1, mutants=4)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", draw_seeds(1, first=2))
 @pytest.mark.parametrize("part", range(8))
-def test_both_ways_give_the_same_of_many_values(part: int) -> None:
+def test_both_ways_give_the_same_of_many_values(part: int, seed: int) -> None:
     for name, version in list(layouts())[part::8]:
-        compare(name, version, 2, values=4, mutants=12)
+        compare(name, version, seed, values=4, mutants=12)
 
 
 RECORDS: list[dict[str, Any]] = [

@@ -30,11 +30,11 @@ from tests.codecs.random_format import (
 )
 from tests.codecs.tree import Tree
 from tests.paths import ROOT
+from tests.shares import SEED
 from tests.support.drawn_codecs import PACKAGE, read_log_schemas
 
-SEED = int(os.environ.get("LAWS_SEED", "0"))
-"""That of the first version that is drawn. CI takes the same one each time, the soak five others each day."""
 DRAWN = [SEED, *(pytest.param(SEED + i, marks=pytest.mark.soak) for i in range(1, 5))]
+"""Seeds of versions. CI takes the same one each time, the soak five others each day."""
 
 SEALED: dict[str, tuple[str, dict[str, int] | None]] = {
     "crc64_nvme": ("crc64_nvme", None),

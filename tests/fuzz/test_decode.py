@@ -18,6 +18,7 @@ from tests.fuzz import decode, mutants
 from tests.fuzz.checked import Broken, Ranges, checked
 from tests.fuzz.guards import AVAILABLE, PAGE, Guarded
 from tests.fuzz.probe import Probe, Settings
+from tests.shares import draw_seeds
 
 pytestmark = [
     pytest.mark.slow,
@@ -34,8 +35,9 @@ SECONDS = 15.0
         pytest.param(True, id="checked accesses", marks=pytest.mark.soak),
     ],
 )
-def test_mutated_batches(checks: bool, tmp_path: Path) -> None:
-    job = decode.Job(seed=1 + checks, batches=BATCHES, seconds=SECONDS, checks=checks, compare=60)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=1))
+def test_mutated_batches(checks: bool, seed: int, tmp_path: Path) -> None:
+    job = decode.Job(seed, batches=BATCHES, seconds=SECONDS, checks=checks, compare=60)
     wrong = decode.fuzz(job, tmp_path, quiet=True)
     assert wrong is None, wrong
 

@@ -15,6 +15,7 @@ from tests.fuzz.guards import AVAILABLE
 from tests.fuzz.made_tables import case
 from tests.fuzz.probe_encode import EncoderProbes
 from tests.fuzz.watch import Shared
+from tests.shares import draw_seeds
 
 pytestmark = [
     pytest.mark.slow,
@@ -31,8 +32,9 @@ SECONDS = 10.0
         pytest.param(True, id="checked accesses", marks=pytest.mark.soak),
     ],
 )
-def test_tables_of_any_kind(checks: bool) -> None:
-    job = encode.Job(seed=1 + checks, tables=TABLES, seconds=SECONDS, checks=checks)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=1))
+def test_tables_of_any_kind(checks: bool, seed: int) -> None:
+    job = encode.Job(seed, tables=TABLES, seconds=SECONDS, checks=checks)
     wrong = encode.fuzz(job, quiet=True)
     assert wrong is None, wrong
 

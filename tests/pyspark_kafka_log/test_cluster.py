@@ -16,7 +16,15 @@ import pytest
 import kafka_log
 from pyspark_kafka_log.java import JavaNotFound, find_java
 from tests.paths import ROOT, SAMPLES
-from tests.support.spark_clusters import SPARK_HOME, Environments, clean, cluster, environments, ran
+from tests.support.spark_clusters import (
+    SPARK_HOME,
+    Environments,
+    clean,
+    cluster,
+    environments,
+    ran,
+    zip_packages,
+)
 
 pytestmark = [
     pytest.mark.spark,
@@ -89,6 +97,22 @@ export(spark, logs, str(out / "records"))
 where = spark.range(2).repartition(2).rdd.map(lambda _: pyspark_kafka_log.__file__)
 told["where"] = sorted(set(where.collect()))
 print(json.dumps(told))
+"""
+
+READS = """
+import json
+import sys
+
+from pyspark.sql import SparkSession
+
+import pyspark_kafka_log
+
+spark = SparkSession.builder.getOrCreate()
+spark.sparkContext.setLogLevel("ERROR")
+spark.dataSource.register(pyspark_kafka_log.DefaultSource)
+rows = spark.read.format("kafka-log").load(sys.argv[1]).select("offset").collect()
+where = spark.range(1).rdd.map(lambda _: pyspark_kafka_log.__file__).collect()
+print(json.dumps({"offsets": sorted(row.offset for row in rows), "where": where}))
 """
 
 OTHER_DRIVER = """
@@ -175,6 +199,19 @@ def is_right(told: dict[str, Any], out: Path, streams: Sequence[str]) -> None:
         assert told[lane]["batches"] > 1
     assert [lane for lane in told["lanes"] if "(Python)" in told["lanes"][lane]] == ["python"]
     assert sum(pq.read_metadata(one).num_rows for one in out.rglob("part-*.parquet")) == len(rows)
+
+
+def test_executors_read_with_a_zip_that_is_shipped(java_home: Path, tmp_path: Path) -> None:
+    """One executor in a process of its own, without a standalone cluster: its Python takes the project from the zip."""
+    command, _ = shown("local-cluster[1,1,1024]", "--py-files")
+    zip_packages(tmp_path / "kafka_codecs.zip")
+    quick = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    env = clean(java_home, PYSPARK_PYTHON=sys.executable, HOME=str(tmp_path), **quick)
+    log = LOGS / "transactions-0"
+    told = ran(command, READS, tmp_path, env, str(log))
+    assert told["offsets"] == kafka_log.read_table(log, ["offset"])["offset"].to_pylist()
+    (where,) = told["where"]
+    assert where.endswith("/kafka_codecs.zip/pyspark_kafka_log/__init__.py")
 
 
 @pytest.mark.soak

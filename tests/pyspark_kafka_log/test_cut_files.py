@@ -24,6 +24,7 @@ from pyspark_kafka_log.reader import KafkaLogReader, Task
 from pyspark_kafka_log.splits import plan as planning
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.totals import OFFSET, totals_of
+from tests.shares import draw_seeds
 from tests.support.growing_logs import Growing
 from tests.support.paused_queries import Query, paused, until_paused
 from tests.support.spark_logs import numbered, write
@@ -146,7 +147,7 @@ def test_no_row_is_missed_in_silence(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.soak
 def test_many_histories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed in range(FEW, FEW + MANY):
+    for seed in draw_seeds(MANY, first=FEW):
         keeps(tmp_path / str(seed), seed, monkeypatch)
 
 

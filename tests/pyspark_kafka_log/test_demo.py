@@ -13,7 +13,7 @@ import pytest
 from kafka_log import SegmentReader, discover
 from tests.paths import ROOT, SAMPLES
 
-pytestmark = [pytest.mark.spark, pytest.mark.soak]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def show(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -40,6 +40,7 @@ def shown(
     return scratch, show(*logs, "--output", scratch / "out", cwd=scratch)
 
 
+@pytest.mark.soak
 def test_it_answers(shown: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     """What is open stands first, libraries say nothing, and the end says how to go on."""
     scratch, done = shown
@@ -55,6 +56,7 @@ def test_it_answers(shown: tuple[Path, subprocess.CompletedProcess[str]]) -> Non
     assert sorted(p.name for p in scratch.iterdir()) == ["out"]
 
 
+@pytest.mark.soak
 def test_parquet_has_every_record(shown: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     scratch, _ = shown
     found = pq.read_table(scratch / "out" / "records")

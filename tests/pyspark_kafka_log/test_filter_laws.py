@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_log import read_table
+from tests.shares import draw_seeds
 from tests.support.spark_logs import TIME, batch, build, numbered, write
 from tests.support.spark_metrics import metrics
 from tests.support.spark_queries import load
@@ -219,7 +220,7 @@ def test_each_operator_and_constant(spark: SparkSession, logs: Path, name: str) 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.share(ci=3)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", draw_seeds(3))
 def test_conditions_of_several(spark: SparkSession, logs: Path, seed: int) -> None:
     r = random.Random(seed)
     check(load(spark, logs), logs, [drawn(r) for _ in range(60)])

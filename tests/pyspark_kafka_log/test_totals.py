@@ -18,6 +18,7 @@ from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.task_reader import read_split, read_splits
 from pyspark_kafka_log.totals import Totals, totals_of
 from tests.paths import SAMPLES, VECTORS
+from tests.shares import draw_seeds
 from tests.support.histories import history
 from tests.support.mixed_logs import mixed_log
 
@@ -99,14 +100,14 @@ def test_what_kafka_wrote_and_what_is_wrong() -> None:
 
 
 def test_random_logs(tmp_path: Path) -> None:
-    for seed in range(12):
+    for seed in draw_seeds(12):
         path = mixed_log(tmp_path / f"t-{seed}", seed)
         holds(path, columns=[COLUMNS[seed % 4], COLUMNS[3]], rows=ROWS[:1])
 
 
 @pytest.mark.slow
 def test_aborted_transactions(tmp_path: Path) -> None:
-    for seed in range(25):
+    for seed in draw_seeds(25):
         made = history(tmp_path / f"t-{seed}", seed)
         aborted = Aborted((1, o, o + 2) for o in sorted(made.aborted)[::5])
         holds(

@@ -118,6 +118,15 @@ def environments(scratch: Path) -> Environments:
     return Environments(bare, whole, package)
 
 
+def zip_packages(path: Path) -> None:
+    """Write the packages of this tree into a zip, without building a wheel."""
+    with zipfile.ZipFile(path, "w") as out:
+        for root in ("generator", "generated", "pipeline"):
+            for file in sorted((ROOT / root).rglob("*")):
+                if file.is_file() and file.suffix != ".pyc":
+                    out.write(file, file.relative_to(ROOT / root))
+
+
 def needed(extra: str) -> list[str]:
     """The distributions that the project depends on with an extra, and those that they depend on."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -15,6 +15,7 @@ from codecgen.cli import main
 from codecgen.runtime.errors import BuildError, RuleBroken
 from tests.codecgen.generated import package_of
 from tests.codecgen.schemas import checked
+from tests.shares import draw_seeds
 from tests.support.rejected_entries import LOADERS, decoders_of, rejected
 
 SCHEMA = """\
@@ -95,11 +96,12 @@ def drawn(r: random.Random) -> dict[str, Any]:
 
 
 @LOADERS
-def test_all_engines_apply_the_same_rules(tmp_path: Path, load: Any) -> None:
+@pytest.mark.parametrize("seed", draw_seeds(1, first=7))
+def test_all_engines_apply_the_same_rules(tmp_path: Path, load: Any, seed: int) -> None:
     name = f"ruled_codecs_{load.__name__}"
     package = package_of(SCHEMA, tmp_path, name, "construct,arrow")
     ruled, unruled = decoders_of(package, "all_entries", tmp_path / "out", load)
-    r = random.Random(7)
+    r = random.Random(seed)
     seen: set[tuple[int, bool]] = set()
     for _ in range(120):
         values = [drawn(r) for _ in range(r.randrange(1, 4))]

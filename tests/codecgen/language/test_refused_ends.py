@@ -14,6 +14,7 @@ from codecgen.runtime.errors import BuildError, ValueRefused
 from codecgen.runtime.fast_path import without_fast_paths
 from codecgen.schema import loader
 from tests.codecgen.generated import package_of
+from tests.shares import draw_seeds
 from tests.support.rejected_entries import LOADERS, decoders_of, rejected
 
 SCHEMA = """\
@@ -116,14 +117,15 @@ def drawn(r: random.Random) -> tuple[dict[str, Any], bool]:
 
 @pytest.mark.slow
 @LOADERS
-def test_all_engines_refuse_the_same_entries(tmp_path: Path, load: Any) -> None:
+@pytest.mark.parametrize("seed", draw_seeds(1, first=11))
+def test_all_engines_refuse_the_same_entries(tmp_path: Path, load: Any, seed: int) -> None:
     name = f"ends_{load.__name__}"
     package = package_of(SCHEMA, tmp_path, name, "construct,arrow")
     (tmp_path / "lax").mkdir()
     text = re.sub(r", refuse: [^,}\n]+|^ +refuse: .*\n", "", SCHEMA, flags=re.MULTILINE)
     lax = package_of(text, tmp_path / "lax", f"lax_{name}")
     decoders = decoders_of(package, "deltas", tmp_path / "out", load)
-    r = random.Random(11)
+    r = random.Random(seed)
     seen: set[tuple[int, bool]] = set()
     for _ in range(200):
         drawn_entries = [drawn(r) for _ in range(r.randrange(1, 4))]

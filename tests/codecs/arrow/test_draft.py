@@ -23,6 +23,7 @@ from codecgen.targets import arrow
 from kafka_codecs.drafts.kip_98 import KIP_98_MESSAGE_SET
 from tests.codecs.strategies import kip_98_message_sets
 from tests.paths import SCHEMAS
+from tests.shares import draw_seeds
 from tests.support.scanned_rows import unpacked
 
 DRAFT = """\
@@ -116,11 +117,12 @@ def message(key: bytes | None, value: bytes | None) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_every_flipped_bit_is_noticed_by_both(view: View) -> None:
+@pytest.mark.parametrize("seed", draw_seeds(1, first=1))
+def test_every_flipped_bit_is_noticed_by_both(view: View, seed: int) -> None:
     pairs = [(b"k", b"v"), (None, b"v"), (b"key", None), (None, None), (b"", b""), (b"", None)]
     good = bytes(KIP_98_MESSAGE_SET.build({"messages": [message(*pair) for pair in pairs]}))
     assert decoded(view, good) == expected(good)
-    r = random.Random(1)
+    r = random.Random(seed)
     for at in range(12, len(good)):
         for bit in range(8):
             data = bytearray(good)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 
 from tests.paths import ROOT
+from tests.shares import draw_seeds
 from tests.support.mutated_bytes import mutants
 from tests.support.random_segments import segments
 from tests.support.scanned_rows import reference, scanned
@@ -30,7 +31,7 @@ def test_generated_segments(data: bytes, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", draw_seeds(8))
 def test_mutated_segments(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "mutated.log"
     for i, data in enumerate(mutants(100, seed)):
@@ -41,7 +42,7 @@ def test_mutated_segments(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.share(ci=3)
-@pytest.mark.parametrize("seed", range(100, 140))
+@pytest.mark.parametrize("seed", draw_seeds(40, first=100))
 def test_many_mutated_segments(seed: int, tmp_path: Path) -> None:
     test_mutated_segments(seed, tmp_path)
 

@@ -94,6 +94,7 @@ def values() -> list[bytes | None]:
     for path in sorted(SAMPLES.glob("*/__cluster_metadata-0/*.log")):
         for batch in SegmentReader(Path(path), policy="strict"):
             out += [record.value for record in batch.records if record.control is None]
+    assert len(out) > 50
     return out
 
 

@@ -24,6 +24,7 @@ from kafka_log.segment.blocks import Block
 from kafka_log.segment.header_columns import TIMED, BatchColumns
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, use_kernels
 from tests.paths import SAMPLES, VECTORS
+from tests.shares import draw_seeds
 from tests.support.random_segments import entries, mutated, mutated_inside, sources
 
 FILES = sorted([*VECTORS.rglob("*.log"), *SAMPLES.rglob("*.log")])
@@ -149,7 +150,7 @@ def test_in_small_chunks(path: Path) -> None:
 
 
 @pytest.mark.share(27, ci=3)
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", draw_seeds(60))
 def test_damaged_files_are_the_same(seed: int, tmp_path: Path) -> None:
     r = random.Random(seed)
     good = sources(VECTORS / "matrix", 20_000) + sources(VECTORS / "control", 20_000)

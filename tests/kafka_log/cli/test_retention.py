@@ -19,6 +19,7 @@ from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.segment import positioned_reads
 from kafka_log.segment.regular_files import open_regular
 from tests.paths import SAMPLES
+from tests.shares import draw_seeds
 from tests.support.check_plants import FIRST, PLAIN, SECOND, TX
 from tests.support.histories import history
 
@@ -244,7 +245,7 @@ def test_what_removed_segments_began_does_not_go_on(
 ) -> None:
     """A transaction that was aborted in a segment that is gone is not taken for an open or a committed one."""
     tried = 0
-    for seed in range(40):
+    for seed in draw_seeds(40):
         for k in (1, 2):
             made = history(tmp_path / f"{seed}-{k}" / "t-0", seed)
             segments = sorted(made.directory.glob("*.log"))

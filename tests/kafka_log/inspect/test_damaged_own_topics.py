@@ -16,12 +16,13 @@ from kafka_log.cli import main
 from kafka_log.inspect.metadata.command import KINDS
 from kafka_log.inspect.transactions.coordinator_states import read_coordinators
 from tests.paths import SAMPLES
+from tests.shares import draw_seeds
 
 NAMES = ("__cluster_metadata-0", "__consumer_offsets-0", "codecs-0", "transactions-2")
 
 
 @pytest.mark.share(16)
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", draw_seeds(30))
 def test_bytes_that_were_changed(
     tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ from kafka_log import LogDirectory
 from kafka_log.segment import file_groups
 from kafka_log.segment.scanner import Scanner, header_scanner
 from tests.paths import SAMPLES
+from tests.shares import draw_seeds
 from tests.support.random_segments import mutated
 
 SOURCES = sorted(SAMPLES.glob("kafka-*/*/*.log"))
@@ -47,7 +48,7 @@ def answer(
 
 
 @pytest.mark.share(10)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", draw_seeds(40))
 @pytest.mark.parametrize("ask", ["txn", "producers"])
 def test_files_together_and_alone(
     ask: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

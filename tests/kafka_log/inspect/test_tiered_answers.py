@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_log import LogDirectory
+from tests.shares import draw_seeds
 from tests.support.histories import TIME, history
 
 ID = "WTscIl6vTOe-sFdJ50q0_w"
@@ -44,7 +45,7 @@ def plain(table: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_they_are_of_the_whole_log(answer: str, tmp_path: Path) -> None:
     seen = 0
-    for seed in range(40):
+    for seed in draw_seeds(40):
         made = history(tmp_path / f"t-{seed}", seed)
         if made.log_start or len(list(made.directory.glob("*.log"))) < 3:
             continue

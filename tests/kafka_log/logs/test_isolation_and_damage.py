@@ -15,7 +15,7 @@ from codecgen.runtime.errors import CodecError
 from kafka_log import Policy, discover
 from kafka_log.logs import transactions as subject
 from kafka_log.logs.transactions import Transactions, read_transactions
-from tests.shares import later_seeds
+from tests.shares import draw_seeds, later_seeds
 from tests.support.histories import History, Written, history
 
 QUICK, MANY = 80, 2000
@@ -168,7 +168,7 @@ def test_a_header_with_a_wrong_checksum_is_believed_unless_under_salvage(
 def test_both_feeds_give_the_same_steps(tmp_path: Path) -> None:
     """All that is known of each batch, also what only a table of transactions shows."""
     met = 0
-    for seed in range(40):
+    for seed in draw_seeds(40):
         made = history(tmp_path / f"t-{seed}", seed)
         segments = discover(made.directory)[0].segments
         for damage in subject.DamageHandling:

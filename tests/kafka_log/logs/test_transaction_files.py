@@ -14,7 +14,7 @@ from kafka_log import discover, read_table
 from kafka_log.logs.transaction_files import read_transactions_from_files
 from kafka_log.logs.transactions import AbortedTransaction, Transactions, read_transactions
 from tests.paths import SAMPLES
-from tests.shares import later_seeds
+from tests.shares import draw_seeds, later_seeds
 from tests.support.histories import History, history
 
 QUICK, MANY = 80, 3000
@@ -106,9 +106,10 @@ def test_snapshots_that_are_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_files_that_lie(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", draw_seeds(1, first=7))
+def test_files_that_lie(tmp_path: Path, seed: int) -> None:
     """Bytes that are changed, and entries of transactions that there are not."""
-    r = random.Random(7)
+    r = random.Random(seed)
     doubted = 0
     for made in with_aborts(tmp_path)[::3]:
         path = r.choice(sorted(made.directory.glob("*.txnindex")))

@@ -13,6 +13,7 @@ import pytest
 from kafka_log.logs.partitions import Segment
 from kafka_log.read import following
 from kafka_log.read.following import PartitionFollower
+from tests.shares import draw_seeds
 from tests.support.batches import batch
 from tests.support.followed_directories import (
     FollowedDirectory,
@@ -26,7 +27,7 @@ from tests.support.unreadable_files import bad
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", draw_seeds(12))
 def test_each_record_is_read_once_whatever_happens_to_the_log(seed: int, tmp_path: Path) -> None:
     r = random.Random(seed)
     log = Growing(tmp_path / "t-0", r, transactions=False)

@@ -11,7 +11,7 @@ import pytest
 import kafka_log
 from kafka_log import Policy
 from tests.paths import SAMPLES
-from tests.shares import later_seeds
+from tests.shares import draw_seeds, later_seeds
 from tests.support.histories import history
 
 EXPECTED: dict[str, Any] = json.loads((SAMPLES / "expected.json").read_text())
@@ -69,7 +69,7 @@ def test_histories_have_what_is_hard(tmp_path: Path) -> None:
 
 
 def test_ranges_and_isolation_go_together(tmp_path: Path) -> None:
-    for seed in range(20):
+    for seed in draw_seeds(20):
         made = history(tmp_path / f"t-{seed}", seed)
         whole = made.committed()
         if not whole:

@@ -25,6 +25,7 @@ from kafka_log.segment.scanner import Scanner, header_scanner
 from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.task_reader import read_splits
 from tests.paths import SAMPLES
+from tests.shares import draw_seeds
 
 SAMPLE = SAMPLES / "kafka-2.8" / "segments.small-0"
 FIRST = f"{0:020d}.log"
@@ -69,7 +70,7 @@ def test_rows_say_it_and_the_others_stay(tmp_path: Path, engine: Engine) -> None
     log = tmp_path / "segments.small-0"
     whole = (SAMPLE / FIRST).read_bytes()
     at = starts(whole)
-    for seed in range(60):
+    for seed in draw_seeds(60):
         r = random.Random(seed)
         shutil.rmtree(log, ignore_errors=True)
         shutil.copytree(SAMPLE, log)

@@ -60,7 +60,7 @@ def batch(records: int, compression: int, r: random.Random) -> bytes:
     return RECORD_BATCH.build({"attributes": attributes, "partition_leader_epoch": 0, **fields})
 
 
-def write(path: Path) -> tuple[int, int, int]:
+def write(path: Path, most: int) -> tuple[int, int, int]:
     """A segment of batches that repeat, with offsets that rise: (half of it, batches, records)."""
     r = random.Random(1)
     # The checksum does not cover the first offset.
@@ -69,22 +69,28 @@ def write(path: Path) -> tuple[int, int, int]:
     with path.open("wb") as file:
         while True:
             count, data = kinds[number % len(kinds)]
-            if size + len(data) > SCANNED_BYTES:
+            if size + len(data) > most:
                 return half, number, offset
             file.write(offset.to_bytes(8, "big") + data[8:])
             size += len(data)
             offset += count
             number += 1
-            if size <= SCANNED_BYTES // 2:
+            if size <= most // 2:
                 half = size
 
 
-@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux")
-def test_two_gibibytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(320 << 20, id="320 MiB"),
+        pytest.param(SCANNED_BYTES, id="2 GiB", marks=pytest.mark.soak),
+    ],
+)
+def test_a_large_segment(tmp_path: Path, size: int) -> None:
     path = tmp_path / f"{0:020d}.log"
-    half, batches, records = write(path)
+    half, batches, records = write(path, size)
     warm = VECTORS / "matrix" / "v2-lz4-create.log"
     roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline")]
     done = subprocess.run(

@@ -27,6 +27,7 @@ from kafka_log.logs.index_files import (
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.scanner import Scanner
 from tests.paths import SAMPLES
+from tests.shares import draw_seeds
 from tests.support.partition_logs import (
     START,
     get_offsets,
@@ -127,8 +128,9 @@ def test_ranges_are_filters_of_everything(
 @pytest.mark.share(3)
 @pytest.mark.parametrize("count", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("policy", list(Policy))
-def test_ranges_of_what_brokers_wrote(policy: Policy, count: int) -> None:
-    r = random.Random(7)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=7))
+def test_ranges_of_what_brokers_wrote(policy: Policy, count: int, seed: int) -> None:
+    r = random.Random(seed)
     for partition in discover([SAMPLES / "kafka-4.x"]) + discover([SAMPLES / "kafka-2.8"]):
         log = Log(partition.directory, rows_of(partition.directory))
         if not log.rows:

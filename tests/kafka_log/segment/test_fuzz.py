@@ -17,6 +17,7 @@ from kafka_log import SegmentReader
 from kafka_log.cli.damage import batch_lines, end_lines
 from kafka_log.inspect.dump.json_objects import segment_objects
 from tests.paths import VECTORS
+from tests.shares import draw_seeds
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +80,7 @@ def said(reader: SegmentReader) -> Iterator[str]:
 
 
 @pytest.mark.share(ci=6)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", draw_seeds(8))
 def test_mutated_segments(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     path = tmp_path / "00000000000000000000.log"
@@ -100,9 +101,9 @@ def test_mutated_segments(seed: int, tmp_path: Path) -> None:
                 assert line.isprintable() or "\t" in line
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", draw_seeds(4, first=100))
 def test_what_a_strict_parser_takes_can_be_built_again(seed: int) -> None:
-    rng = random.Random(100 + seed)
+    rng = random.Random(seed)
     taken = 0
     for _ in range(CASES // 8):
         data = sealed(mutated(rng.choice(SEEDS).read_bytes(), rng))
@@ -121,8 +122,9 @@ def test_what_a_strict_parser_takes_can_be_built_again(seed: int) -> None:
     assert taken > 20
 
 
-def test_random_payloads_behind_a_right_header() -> None:
-    rng = random.Random(7)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=7))
+def test_random_payloads_behind_a_right_header(seed: int) -> None:
+    rng = random.Random(seed)
     head = bytearray(RECORD_BATCH.build({"last_offset_delta": 0, "records": []}))
     for _ in range(CASES):
         data = bytearray(head)

@@ -17,7 +17,7 @@ from kafka_log.segment.model import Tail
 from kafka_log.segment.positioned_reads import SECTOR
 from kafka_log.segment.scanner import header_scanner
 from tests.paths import SAMPLES, VECTORS
-from tests.shares import later_seeds
+from tests.shares import draw_seeds, later_seeds
 from tests.support.random_segments import mutated, sources
 from tests.support.scanned_rows import unpacked
 from tests.support.unreadable_files import ENDS, SECTORS, WHOLE, bad, untouched
@@ -139,7 +139,7 @@ def test_bad_sectors(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(WHOLE)
     lost = 0
-    for seed in range(30):
+    for seed in draw_seeds(30):
         r = random.Random(seed)
         begins = [r.randrange(SECTORS) * SECTOR for _ in range(r.randrange(1, 4))]
         ranges = [(at, at + SECTOR) for at in begins]

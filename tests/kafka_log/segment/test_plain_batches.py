@@ -26,6 +26,7 @@ from kafka_log.segment.framing import HEADER_START, layout_of
 from kafka_log.segment.model import Batch, Problem, Tail
 from kafka_log.segment.row_values import MORE_OF_BATCH, OF_BATCH
 from tests.paths import ROOT, SAMPLES, VECTORS
+from tests.shares import draw_seeds
 from tests.support.random_segments import mutated, sources
 
 FILES = sorted([*VECTORS.rglob("*.log"), *SAMPLES.rglob("*.log")])
@@ -76,8 +77,9 @@ def test_files_of_all_kinds(window: int, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.slow
-def test_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    random = Random(11)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=11))
+def test_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    random = Random(seed)
     some = sources(VECTORS / "matrix", 4000)
     path = tmp_path / "00000000000000000000.log"
     for i in range(150):

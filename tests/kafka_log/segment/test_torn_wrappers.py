@@ -10,6 +10,7 @@ import pytest
 from kafka_codecs import LOG_ENTRY
 from kafka_log import Batch, SegmentReader
 from kafka_log.segment.reader import damage
+from tests.shares import draw_seeds
 
 MESSAGES = 24
 SIZE = 9000
@@ -74,9 +75,10 @@ def test_a_torn_wrapper(tmp_path: Path, whole: list[bytes], share: float, tail: 
 
 
 @pytest.mark.share(3)
-def test_damage_within_a_wrapper(tmp_path: Path, whole: list[bytes]) -> None:
+@pytest.mark.parametrize("seed", draw_seeds(1, first=1))
+def test_damage_within_a_wrapper(tmp_path: Path, whole: list[bytes], seed: int) -> None:
     """A bit of the stream, at any place, with a good message behind it."""
-    r = random.Random(1)
+    r = random.Random(seed)
     for _ in range(20):
         damaged = bytearray(whole[1])
         damaged[r.randrange(60, len(damaged))] ^= 1 << r.randrange(8)

@@ -14,6 +14,7 @@ from kafka_log.cli import main
 from kafka_log.logs.partitions import Segment
 from kafka_log.write.indexes import EntryRule
 from tests.paths import SAMPLES
+from tests.shares import draw_seeds
 from tests.support.batches import batch
 from tests.support.histories import history
 from tests.support.lying_headers import START, with_header
@@ -99,7 +100,7 @@ def test_every_entry_leads_to_its_batch(made: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_aborted_transactions_of_histories(tmp_path: Path) -> None:
     """Also those that began before the first segment, as its snapshot says."""
-    for seed in range(30):
+    for seed in draw_seeds(30):
         history(tmp_path / "logs" / f"t-{seed}", seed)
     LogDirectory(tmp_path / "logs").reindex(tmp_path / "out")
     for name, data in files(tmp_path / "out", *INDEXES).items():
@@ -127,8 +128,9 @@ def naive(batches: list[tuple[int, int, int]], interval: int) -> tuple[list[int]
     return offsets, times
 
 
-def test_the_rule_is_kafkas() -> None:
-    r = np.random.default_rng(7)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=7))
+def test_the_rule_is_kafkas(seed: int) -> None:
+    r = np.random.default_rng(seed)
     for _ in range(200):
         interval = int(r.integers(0, 500))
         rule = EntryRule(100, interval)

@@ -20,7 +20,7 @@ from tests.support.spark_downloads import downloaded, with_packages
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 LOGS = SAMPLES / "kafka-4.x"
 NEEDED = ("grpcio>=1.76", "grpcio-status>=1.76", "googleapis-common-protos>=1.71")
-JOB = """
+READS = """
 import io
 import json
 import sys
@@ -41,6 +41,11 @@ frame = spark.read.format("kafka-log").load(logs)
 some = frame.where("topic = 'transactions'")
 told = {"session": type(spark).__module__, "count": frame.count()}
 told["offsets"] = sorted(row.offset for row in some.collect())
+with redirect_stdout(io.StringIO()) as shown:
+    frame.explain()
+told["plan"] = shown.getvalue()
+"""
+WRITES = """
 stream = spark.readStream.format("kafka-log").option("startingOffsets", "earliest")
 query = (
     stream.option("subscribe", "transactions").load(logs).writeStream.format("parquet")
@@ -53,9 +58,6 @@ some.write.format("kafka-log").mode("append").save(str(out / "written"))
 written = spark.read.format("kafka-log").load(str(out / "written"))
 told["written"] = sorted(row.offset for row in written.collect())
 told["exported"] = export(spark, logs, str(out / "exported")).rows
-with redirect_stdout(io.StringIO()) as shown:
-    frame.explain()
-told["plan"] = shown.getvalue()
 for name, does in {
     "enable": lambda: pyspark_kafka_log.enable(spark),
     "option": lambda: spark.read.format("kafka-log").option("colour", "red").load(logs).count(),
@@ -64,6 +66,8 @@ for name, does in {
         does()
     except Exception as error:
         told[name] = str(error)
+"""
+PRINTS = """
 print("told", json.dumps(told))
 """
 
@@ -73,16 +77,12 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return downloaded(tmp_path_factory.mktemp("connect"), *NEEDED)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("connector", [False, True], ids=["python-source", "jar-of-the-server"])
-def test_everything_through_a_server(
-    session: SparkSession, client: Path, tmp_path: Path, connector: bool
-) -> None:
-    jars = [str(find_or_compile_jar(session._jvm))] if connector else []
+def told_by(job: str, client: Path, logs: Path, out: Path, jars: list[str]) -> dict[str, Any]:
+    """Run a job with a Python that has the client, and return what it prints."""
     done = subprocess.run(
-        [sys.executable, "-c", JOB, str(LOGS), str(tmp_path), *jars],
+        [sys.executable, "-c", job + PRINTS, str(logs), str(out), *jars],
         env=with_packages(client) | {"JAVA_HOME": os.environ["JAVA_HOME"]},
-        cwd=tmp_path,
+        cwd=out,
         capture_output=True,
         text=True,
         timeout=240,
@@ -90,9 +90,28 @@ def test_everything_through_a_server(
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     told: dict[str, Any] = json.loads(done.stdout.rpartition("told ")[2])
+    assert told["session"] == "pyspark.sql.connect.session"
+    return told
+
+
+@pytest.mark.usefixtures("session")
+def test_rows_through_a_server(client: Path, tmp_path: Path) -> None:
+    log = LOGS / "transactions-0"
+    told = told_by(READS, client, log, tmp_path, [])
+    assert told["offsets"] == kafka_log.read_table(log, ["offset"])["offset"].to_pylist()
+    assert told["count"] == len(told["offsets"]) > 0
+    assert "(Python)" in told["plan"]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("connector", [False, True], ids=["python-source", "jar-of-the-server"])
+def test_everything_through_a_server(
+    session: SparkSession, client: Path, tmp_path: Path, connector: bool
+) -> None:
+    jars = [str(find_or_compile_jar(session._jvm))] if connector else []
+    told = told_by(READS + WRITES, client, LOGS, tmp_path, jars)
     table = kafka_log.read_table(LOGS, ["topic", "offset"]).to_pylist()
     offsets = sorted(row["offset"] for row in table if str(row["topic"]) == "transactions")
-    assert told["session"] == "pyspark.sql.connect.session"
     assert told["count"] == told["exported"] == len(table)
     assert told["ended"]
     assert told["offsets"] == told["streamed"] == told["written"] == offsets

@@ -27,6 +27,7 @@ from pyspark_kafka_log.stream import polling
 from pyspark_kafka_log.stream.options import parse_stream
 from pyspark_kafka_log.stream.polling import DataLossError
 from pyspark_kafka_log.task_reader import MAX_LOOKUPS, read_splits
+from tests.shares import draw_seeds
 from tests.support.growing_logs import Growing
 from tests.support.spark_logs import batch, build, numbered, write
 from tests.support.spark_streams import offsets as written
@@ -59,7 +60,7 @@ def tiered(log: Growing, root: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.share(12, ci=3)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", draw_seeds(6))
 def test_each_record_once_wherever_it_lies(tmp_path: Path, seed: int, isolation: str) -> None:
     """The first segments move into the tier while a stream reads, and restarts; what it reads is what was written."""
     r = random.Random(seed)
@@ -307,7 +308,7 @@ def uploaded(root: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.share(8, ci=3)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", draw_seeds(4))
 def test_each_record_once_of_objects(tmp_path: Path, seed: int, isolation: str) -> None:
     """Objects are replaced by longer ones, and others come; what was deleted was read before."""
     r = random.Random(seed)

@@ -35,6 +35,7 @@ from codecgen.runtime.arrow.decompressor import (
 from codecgen.runtime.arrow.primitives import compiling, memory, native
 from codecgen.runtime.arrow.primitives.native import Library
 from codecgen.runtime.compression import CODECS, compress
+from tests.shares import draw_seeds
 from tests.support.compression_inputs import TEXTS, mutated
 
 SLACK = memory.SLACK
@@ -208,8 +209,9 @@ def test_unusual_runs_are_left_alone(section: bytes) -> None:
 @pytest.mark.share(3, ci=2)
 @pytest.mark.parametrize("mutants", [4_000, pytest.param(30_000, marks=pytest.mark.slow)])
 @each
-def test_nothing_is_taken_that_the_reference_refuses(way: Way, mutants: int) -> None:
-    r = random.Random(4)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=4))
+def test_nothing_is_taken_that_the_reference_refuses(way: Way, mutants: int, seed: int) -> None:
+    r = random.Random(seed)
     small = [text for text in TEXTS if len(text) <= 3000]
     sections = [compress(way.name, text) for text in small]
     sections += [compress(way.name, r.randbytes(300_000) + bytes(300_000))]

@@ -12,6 +12,7 @@ import pytest
 from codecgen.runtime.arrow import lz4 as kernel
 from codecgen.runtime.arrow.primitives import compiling, memory
 from codecgen.runtime.compression import compress, decompress
+from tests.shares import draw_seeds
 from tests.support.compression_inputs import TEXTS, mutated
 
 SLACK = memory.SLACK
@@ -70,8 +71,9 @@ def test_blocks_that_hold_nothing_are_left_alone() -> None:
 
 
 @pytest.mark.slow
-def test_nothing_is_taken_that_the_reference_refuses() -> None:
-    r = random.Random(2)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=2))
+def test_nothing_is_taken_that_the_reference_refuses(seed: int) -> None:
+    r = random.Random(seed)
     small = [text for text in TEXTS if len(text) <= 3000]
     runs = [compress("lz4", text) for text in small]
     runs += [compress("lz4", text, variant="legacy-header-checksum") for text in small[::5]]

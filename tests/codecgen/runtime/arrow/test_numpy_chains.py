@@ -13,6 +13,7 @@ from codecgen.runtime.arrow import numpy_chains
 from codecgen.runtime.arrow.numpy_cases import LengthPrefix
 from codecgen.runtime.arrow.numpy_chains import follow, pass_over
 from codecgen.runtime.arrow.numpy_memory import Memory
+from tests.shares import draw_seeds
 
 LEADS = [
     LengthPrefix("zigzag"),
@@ -103,7 +104,7 @@ def test_long_windows(prefix: LengthPrefix, fill: str, monkeypatch: pytest.Monke
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", draw_seeds(40))
 @pytest.mark.parametrize("prefix", LEADS, ids=lambda prefix: prefix.kind)
 def test_damaged_windows(prefix: LengthPrefix, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("FEW", seed % 3), ("EACH", 2), ("SAMPLE", 4), ("MOST", 10 ** (seed % 5))):

@@ -34,6 +34,7 @@ from kafka_codecs.arrow.batches import BATCHES
 from kafka_codecs.arrow.records import RECORDS
 from kafka_log.segment.scanner import Scanner, header_scanner
 from tests.paths import VECTORS
+from tests.shares import draw_seeds
 from tests.support.mutated_bytes import mutants
 from tests.support.random_segments import segments
 from tests.support.scanned_rows import ALL, Read, reference, scanned, unpacked
@@ -154,7 +155,7 @@ def test_generated_segments(data: bytes, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.mark.slow
 @pytest.mark.share(6, ci=3)
-@pytest.mark.parametrize("seed", range(200, 206))
+@pytest.mark.parametrize("seed", draw_seeds(6, first=200))
 def test_mutated_segments(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "mutated.log"
     for i, data in enumerate(mutants(100, seed)):
@@ -167,7 +168,7 @@ def test_mutated_segments(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.share(ci=8)
-@pytest.mark.parametrize("seed", range(300, 340))
+@pytest.mark.parametrize("seed", draw_seeds(40, first=300))
 def test_many_mutated_segments(seed: int, tmp_path: Path) -> None:
     test_mutated_segments(seed, tmp_path)
 
@@ -320,8 +321,9 @@ def test_limits_hold() -> None:
         ("uvarint", Varint(32, signed=False)),
     ],
 )
-def test_varints_are_those_of_the_reference(method: str, codec: Varint) -> None:
-    r = random.Random(4)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=4))
+def test_varints_are_those_of_the_reference(method: str, codec: Varint, seed: int) -> None:
+    r = random.Random(seed)
     seen = {True: 0, False: 0}
     for most in (0, 1, 2, 10):
         found = []

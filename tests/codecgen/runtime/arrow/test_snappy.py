@@ -12,6 +12,7 @@ from codecgen.runtime.arrow import snappy as kernel
 from codecgen.runtime.arrow.decompressor import KERNELS_OF_CODECS
 from codecgen.runtime.arrow.primitives import compiling, memory
 from codecgen.runtime.compression import compress, decompress
+from tests.shares import draw_seeds
 from tests.support.compression_inputs import TEXTS, mutated
 
 SLACK = memory.SLACK
@@ -99,8 +100,9 @@ def test_what_does_not_fit_is_left_alone() -> None:
                 assert plain(run, len(text) - 1) is None
 
 
-def test_nothing_is_taken_that_the_reference_refuses() -> None:
-    r = random.Random(3)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=3))
+def test_nothing_is_taken_that_the_reference_refuses(seed: int) -> None:
+    r = random.Random(seed)
     small = [text for text in TEXTS if len(text) <= 3000]
     runs = [
         compress("snappy", text, variant=v) for text in small for v in ("xerial", None, "xerial-1k")

@@ -22,6 +22,7 @@ from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.rows import Place
 from tests.codecgen.generated import package_of
 from tests.paths import ROOT
+from tests.shares import draw_seeds
 from tests.support import plain_kernels
 
 PACKAGE = "nested_columns_codecs"
@@ -160,7 +161,7 @@ def reference(
 
 @pytest.mark.slow
 @pytest.mark.share(4)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", draw_seeds(4))
 def test_all_columns(codecs: ModuleType, seed: int) -> None:
     r = random.Random(seed)
     make = Maker(codecs, r)

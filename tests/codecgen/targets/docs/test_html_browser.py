@@ -241,7 +241,9 @@ def test_a_hostile_schema_runs_nothing(tmp_path: Path, browser: Browser) -> None
         assert model is not None
         out = tmp_path / str(i)
         write_tree(out, "kafka_codecs", {"html": docs.emit_html(make_plan(model)).files})
-        for path in sorted(out.rglob("*.html")):
+        pages = sorted(out.rglob("*.html"))
+        assert pages
+        for path in pages:
             browser.open(path)
             assert (
                 browser.get("document.querySelectorAll('img, main script, [onload]').length") == 0

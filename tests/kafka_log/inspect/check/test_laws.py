@@ -20,6 +20,7 @@ from kafka_log.inspect.statistics.table import Stat
 from kafka_log.read.selection import Selection
 from kafka_log.segment.placement import find_ascending
 from tests.paths import SAMPLES, VECTORS
+from tests.shares import draw_seeds
 from tests.support.check_plants import ACTIVE, FIRST, PLAIN, SECOND, THIRD, TX
 
 BROKER = SAMPLES / "kafka-4.x"
@@ -99,7 +100,7 @@ def mutate(path: Path, rng: random.Random) -> None:
 
 
 @pytest.mark.share(12)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", draw_seeds(40))
 def test_bytes_that_are_anything(seed: int, tmp_path: Path) -> None:
     """Findings, and never an exception. All engines say the same."""
     rng = random.Random(seed)

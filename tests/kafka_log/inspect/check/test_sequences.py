@@ -14,6 +14,7 @@ import pytest
 from kafka_log import LogDirectory
 from kafka_log.inspect.producers.table import SEQUENCES, sequence_distance
 from tests.paths import SAMPLES
+from tests.shares import draw_seeds
 from tests.support.check_plants import pieces, renumbered
 from tests.support.made_topics import entry
 
@@ -188,7 +189,7 @@ def test_topics_that_coordinators_write_have_no_sequences(tmp_path: Path, topic:
 
 
 @pytest.mark.parametrize("engine", ["auto", "python"])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", draw_seeds(20))
 def test_against_one_batch_after_the_other(tmp_path: Path, seed: int, engine: str) -> None:
     rng = random.Random(seed)
     sent: list[Sent] = []

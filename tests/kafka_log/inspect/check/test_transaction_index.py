@@ -12,10 +12,11 @@ import pytest
 
 from kafka_log import LogDirectory
 from tests.paths import SAMPLES
+from tests.shares import draw_seeds
 from tests.support.check_plants import TX, remove_segment
 from tests.support.histories import History, history
 
-SEEDS = range(60)
+SEEDS = draw_seeds(60)
 
 
 def of_index(made: History) -> list[dict[str, Any]]:
@@ -141,10 +142,11 @@ def compact(made: History, rng: random.Random) -> set[int]:
 @pytest.mark.parametrize(
     "seeds",
     [
-        range(10),
-        pytest.param(range(10, 80), marks=pytest.mark.slow),
-        pytest.param(range(80, 300), marks=pytest.mark.soak),
+        draw_seeds(10),
+        pytest.param(draw_seeds(70, first=10), marks=pytest.mark.slow),
+        pytest.param(draw_seeds(220, first=80), marks=pytest.mark.soak),
     ],
+    ids=str,
 )
 def test_an_entry_that_begins_too_early_is_found(
     tmp_path: Path, seeds: range, *, is_compacted: bool

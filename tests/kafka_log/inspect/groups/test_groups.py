@@ -14,6 +14,7 @@ from kafka_log.cli import main
 from kafka_log.log_directory import LogDirectory
 from kafka_log.logs.names import CLEAN_SHUTDOWN, HIGH_WATERMARK
 from tests.paths import SAMPLES
+from tests.shares import draw_seeds
 from tests.support.made_topics import TIME, commit, log, marker, within
 
 Key = tuple[str, int]
@@ -78,7 +79,7 @@ def loaded(steps: list[Step], times: list[int], at: int) -> dict[Key, int]:
 
 
 @pytest.mark.share(12)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", draw_seeds(40))
 def test_what_a_coordinator_has_that_loads_the_topic(tmp_path: Path, seed: int) -> None:
     steps = steps_of(seed)
     batches, times = written(steps)

@@ -16,6 +16,7 @@ from kafka_log.log_directory import LogDirectory
 from kafka_log.logs.metadata_snapshots import list_snapshots
 from kafka_log.read.internal_topics import internal_topic
 from tests.paths import SAMPLES
+from tests.shares import draw_seeds
 from tests.support.made_topics import log, metadata, uuid
 
 SAMPLE = SAMPLES / "kafka-4.x" / "__cluster_metadata-0"
@@ -184,7 +185,7 @@ def images(path: Path) -> list[Image]:
 
 
 @pytest.mark.share(40)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", draw_seeds(40))
 def test_what_one_record_after_the_other_makes(tmp_path: Path, seed: int) -> None:
     records = records_of(seed)
     path = log(tmp_path, "__cluster_metadata-0", *(built(i, *r) for i, r in enumerate(records)))

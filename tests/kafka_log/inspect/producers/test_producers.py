@@ -97,7 +97,9 @@ def test_the_last_sequence_is_what_the_broker_noted(folder: str) -> None:
 
 def test_brokers_take_no_gaps_and_no_duplicates() -> None:
     for folder in ("kafka-2.8", "kafka-4.x"):
-        for row in rows(SAMPLES / folder):
+        found = rows(SAMPLES / folder)
+        assert len(found) > 5
+        for row in found:
             assert row["duplicates"] == 0
             if "compacted" not in row["topic"]:
                 assert row["gaps"] == 0, row
@@ -105,7 +107,7 @@ def test_brokers_take_no_gaps_and_no_duplicates() -> None:
 
 def test_producers_without_an_id_have_no_row() -> None:
     assert rows(SAMPLES / "kafka-2.8" / "v1-0") == []
-    assert all(row["producer_id"] >= 0 for row in rows(SAMPLES / "kafka-4.x"))
+    assert min(row["producer_id"] for row in rows(SAMPLES / "kafka-4.x")) >= 0
 
 
 # ---------------------------------------------------------------- sequences

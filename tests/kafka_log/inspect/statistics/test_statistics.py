@@ -29,6 +29,7 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment import file_groups
 from kafka_log.segment.kernels import Engine
 from tests.paths import SAMPLES, VECTORS
+from tests.shares import draw_seeds
 from tests.support import histories, naive_stat
 from tests.support.check_plants_of_segments import control
 from tests.support.random_segments import mutated, sources
@@ -116,7 +117,7 @@ def made(root: Path, r: random.Random) -> list[Partition]:
 
 
 @pytest.mark.share(30, ci=3)
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", draw_seeds(30))
 def test_random_directories(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     r = random.Random(seed)
     partitions = made(tmp_path, r)
@@ -128,7 +129,7 @@ def test_random_directories(seed: int, tmp_path: Path, monkeypatch: pytest.Monke
             same(partitions, r.choice(BYS), engine, r.random() < 0.5, policy)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", draw_seeds(10))
 def test_histories_are_counted(seed: int, tmp_path: Path) -> None:
     """Against what was written, by nobody who reads a log: records apart from markers."""
     past = histories.history(tmp_path / "orders-0", seed)

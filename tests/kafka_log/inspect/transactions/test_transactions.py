@@ -12,6 +12,7 @@ from kafka_codecs import TRANSACTION_INDEX
 from kafka_log import LogDirectory, Partition, SegmentReader, discover
 from kafka_log.inspect.transactions.table import TRANSACTIONS, WANTED
 from tests.paths import SAMPLES
+from tests.shares import draw_seeds
 from tests.support.histories import TIME, history
 
 EXPECTED: dict[str, Any] = json.loads((SAMPLES / "expected.json").read_text())
@@ -36,7 +37,7 @@ def of_state(found: list[dict[str, Any]], state: str) -> list[dict[str, Any]]:
 def test_histories(tmp_path: Path) -> None:
     """What is on the disk follows from what was written, not from a reader."""
     seen = 0
-    for seed in range(60):
+    for seed in draw_seeds(60):
         made = history(tmp_path / f"t-{seed}", seed)
         found = rows(made.directory, now=NOW)
         there = [offset for offset in made.markers if offset >= made.log_start]
@@ -58,7 +59,7 @@ def test_histories(tmp_path: Path) -> None:
 
 
 def test_histories_as_a_naive_reader_has_them(tmp_path: Path) -> None:
-    for seed in range(40):
+    for seed in draw_seeds(40):
         made = history(tmp_path / f"t-{seed}", seed)
         if made.log_start:
             continue  # what began before is in no batch

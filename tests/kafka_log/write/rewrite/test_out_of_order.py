@@ -18,7 +18,7 @@ from kafka_codecs import RECORD_BATCH
 from kafka_log import LogDirectory, SegmentReader, discover
 from kafka_log.write.rewrite import arrangement
 from tests.paths import SAMPLES
-from tests.shares import examples
+from tests.shares import draw_seeds, examples
 from tests.support.batches import batch
 from tests.support.check_plants import PLAIN, TX, Plant, copy_segment, pieces, rename_segment
 from tests.support.check_plants_of_files import OF_FILES
@@ -240,7 +240,7 @@ def test_a_cut_of_a_log_out_of_order(scratch: Path, seed: int) -> None:
 
 @pytest.mark.slow
 def test_histories_whose_segments_change_places(tmp_path: Path) -> None:
-    for seed in range(12):
+    for seed in draw_seeds(12):
         made = history(tmp_path / f"t-{seed}", seed)
         before = rows(made.directory)
         committed = rows(made.directory, isolation="read_committed")

@@ -20,7 +20,7 @@ from kafka_log.cli import main
 from kafka_log.logs.partitions import DirectoryError
 from kafka_log.write.staged_output import OutputError
 from tests.paths import SAMPLES, VECTORS
-from tests.shares import examples
+from tests.shares import draw_seeds, examples
 from tests.support.batches import batch, message
 from tests.support.damaged_files import MADE, VECTOR_FILES, hurt
 from tests.support.histories import History, history
@@ -342,7 +342,7 @@ def test_flattened_batches_end_where_they_did(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_flatten_leaves_committed_data(tmp_path: Path) -> None:
-    for seed in range(20):
+    for seed in draw_seeds(20):
         made = history(tmp_path / f"t-{seed}", seed)
         table = LogDirectory(made.directory).salvage(tmp_path / f"out-{seed}", flatten=True)
         out = tmp_path / f"out-{seed}"
@@ -364,7 +364,7 @@ def test_flatten_leaves_committed_data(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_histories_are_as_they_were(tmp_path: Path) -> None:
     """Also those whose first segments were deleted: the snapshot says which transactions began there."""
-    for seed in range(20):
+    for seed in draw_seeds(20):
         made = history(tmp_path / f"t-{seed}", seed)
         out = tmp_path / f"out-{seed}"
         table = LogDirectory(made.directory).salvage(out)

@@ -27,6 +27,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.primitives import Varint
 from codecgen.targets.arrow import primitive_imports
+from tests.shares import draw_seeds
 from tests.support.checksum_kernels import CHECKSUM_KERNELS, to_signed
 
 
@@ -136,9 +137,10 @@ def test_no_other_names_are_checksums_by_tables() -> None:
             getattr(table_checksums, name)
 
 
-def test_masks_of_kernels() -> None:
+@pytest.mark.parametrize("seed", draw_seeds(1, first=5))
+def test_masks_of_kernels(seed: int) -> None:
     masked = compiled_mask()
-    r = random.Random(5)
+    r = random.Random(seed)
     for _ in range(2000):
         width = r.choice((16, 24, 32, 64))
         value = r.getrandbits(width)
@@ -156,10 +158,11 @@ def compiled_mask() -> Callable[[int, int, int, int, int], int]:
 
 
 @pytest.mark.parametrize(("function", "codec"), VARINTS)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=3))
 def test_varints_are_those_of_the_reference(
-    function: Callable[[int], tuple[int, int, bool]], codec: Varint
+    function: Callable[[int], tuple[int, int, bool]], codec: Varint, seed: int
 ) -> None:
-    r = random.Random(3)
+    r = random.Random(seed)
     seen = {True: 0, False: 0}
     for _ in range(5000):
         head = [r.choice((0x80, 0xFF, 0x80 | r.getrandbits(7))) for _ in range(r.randrange(11))]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from codecgen.runtime.arrow.primitives import compiling, utf8, writing
 from codecgen.runtime.located_bytes import Session
 from codecgen.runtime.primitives import Varint
+from tests.shares import draw_seeds
 
 
 @compiling.jit
@@ -56,10 +57,11 @@ VARINTS = [
 
 
 @pytest.mark.parametrize(("function", "codec", "low", "high"), VARINTS)
+@pytest.mark.parametrize("seed", draw_seeds(1, first=4))
 def test_varints_are_those_of_the_reference(
-    function: Callable[[int, int], tuple[int, int]], codec: Varint, low: int, high: int
+    function: Callable[[int, int], tuple[int, int]], codec: Varint, low: int, high: int, seed: int
 ) -> None:
-    r = random.Random(4)
+    r = random.Random(seed)
     edges = {sign * (1 << bits) + d for bits in range(64) for sign in (1, -1) for d in (-1, 0, 1)}
     numbers = [n for n in edges if low <= n <= high] + [low, high]
     numbers += [r.randint(low, high) >> r.randrange(64) for _ in range(2000)]

@@ -18,6 +18,7 @@ from codecgen.runtime.arrow.decoder import Rejected
 from codecgen.schema import loader
 from codecgen.targets import arrow
 from tests.codecgen.schemas import unread_by_kernels
+from tests.shares import draw_seeds
 from tests.support.other_layouts import MANIFEST, decoded, emitted
 
 FORMAT = """\
@@ -161,7 +162,7 @@ def pairs(codecs: ModuleType, r: random.Random) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.share(ci=3)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", draw_seeds(6))
 def test_they_read_and_refuse_what_the_kernels_do(codecs: ModuleType, seed: int) -> None:
     r = random.Random(seed)
     refused = 0
