@@ -94,7 +94,8 @@ def totals_of(
     for part in parts:
         key = part.segment.topic, part.segment.partition
         # Unverified transactions are compared with batches where rows are read.
-        uses_headers = settled.engine == "arrow" and part.rows.aborted.is_verified
+        aborted = part.rows.aborted
+        uses_headers = settled.engine == "arrow" and (aborted.is_verified or not aborted)
         by = _by_headers if uses_headers else _by_rows
         read = by(part, settled, wanted, on_read)
         for one in read:
@@ -130,8 +131,9 @@ def _by_headers(
     part: Split, scan: Scan, wanted: frozenset[str], on_read: OnRead | None
 ) -> Iterator[Totals]:
     """Yield totals of a split from batch headers, after a check of the checksums; read the rows of
-    batches whose headers do not suffice. Stop without an error at a damaged batch after the
-    selected offsets. Raise CodecError for other damage and an unreadable file.
+    batches whose headers do not suffice, and all from the first block with transactions on if these
+    are unverified. Stop without an error at a damaged batch after the selected offsets. Raise
+    CodecError for other damage and an unreadable file.
     """
     from kafka_log.segment.block_reader import BlockScanner
     from kafka_log.segment.blocks import COUNTED, Block
@@ -153,6 +155,9 @@ def _by_headers(
     with _report_totals(scanner, on_read), closing(scanner.items()) as items:
         for item in items:
             if isinstance(item, Block):
+                transactional = item.batch_headers.column("is_transactional")
+                if not part.rows.aborted.is_verified and transactional.true_count:
+                    break
                 yield from _of_block(item, part, scan, wanted, on_read)
                 end = item.end
             else:

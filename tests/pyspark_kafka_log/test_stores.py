@@ -104,6 +104,15 @@ def test_a_transaction_index_that_lies_fails_the_query(
     for query in (frame.collect, frame.count):
         with pytest.raises(PySparkException, match="the transaction index says that producer 10"):
             query()
+    path.unlink()
+    for segment in growing.directory.glob("*.log"):
+        segment.with_suffix(".timeindex").touch()
+    s3.put(growing.directory, "s3a://logs/lost/t-0", server)
+    frame = load(spark, "s3a://logs/lost", **options)
+    cut = load(spark, "s3a://logs/lost", **options, splitBytes="1000000")
+    for query in (frame.collect, frame.count, cut.collect, cut.count):
+        with pytest.raises(PySparkException, match="has no transaction index"):
+            query()
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from which follows what a consumer gets: nothing here reads a log."""
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ class Growing:
         self.r = r
         self.transactions = transactions
         self.pad = "." * pad
+        self.kinds: Sequence[str] = ("commit", "abort")
         self.files = [File(0)]
         self.epoch = 0
         self.serial = 0
@@ -117,7 +119,7 @@ class Growing:
             self.add(0, "plain", r.randrange(1, 5))
         elif begun and r.random() < 0.5:
             first, marker = self.started.pop(producer), self.end
-            kind = r.choice(["commit", "abort"])
+            kind = r.choice(self.kinds)
             self.ended.add(producer)
             if kind == "abort":
                 entry = {

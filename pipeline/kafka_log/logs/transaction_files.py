@@ -115,6 +115,8 @@ class _TransactionFiles:
         self.snapshots: dict[int, list[Any] | None] = {}
         self.newer: set[AbortedTransaction] = set()
         self.earlier: dict[int, list[AbortedTransaction]] = {}
+        self.names: set[str] | None = None
+        self.unindexed: list[tuple[int, int]] = []
         self.in_store = is_url(self.directory)
         self.ends = [*(s.base_offset for s in self.segments[1:]), None]
 
@@ -155,6 +157,7 @@ class _TransactionFiles:
             after.last_stable_offset,
             after.open_first_offsets,
             is_verified=not self.in_store,
+            unindexed=tuple(self.unindexed),
         )
 
     def _find_newest_snapshot(self, scanned: Sequence[Segment]) -> tuple[int, int | None]:
@@ -197,12 +200,20 @@ class _TransactionFiles:
         headers. Raise _UntrustedFiles if the index is invalid, or neither an index nor a producer
         snapshot at the segment's start exists; CodecError or OSError if the index or the segment
         cannot be read. Set ``newer`` to the entries of the index at or after ``end``.
+
+        In an object store return ``[]`` if the segment has its other index files: brokers write a
+        transaction index when they abort. Add the offsets to ``unindexed``, for readers to verify.
         """
         base = segment.base_offset
         # The last segment may have grown since the newest snapshot.
         is_last = segment is self.segments[-1]
         found = _read_index(segment.path.with_suffix(".txnindex"), base, None if is_last else end)
         if found is None:
+            if self.in_store and self._has_other_indexes(segment):
+                if self.unindexed and self.unindexed[-1][1] == base:
+                    base = self.unindexed.pop()[0]
+                self.unindexed.append((base, end))
+                return []
             if self._has_none(base, end):
                 return []
             before = self._read_producers(base)
@@ -218,6 +229,13 @@ class _TransactionFiles:
             self.earlier[base] = earlier
         self.newer = {one for one in found if one.last_offset >= end}
         return [one for one in found if one not in self.newer]
+
+    def _has_other_indexes(self, segment: Segment) -> bool:
+        """Return whether the directory listing has the offset index and the time index of a segment."""
+        if self.names is None:
+            self.names = {child.name for child in self.directory.iterdir()}
+        stem = segment.path.stem
+        return {f"{stem}.index", f"{stem}.timeindex"} <= self.names
 
     def _check_earlier(self) -> None:
         """Raise _UntrustedFiles if an aborted transaction of the indexes read so far that began

@@ -154,12 +154,15 @@ class Transactions:
         last_stable_offset: First offset of an open transaction; read_committed consumers get nothing from it on. None without one.
         open_first_offsets: Producer id and first offset of each open transaction.
         is_verified: Whether batches were compared with the aborted transactions. If False, whoever reads rows has to do that.
+        unindexed: Ascending half-open ranges of offsets in which nothing is aborted if missing transaction indexes are right. Readers of rows
+            verify it.
     """
 
     aborted: tuple[AbortedTransaction, ...]
     last_stable_offset: int | None
     open_first_offsets: tuple[tuple[int, int], ...] = ()
     is_verified: bool = field(default=True, compare=False)
+    unindexed: tuple[tuple[int, int], ...] = field(default=(), compare=False)
 
 
 class TransactionState(StrEnum):

@@ -143,7 +143,8 @@ class PartitionFilters:
             aborted += [
                 (producer, first, MAX_OFFSET) for producer, first in found.open_first_offsets
             ]
-        return replace(rows, aborted=Aborted(aborted, is_verified=found.is_verified))
+        selected = Aborted(aborted, is_verified=found.is_verified, unindexed=found.unindexed)
+        return replace(rows, aborted=selected)
 
     def _select(self, found: Transactions) -> RowSelection:
         """Return the row filter of the selection, limited to offsets before the last stable one unless rows are those of a view."""

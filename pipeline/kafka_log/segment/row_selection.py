@@ -20,17 +20,23 @@ class Aborted:
     """Aborted transactions: producer id, first offset, last offset. Those of one producer do not overlap."""
 
     def __init__(
-        self, found: Iterable[tuple[int, int, int]] = (), *, is_verified: bool = True
+        self,
+        found: Iterable[tuple[int, int, int]] = (),
+        *,
+        is_verified: bool = True,
+        unindexed: Sequence[tuple[int, int]] = (),
     ) -> None:
         """Group the transactions by producer, sorted by their first offset. If ``is_verified`` is
         False, they come from files beside the log, and whoever reads rows compares them with the
-        batches.
+        batches. ``unindexed`` has ascending half-open ranges of offsets where a missing transaction
+        index says that no marker aborts a transaction with records.
         """
         by_producer: dict[int, list[tuple[int, int]]] = {}
         for producer, first, last in sorted(found):
             by_producer.setdefault(producer, []).append((first, last))
         self.by_producer: Mapping[int, Sequence[tuple[int, int]]] = by_producer
-        self.is_verified = is_verified or not by_producer
+        self.unindexed = tuple(unindexed)
+        self.is_verified = is_verified or not (by_producer or self.unindexed)
 
     def __bool__(self) -> bool:
         """Return whether there are aborted transactions."""
@@ -38,7 +44,7 @@ class Aborted:
 
     def limit_to_offsets(self, first: int, end: int) -> Aborted:
         """Return a new Aborted with the transactions, unshortened, that overlap the offsets
-        ``first`` to ``end`` (excluded).
+        ``first`` to ``end`` (excluded), and with the unindexed ranges that end after ``first``.
         """
         found = (
             (producer, begin, last)
@@ -46,10 +52,15 @@ class Aborted:
             for begin, last in ranges
             if begin < end and last >= first
         )
-        return Aborted(found, is_verified=self.is_verified)
+        unindexed = [one for one in self.unindexed if one[1] > first]
+        return Aborted(found, is_verified=self.is_verified, unindexed=unindexed)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Aborted) and self.by_producer == other.by_producer
+        return (
+            isinstance(other, Aborted)
+            and self.by_producer == other.by_producer
+            and self.unindexed == other.unindexed
+        )
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -196,7 +196,8 @@ class Scanner:
         self.skips = self.selection.skips and self.policy is not Policy.STRICT
         self.masks = kind.masks(self.selection)
         self._verifier = self._make_verifier()
-        if isinstance(self.reader, SkippingReader):
+        # The reader must meet all markers if it tells which transactions are aborted.
+        if isinstance(self.reader, SkippingReader) and not self.selection.aborted.unindexed:
             self.reader.selection = self.selection
         needed = (
             *self.masks.columns(),
@@ -253,8 +254,8 @@ class Scanner:
         not for damaged batches). Iterating raises CodecError for the first damage, such as a wrong
         checksum, after the rows before it, unless ``on_damage`` is ``keep`` or ``drop``; always
         under ``strict``. It raises ValueRefused, a CodecError, for a batch that contradicts unverified
-        transactions of the selection, and FileNotFoundError for a missing file if no ``size`` was
-        listed. Under ``kafka`` end early once the offset range is over.
+        transactions of the selection, OSError if later segments have to be listed for that and
+        cannot, and FileNotFoundError for a missing file if no ``size`` was listed. Under ``kafka`` end early once the offset range is over.
         """
         pending: list[tuple[Batch, Record | None]] = []
         size = 0
@@ -265,11 +266,11 @@ class Scanner:
                 outputs: list[Iterable[pa.RecordBatch | Unread | Flagged]] = []
                 try:
                     entry = next(entries, None)
-                    if self._verifier is not None and isinstance(entry, Batch):
-                        self._verifier.verify_batch(entry)
                     is_over = entry is None or (isinstance(entry, Batch) and self._is_past(entry))
                 except CodecError as raised:
                     entry, error, is_over = None, raised, True
+                if self._verifier is not None and isinstance(entry, Batch):
+                    self._verifier.verify_batch(entry)  # pending rows may be wrong if it raises
                 is_full = is_over and (bool(pending) or self.kernels is None)
                 unread: Iterable[Unread] = ()
                 if isinstance(entry, Rows):
@@ -295,6 +296,9 @@ class Scanner:
                             or len(pending) >= self.max_rows
                             or size >= self.max_bytes
                         )
+                has_rows = is_full or (bool(outputs) and isinstance(entry, Batch))
+                if self._verifier is not None and has_rows:
+                    self._verifier.verify_open(self.selection.offsets[1])
                 if is_full:
                     outputs += [self._tables(pending), unread]
                     pending, size = [], 0
@@ -383,7 +387,7 @@ class Scanner:
             return source
         from kafka_log.segment.transaction_verification import VerifyingSource
 
-        return VerifyingSource(source, decoder, self._verifier)
+        return VerifyingSource(source, decoder, self._verifier, self.selection.offsets[1])
 
     def _make_verifier(self) -> TransactionVerifier | None:
         """Return the verifier of the aborted transactions of the selection; None if there are none,

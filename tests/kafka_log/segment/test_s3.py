@@ -146,3 +146,24 @@ def test_a_read_of_committed_records_asks_once_for_each_segment(tmp_path: Path) 
     assert len(read) == len(sizes) + 1
     kinds = Counter(path.rpartition(".")[2] for path in read)
     assert kinds["txnindex"] == 3 and read.count(f"/grown/t-0/{here.segments[-1].path.name}") == 1
+
+
+def test_committed_records_of_a_log_without_aborts_take_the_newest_snapshot(tmp_path: Path) -> None:
+    """The server counts. Readers read on to the marker of a transaction that is open at the end of a chunk."""
+    growing = Growing(tmp_path / "t-0", random.Random(1), pad=20_000)
+    growing.kinds = ("commit",)
+    for _ in range(2):
+        file = growing.files[-1]
+        while growing.started or sum(len(batch.data) for batch in file.batches) <= 5 << 20:
+            growing.append()
+        growing.roll()
+    for path in growing.directory.glob("*.log"):
+        path.with_suffix(".timeindex").touch()
+    log = tmp_path / "requests"
+    with s3.served(log) as options:
+        place = place_of(s3.put(tmp_path / "t-0", "s3://grown/t-0", options), options)
+        [there] = discover(place)
+        PartitionFilters(Selection(isolation="read_committed")).filter_for(there)
+        assert [path.rpartition(".")[2] for path in s3.reads(log)] == ["snapshot"]
+        found = read_table(place, ["offset"], isolation="read_committed")["offset"].to_pylist()
+    assert found == [offset for offset, _ in growing.committed()]

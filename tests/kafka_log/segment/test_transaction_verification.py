@@ -1,4 +1,4 @@
-"""Transaction indexes in stores: readers compare them with the batches that they read, and give no row by an index that lies."""
+"""Transaction indexes in stores: readers compare them with the batches that they read, and give no row by an index that lies or is lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from codecgen.runtime.errors import CodecError, ValueRefused
 from kafka_codecs import TRANSACTION_INDEX
-from kafka_log import read_table
+from kafka_log import read_table, scan
 from kafka_log.cli import main
 from kafka_log.logs import transaction_files
 from kafka_log.segment.row_selection import Aborted
@@ -200,6 +200,21 @@ def test_the_command_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert not out.exists()
 
 
+def test_the_command_fails_without_the_index(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    growing = grown(tmp_path / "t-0", 5)
+    for path in growing.directory.glob("*.log"):
+        path.with_suffix(".timeindex").touch()
+        path.with_suffix(".txnindex").unlink(missing_ok=True)
+    put(growing.directory, "counted://b/t-0")
+    out = tmp_path / "out.parquet"
+    arguments = ["counted://b", "--isolation", "read_committed", "--out", str(out)]
+    assert main(["export", *arguments]) != 0
+    assert "Copy the .txnindex files too" in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_a_transaction_around_the_selected_offsets_is_looked_up(tmp_path: Path) -> None:
     """No batch of the selected offsets tells whether it was aborted. Headers are read if it was not."""
     growing = grown(tmp_path / "t-0", 5)
@@ -220,3 +235,71 @@ def test_verified_or_not_stays_with_a_part(tmp_path: Path) -> None:
     assert not unverified.limit_to_offsets(0, 5).is_verified
     assert unverified.limit_to_offsets(10, 20).is_verified  # there is nothing to compare
     assert Aborted([(1, 0, 9)]).is_verified
+
+
+def with_lost_indexes(directory: Path, seed: int, removed: int) -> tuple[Growing, list[int]]:
+    """A log in the store without the transaction indexes whose bits are set, and its committed offsets by the files on disk."""
+    r = random.Random(seed)
+    growing = Growing(directory, r)
+    for _ in range(r.randrange(2, 6)):
+        for _ in range(r.randrange(1, 9)):
+            growing.append()
+        growing.roll()
+    for path in growing.directory.glob("*.log"):
+        path.with_suffix(".timeindex").touch()
+    table = read_table(growing.directory, ["offset"], isolation="read_committed")
+    right: list[int] = table["offset"].to_pylist()
+    assert right == [offset for offset, _ in growing.committed()]
+    for i, path in enumerate(sorted(growing.directory.glob("*.txnindex"))):
+        if removed >> i & 1:
+            path.unlink()
+    put(growing.directory, "counted://b/t-0")
+    return growing, right
+
+
+@pytest.mark.slow
+@examples(60)
+@given(st.integers(0, 1 << 30), st.sampled_from(KINDS), st.integers(0, 63), st.integers(0, 400))
+def test_lost_indexes_give_no_wrong_row(
+    seed: int, kind: tuple[Any, str], removed: int, chunk_bytes: int
+) -> None:
+    """Of any part of the offsets: the marker may lie after it, and in another segment. Rows before the error are right too, for whoever
+    reads no further.
+    """
+    with TemporaryDirectory() as directory, counted():
+        growing, right = with_lost_indexes(Path(directory, "t-0"), seed, removed)
+        r = random.Random(seed)
+        ranges = [sorted(r.choices(range(growing.end + 1), k=2)) for _ in range(4)]
+        for low, high in ((0, growing.end), *ranges):
+            expected = [offset for offset in right if low <= offset < high]
+            found: list[int] = []
+            try:
+                for batch in scan(
+                    "counted://b",
+                    ["offset"],
+                    kind[1],
+                    isolation="read_committed",
+                    engine=kind[0],
+                    offsets=(low, high),
+                    chunk_bytes=chunk_bytes + 100,
+                ):
+                    found += batch["offset"].to_pylist()
+            except ValueRefused as error:
+                assert removed and "has no transaction index" in str(error), error
+                assert found == expected[: len(found)]
+            else:
+                assert found == expected
+
+
+@pytest.mark.slow
+@examples(25)
+@given(st.integers(0, 1 << 30), st.sampled_from(KINDS))
+def test_logs_whose_aborts_have_their_indexes_are_not_doubted(
+    seed: int, kind: tuple[str, str]
+) -> None:
+    """Kafka writes no index of a segment without aborts."""
+    with TemporaryDirectory() as directory, counted():
+        growing, right = with_lost_indexes(Path(directory, "t-0"), seed, 0)
+        low, high = sorted(random.Random(seed).choices(range(growing.end + 1), k=2))
+        assert rows(*kind) == right
+        assert rows(*kind, offsets=(low, high)) == [o for o in right if low <= o < high]

@@ -83,6 +83,47 @@ def test_tasks_compare_transaction_indexes_with_batches(
                 totals_of(splits, scan, ())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["arrow", "construct"])
+def test_tasks_give_no_wrong_row_without_transaction_indexes(
+    tmp_path: Path, engine: Engine
+) -> None:
+    """Each task alone: a query may run only some, and the marker may lie in the split of another."""
+    scan = Scan(columns=("offset",), engine=engine)
+    refused = 0
+    for seed in range(6):
+        growing = Growing(tmp_path / f"{seed}" / "t-0", random.Random(seed))
+        for _ in range(4):
+            for _ in range(8):
+                growing.append()
+            growing.roll()
+        committed = {offset for offset, _ in growing.committed()}
+        for path in growing.directory.glob("*.log"):
+            path.with_suffix(".timeindex").touch()
+        for i, path in enumerate(sorted(growing.directory.glob("*.txnindex"))):
+            if seed >> i & 1 == 0:
+                path.unlink()
+        with counted(), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(transaction_files, "MAX_SCANNED_BYTES", -1)
+            put(growing.directory, "counted://b/t-0")
+            options = {"isolationLevel": "read_committed", "splitBytes": "300"}
+            tasks = plan(parse({"path": "counted://b", **options}), parallelism=1)
+            for split in (split for task in tasks for split in task):
+                try:
+                    batches = list(read_splits([split], scan))
+                except ValueRefused as error:
+                    refused += 1
+                    assert "has no transaction index" in str(error)
+                    with pytest.raises(ValueRefused, match="has no transaction index"):
+                        totals_of([split], scan, ())
+                    continue
+                found = [offset for batch in batches for offset in batch["offset"].to_pylist()]
+                assert committed.issuperset(found)
+                count = totals_of([split], scan, ()).get(("t", 0))
+                assert (0 if count is None else count.rows) == len(found)
+    assert refused
+
+
 def reads(root: Path, **options: str) -> list[str]:
     """Return the names of the files of which planning reads something, one for each request."""
     with counted() as store, pytest.MonkeyPatch.context() as patch:
@@ -110,6 +151,25 @@ def test_committed_records_take_one_for_each_segment_and_one_for_each_partition(
         assert kinds["txnindex"] == SEGMENTS - AT_THE_END
         small = {path.name for path in sorted((stored / f"t-{number}").glob("*.log"))[-AT_THE_END:]}
         assert sum(name.rpartition("/")[2] in small for name in names) == AT_THE_END
+
+
+def test_logs_without_aborts_take_one_for_each_partition(tmp_path: Path) -> None:
+    """Kafka writes no transaction index of such a segment. The listing has its other indexes."""
+    growing = Growing(tmp_path / "t-0", random.Random(3), pad=100)
+    growing.kinds = ("commit",)
+    for _ in range(4):
+        while growing.started or sum(len(b.data) for b in growing.files[-1].batches) <= LARGE:
+            growing.append()
+        growing.roll()
+    assert not list(growing.directory.glob("*.txnindex"))
+    for path in growing.directory.glob("*.log"):
+        path.with_suffix(".timeindex").touch()
+    names = reads(tmp_path, isolationLevel="read_committed")
+    assert Counter(name.rpartition(".")[2] for name in names) == {"snapshot": 1}
+    for path in growing.directory.glob("*.timeindex"):
+        path.unlink()
+    names = reads(tmp_path, isolationLevel="read_committed")
+    assert Counter(name.rpartition(".")[2] for name in names)["log"] >= 4
 
 
 def test_transactions_are_looked_up_once_where_offsets_are_named(stored: Path) -> None:
