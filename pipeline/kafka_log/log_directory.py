@@ -1479,17 +1479,17 @@ def _report_gaps(
     partitions: Iterable[Partition], on_damage: OnDamage | None, selection: Selection
 ) -> None:
     """Call ``on_damage`` with a line for each range of selected offsets that no segment has
-    although tiered storage should. If ``on_damage`` is None, issue a Python warning in its place,
+    although tiered storage or the files of the broker say that it was written. If ``on_damage`` is None, issue a Python warning in its place,
     because compaction may have removed the offsets before their segments were copied.
     """
+    from kafka_log.logs.incomplete_tails import find_losses
     from kafka_log.logs.log_start import LogStarts
-    from kafka_log.logs.tiers import find_lost_offsets
     from kafka_log.segment.model import describe_lost
 
     starts = LogStarts()
     for partition in partitions:
         offsets = selection.resolve_offsets(partition.segments).offsets
-        for path, lost in find_lost_offsets(partition, offsets, starts):
+        for path, lost in find_losses(partition, offsets, starts):
             line = describe_lost(path, lost)
             if on_damage is None:
                 warnings.warn(f"kafka-log: {line}", stacklevel=3)

@@ -5,21 +5,25 @@ unless the files of the broker say that the log was complete there.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import LOG_ENTRY
 from kafka_log.logs.broker_files import BrokerFiles, log_directory_of, read_broker_files
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.names import CLEAN_SHUTDOWN, CLUSTER_METADATA
-from kafka_log.logs.partitions import Segment
+from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.replicas import read_segment_end
+from kafka_log.logs.tiers import find_lost_offsets
 from kafka_log.segment import framing, tails
 from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
 from kafka_log.segment.model import End, Lost, Tail
 from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_exactly, size_of
-from kafka_log.segment.ranges import MAX_OFFSET
+from kafka_log.segment.ranges import EVERYTHING, MAX_OFFSET, Range
 from kafka_log.segment.reader import SegmentReader
+from kafka_log.segment.urls import is_url
 
 _FIRST_AND_LAST = ("base_offset", "last_offset")
 _APPENDED = ("live", "future")
@@ -116,6 +120,10 @@ def find_lost_end(segments: Sequence[Segment]) -> Lost | None:
     if not segments or segments[-1].rolled:
         return None
     last = segments[-1]
+    broker = read_broker_files(log_directory_of(last.path.parent))
+    reached = broker.reached_offset((last.topic, last.partition))
+    if not is_tail_error(last.topic, broker) and reached <= last.base_offset:
+        return None
     start = find_position_by_index(last, MAX_OFFSET, None)
     reader = SegmentReader(last.path, start=start, records=False, tail=last.tail, size=last.size)
     try:
@@ -125,6 +133,38 @@ def find_lost_end(segments: Sequence[Segment]) -> Lost | None:
         return None
     _, tail = separate_incomplete_tail(last, reader.end)
     return None if tail is None else find_tail_loss(last, tail)
+
+
+def find_losses(
+    partition: Partition, offsets: Range, starts: LogStarts
+) -> Iterator[tuple[Path, Lost]]:
+    """Yield what the files of a merged partition prove to be lost of ``offsets`` (half-open)
+    although no reader meets damage, with the path of a segment: ranges that no segment has
+    (:func:`find_lost_offsets`), and the incomplete tail of its log (:func:`find_end_losses`).
+    """
+    yield from find_lost_offsets(partition, offsets, starts)
+    yield from find_end_losses(partition, offsets)
+
+
+def find_end_losses(
+    partition: Partition, offsets: Range = EVERYTHING
+) -> Iterator[tuple[Path, Lost]]:
+    """Yield the incomplete tail of a partition's log (:func:`find_lost_end`) if it may hold
+    ``offsets``, with the path of its segment. Yield nothing for a log in a store, where each file
+    of the broker would be a request, and if the log directory may not be searched.
+    """
+    if not partition.segments or is_url(partition.segments[-1].path):
+        return
+    try:
+        lost = find_lost_end(partition.segments)
+    except OSError:
+        return
+    low, high = offsets
+    if lost is None or lost.after_offset is None:
+        return
+    first, end = lost.after_offset + 1, lost.before_offset
+    if (high is None or first < high) and (low is None or end is None or low < end):
+        yield partition.segments[-1].path, lost
 
 
 def _first_offset_of(segment: Segment, tail: Lost) -> int:

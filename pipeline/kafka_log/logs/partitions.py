@@ -120,7 +120,8 @@ class Segment:
         size: Size in bytes when the directory was listed, with ``missing`` bytes; 0 if there is a ``problem``.
         state: What the segment is to its broker.
         rolled: Whether the broker no longer writes to it, because another segment follows or because of its state.
-        offsets: Offset range to read. It is limited if another segment has the other offsets.
+        offsets: Range of the offsets in the log that this segment provides. It is limited for a copy in tiered storage.
+        overlap_limits: Offset range to which rows are limited. An end is None unless another segment provides the offsets of this one beyond it.
         tiered: Whether segments of its partition in tiered storage are read too. A broker may delete it as soon as it is copied.
         problem: Why the path could not be read as a file when the directory was listed, such as ``this is a dangling link``. None for a file.
         missing: Bytes at the end that a copy in tiered storage lacks, by its size in ``__remote_log_metadata``. They are read as lost.
@@ -135,6 +136,7 @@ class Segment:
     state: State = "live"
     rolled: bool = False
     offsets: Range = EVERYTHING
+    overlap_limits: Range = EVERYTHING
     tiered: bool = False
     problem: str | None = None
     missing: int = 0

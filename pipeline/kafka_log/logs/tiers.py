@@ -12,6 +12,7 @@ from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.remote_topics import Key, find_mixed_topics
 from kafka_log.logs.replicas import LogEnd, read_segment_end
 from kafka_log.segment.model import Lost
+from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.ranges import MAX_OFFSET, Range
 
 Ends = MutableMapping[Segment, LogEnd]
@@ -182,7 +183,7 @@ def _is_copy(copy: Segment, segment: Segment) -> bool:
 
 def _select_disjoint(segments: Sequence[Segment], end: int | None, known: Ends) -> list[Segment]:
     """Return remote segments below the offset ``end``, in order, with ``offsets`` limited so that
-    none occurs twice. Of segments that overlap, the one with the highest leader epoch in its last
+    none occurs twice, and ``overlap_limits`` where this leaves out offsets of a segment. Of segments that overlap, the one with the highest leader epoch in its last
     batch is taken from its base offset on, and the rest of others left out; of equal ones the first
     is taken. An unreadable one counts up to the next segment.
 
@@ -207,7 +208,11 @@ def _select_disjoint(segments: Sequence[Segment], end: int | None, known: Ends) 
         stop = _find_stop(chosen, i, known, MAX_OFFSET if end is None else end)
         last = stop if end is None else min(stop, end)
         if last > done:
-            out.append(replace(segment, offsets=(max(done, base), last)))
+            limits = (
+                done if done > base else None,
+                None if segment in known and last == known[segment].offset else last,
+            )
+            out.append(replace(segment, offsets=(max(done, base), last), overlap_limits=limits))
             done, epoch = last, held
     return out
 
@@ -256,7 +261,30 @@ def _find_end(segment: Segment, known: Ends) -> LogEnd | None:
     """
     if segment not in known:
         try:
-            known[segment] = read_segment_end(segment) or LogEnd(-1, segment.base_offset)
+            end = read_segment_end(segment)
+            if end is not None and not _is_in_reach(segment, end.offset):
+                end = _find_end_in_reach(segment, end)
         except CodecError:
             return None
+        known[segment] = end or LogEnd(-1, segment.base_offset)
     return known[segment]
+
+
+def _is_in_reach(segment: Segment, end: int) -> bool:
+    """Return whether a segment with batches may end at the offset ``end`` (excluded): above its
+    base offset, and as far from it as its indexes can state.
+    """
+    return 0 < end - segment.base_offset <= MAX_RELATIVE + 1
+
+
+def _find_end_in_reach(segment: Segment, end: LogEnd) -> LogEnd:
+    """Return the end of a segment whose last batch has an impossible offset: the highest possible
+    one of all batches, in place of ``end``; ``end`` itself if there is none. Raise CodecError if a
+    header is damaged, or the file cannot be read.
+    """
+    from kafka_log.segment.scanner import header_scanner  # numpy
+
+    scanner = header_scanner(segment.path, ("last_offset",), tail=segment.tail, size=segment.size)
+    ends = (offset + 1 for rows in scanner for offset in rows.column(0).to_pylist())
+    found = max((one for one in ends if _is_in_reach(segment, one)), default=end.offset)
+    return end._replace(offset=found)

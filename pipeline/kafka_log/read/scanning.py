@@ -15,6 +15,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.batches import BATCHES
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.logs.discovery import survey, warn_if_all_excluded
+from kafka_log.logs.incomplete_tails import find_losses
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import (
@@ -27,7 +28,7 @@ from kafka_log.logs.partitions import (
     select_partitions,
 )
 from kafka_log.logs.replicas import select_replicas
-from kafka_log.logs.tiers import find_lost_offsets, merge_tiered_segments
+from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.arguments import flag, optional_number
 from kafka_log.read.isolation import PartitionFilters
 from kafka_log.read.output import Output
@@ -43,6 +44,7 @@ from kafka_log.read.selection import (
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy, describe_lost
 from kafka_log.segment.places import path_list
+from kafka_log.segment.ranges import Range
 from kafka_log.segment.scanner import Flagged
 
 if TYPE_CHECKING:
@@ -229,10 +231,9 @@ def scan(
         """Yield the splits in reading order. Errors of directories, and of the search for transactions, come when their partition does."""
         for partition, selected in segments:
             report_partition(partition)
-            for path, lost in find_lost_offsets(
-                partition, rows.filter_for(partition).offsets, starts
-            ):
-                _report_gap(path, lost, on_lost, watch)
+            _report_losses(
+                partition, rows.filter_for(partition).offsets, starts, wanted.policy, on_lost, watch
+            )
             for segment in selected:
                 start = 0
                 of_segment = limit_to_segment(rows.filter_for(partition, segment.state), segment)
@@ -373,8 +374,7 @@ def scan_batches(
         """Yield the splits in reading order. Raises the error of a directory that cannot be read, if damage is an error."""
         for partition, selection in resolved:
             _check_partition(partition, wanted, on_lost)
-            for path, lost in find_lost_offsets(partition, selection.offsets, LogStarts()):
-                _report_gap(path, lost, on_lost, None)
+            _report_losses(partition, selection.offsets, LogStarts(), wanted.policy, on_lost, None)
             for segment in within_offsets(partition.segments, selection.offsets):
                 yield Split(segment, rows=limit_to_segment(selection.batches(), segment))
 
@@ -451,16 +451,28 @@ def _check_partition(partition: Partition, selection: Selection, on_lost: OnLost
         on_lost(partition.directory, Lost(0, 0, str(partition.error)))
 
 
-def _report_gap(path: Path, lost: Lost, on_lost: OnLost | None, watch: Watch | None) -> None:
-    """Report offsets that no segment has to ``watch``, else to ``on_lost``, else by a warning. They
-    raise no error: compaction before the segments were copied may have removed them.
+def _report_losses(
+    partition: Partition,
+    offsets: Range,
+    starts: LogStarts,
+    policy: Policy,
+    on_lost: OnLost | None,
+    watch: Watch | None,
+) -> None:
+    """Report what is lost of ``offsets`` without damage that a reader meets (:func:`find_losses`) to
+    ``watch``, else to ``on_lost``, else by a warning. Losses raise no error: compaction before the
+    segments were copied may have removed offsets. Leave out the incomplete tail unless the policy is
+    ``kafka``: ``salvage`` reports it as a lost range, and ``strict`` raises an error.
     """
-    if watch is not None:
-        watch.missing(path, lost)
-    elif on_lost is not None:
-        on_lost(path, lost)
-    else:
-        warnings.warn(f"kafka-log: {describe_lost(path, lost)}", stacklevel=2)
+    for path, lost in find_losses(partition, offsets, starts):
+        if lost.start < lost.end and policy is not Policy.KAFKA:
+            continue
+        if watch is not None:
+            watch.missing(path, lost)
+        elif on_lost is not None:
+            on_lost(path, lost)
+        else:
+            warnings.warn(f"kafka-log: {describe_lost(path, lost)}", stacklevel=2)
 
 
 def _stream(

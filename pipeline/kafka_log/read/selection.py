@@ -229,13 +229,14 @@ def change_selection(
 
 
 def limit_to_segment(rows: RowSelection, segment: Segment) -> RowSelection:
-    """Return a row filter limited to the offsets that are to be read of a segment, of which a
-    remote copy may hold more: from the first (included) to the end (excluded), an empty range if
-    none is left. Return ``rows`` itself if all are to be read.
+    """Return a row filter limited to ``segment.overlap_limits``, from the first offset (included)
+    to the end (excluded); an empty range if none is left. Return ``rows`` itself without such
+    limits. Rows that lie elsewhere than the name of a remote copy says are read if no other segment
+    overlaps that copy there.
     """
-    if segment.offsets == EVERYTHING:
+    if segment.overlap_limits == EVERYTHING:
         return rows
-    (low, high), (first, end) = rows.offsets, segment.offsets
+    (low, high), (first, end) = rows.offsets, segment.overlap_limits
     lows, highs = (
         [x for x in (low, first) if x is not None],
         [x for x in (high, end) if x is not None],
@@ -248,8 +249,8 @@ def limit_to_segment(rows: RowSelection, segment: Segment) -> RowSelection:
 def filter_for_segment(
     rows: RowSelection, segment: Segment, following: Segment | None
 ) -> RowSelection:
-    """Return a row filter for one segment. Its offsets are limited to ``segment.offsets``, usually
-    no limit; only a remote copy may have one. It keeps the aborted transactions that overlap the
+    """Return a row filter for one segment. Its offsets are limited to ``segment.overlap_limits``,
+    usually no limit; only a remote copy may have one. It keeps the aborted transactions that overlap the
     segment: from its base offset to the end of ``segment.offsets``, else to the base offset of
     ``following``, the next segment (None: no end), which does not limit the filter's offsets.
 

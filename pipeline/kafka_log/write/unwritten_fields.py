@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from codecgen.runtime.construct import Array, Bits, Layout
 from codecgen.runtime.errors import ValueRefused
 from codecgen.runtime.located_bytes import Session, Source
+from codecgen.runtime.rows import Case, Place
 from kafka_codecs.rows.records import RECORDS
 from kafka_log.segment.stored_fields import StoredFields
 from kafka_log.write.field_comparison import is_computed
@@ -26,7 +27,8 @@ def restore_fields(
     entries: Sequence[tuple[Layout, bytes]], stored: StoredFields, records: Sequence[Any]
 ) -> list[bytes]:
     """Return encoded entries, given by layout and bytes, with the values of the source in all
-    fields that the view ``records`` does not write. Raise CodecError if an entry has another layout
+    fields that the view ``records`` does not write, and in timestamps that none of its columns
+    shows: those of producers where consumers get the time of the append. Raise CodecError if an entry has another layout
     than the source, or cannot hold a value.
 
     Args:
@@ -47,15 +49,43 @@ def restore_fields(
         rows = records[start : start + count]
         source = rows[0] if case.each is None else stored.entry | {case.each: rows}
         start += count
-        changes = list(_list_changes(source, parsed, layout, case.writes))
+        hidden = _find_hidden_fields(source, data, layout, case)
+        writes = [path for path in case.writes if path not in hidden]
+        changes = list(_list_changes(source, parsed, layout, writes))
         if changes:
             for one in changes:
                 one.holder[one.name] = one.value
             data = layout.build(parsed, strict=False)
-            for one in _list_changes(source, _parse(layout, data), layout, case.writes):
+            for one in _list_changes(source, _parse(layout, data), layout, writes):
                 raise ValueRefused(f"{one.path} cannot be {one.value!r} in what is written")
         restored.append(data)
     return restored
+
+
+def _find_hidden_fields(source: Any, data: bytes, layout: Layout, case: Case) -> set[str]:
+    """Return the paths of the fields that the column ``timestamp`` and the columns of elements write,
+    if the values of ``source`` in the encoded entry ``data`` change no row and break no rule.
+    """
+    rows = _list_rows(_parse(layout, data), case)
+    hidden = set()
+    for path in case.writes:
+        if path not in case.columns["timestamp"].paths and not path.startswith(f"{case.each}."):
+            continue
+        trial = _parse(layout, data)
+        others = [one for one in case.writes if one != path]
+        for one in _list_changes(source, trial, layout, others):
+            one.holder[one.name] = one.value
+        is_valid = all(rule.find_breach(trial) is None for rule in layout.related.rules)
+        if is_valid and _list_rows(trial, case) == rows:
+            hidden.add(path)
+    return hidden
+
+
+def _list_rows(entry: Any, case: Case) -> list[tuple[Any, ...]]:
+    """Return the rows of parsed fields, in all columns of the case."""
+    values = case.values(tuple(case.columns))
+    items = [None] if case.each is None else map(case.item_of, entry[case.each])
+    return [tuple(value(entry, item, Place(0, 0)) for value in values) for item in items]
 
 
 def _parse(layout: Layout, data: bytes) -> Any:

@@ -55,6 +55,42 @@ def test_bits_of_messages_are_kept(magic: int, codec: str, tmp_path: Path) -> No
     assert messages[0] == messages[1] == ([] if codec == "none" else [0, 1, 2])
 
 
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+@pytest.mark.parametrize("delete_horizon", [False, True])
+def test_timestamps_of_producers_under_the_time_of_the_append_are_kept(
+    codec: str, delete_horizon: bool, tmp_path: Path
+) -> None:
+    """No column has them, because consumers get the time of the append."""
+    records = [{**one, "timestamp_delta": 1000 * i - 5} for i, one in enumerate(RECORDS)]
+    values: Any = {"base_offset": 7, "records": records, "base_timestamp": 1_700_000_000_000}
+    values |= {"max_timestamp": 1_800_000_000_000}
+    values["attributes"] = {"timestamp_type": "log_append_time", "compression": codec}
+    values["attributes"]["has_delete_horizon"] = delete_horizon
+    data = RECORD_BATCH.build(values, strict=False)
+    written, rows = salvage_damaged(data, tmp_path)
+    assert {row["what"] for row in rows} == {"rewritten"}
+    assert LOG_ENTRY.parse(written, strict=False) == LOG_ENTRY.parse(data, strict=False)
+
+
+def test_timestamps_of_messages_under_the_time_of_the_append_are_kept(tmp_path: Path) -> None:
+    plain: Any = {"magic": 1, "attributes": {"compression": "none"}}
+    inner = [{**plain, "offset": i, "timestamp": 1000 + i, "value": b"v"} for i in range(3)]
+    entry: Any = {"magic": 1, "offset": 9, "timestamp": 5000, "messages": inner}
+    entry["attributes"] = {"timestamp_type": "log_append_time", "compression": "gzip"}
+    data = LOG_ENTRY.build(entry, strict=False)
+    written, rows = salvage_damaged(data, tmp_path)
+    assert {row["what"] for row in rows} == {"rewritten"}
+    assert LOG_ENTRY.parse(written, strict=False) == LOG_ENTRY.parse(data, strict=False)
+
+
+def test_a_wrong_largest_timestamp_is_computed_again(tmp_path: Path) -> None:
+    """No column has it either, but it must follow from the records."""
+    values: Any = {"base_offset": 7, "records": RECORDS, "base_timestamp": 1000}
+    data = RECORD_BATCH.build(values | {"max_timestamp": 9000}, strict=False)
+    written, _ = salvage_damaged(data, tmp_path)
+    assert LOG_ENTRY.parse(written, strict=False).max_timestamp == 1000
+
+
 def test_a_torn_batch_keeps_the_bits_of_its_whole_records(tmp_path: Path) -> None:
     data = batch()
     source = put(tmp_path / "t-0", (7, data[:-5]))

@@ -18,6 +18,7 @@ from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import say_unmatched, selection_of
 from kafka_log.inspect.dump.batch_text import batch_line
 from kafka_log.inspect.statistics.hidden_records import list_before_log_start
+from kafka_log.logs.incomplete_tails import find_end_losses
 from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.segment.arrow_text import utf8
@@ -107,6 +108,9 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
                         if ended:
                             break
                 reporter.end(segment, None if ended else reader.end)
+            if options.policy == Policy.KAFKA.value:
+                for path, lost in find_end_losses(partition, offsets):
+                    reporter.missing(path, lost)
         writer.close()
     if not writer.rows and reporter.found == GOOD:
         say_unmatched(options)

@@ -234,6 +234,7 @@ def _scan(
         view=view,
         timestamps=None if wanted.at is None else (None, wanted.at + 1),
         on_damage="drop" if wanted.salvage else "raise",
+        on_lost=lambda *_: None,  # callers report the end of the log; brokers keep no copies of it
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from kafka_log.logs.partitions import Partition
 from kafka_log.read.scanning import scan
 from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
+from kafka_log.segment.model import Lost, describe_lost
 
 KEYS = pa.schema(
     [
@@ -295,12 +298,21 @@ def _scan_again_on_damage(
 ) -> Iterator[pa.RecordBatch | None]:
     """Yield the selected records of a partition, none if it has no segment. At damage or an
     unreadable file call ``note``, yield None, and yield all readable records again from the first
-    one: the caller has to forget what came before. If ``note`` is None, raise CodecError instead.
+    one: the caller has to forget what came before. Call ``note`` for records that are lost at the
+    end of the log too. If ``note`` is None, raise CodecError instead.
     """
     if not partition.segments and partition.error is None:
         return
+
+    def on_lost(path: Path, lost: Lost) -> None:
+        line = describe_lost(path, lost)
+        if note is None or lost.start == lost.end:  # compaction may have removed these offsets
+            warnings.warn(f"kafka-log: {line}", stacklevel=2)
+        else:
+            note(line)
+
     try:
-        yield from scan([partition], columns, selection=selection)
+        yield from scan([partition], columns, selection=selection, on_lost=on_lost)
     except CodecError as error:
         if note is None:
             raise

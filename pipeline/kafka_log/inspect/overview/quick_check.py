@@ -8,15 +8,17 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, starmap
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.nouns import count_noun
+from kafka_log.logs.incomplete_tails import find_end_losses
 from kafka_log.logs.index_files import OFFSET_ENTRY_DTYPE, read_index_entries
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.removed_segments import explain_removal
 from kafka_log.segment.batch_headers import entries, headers
 from kafka_log.segment.framing import HeaderColumns
+from kafka_log.segment.model import describe_lost
 from kafka_log.segment.positioned_reads import UnreadableError
 
 SECONDS = 3.0
@@ -82,6 +84,9 @@ def check_ends(
             times += _read_first_times(written[0])
             times += _read_end(written[-1], lambda: clock() >= deadline)
             checked += 1
+            lines = list(starmap(describe_lost, find_end_losses(partition)))
+            if lines:
+                problems.setdefault(i, []).extend(lines)
         except _TooFarError:
             skipped += 1
         except (CodecError, OSError, _IncompleteError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -30,11 +30,12 @@ from kafka_log.inspect.statistics.options import (
     describe_end,
 )
 from kafka_log.inspect.statistics.totals import Sums, format_codec
+from kafka_log.logs.incomplete_tails import find_end_losses
 from kafka_log.logs.names import State
 from kafka_log.logs.partitions import Partition, Segment, group_by_state
 from kafka_log.read.arguments import tuple_of
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.segment.model import End
+from kafka_log.segment.model import End, describe_lost
 from kafka_log.segment.similar_names import suggest_similar
 
 
@@ -96,6 +97,9 @@ class Stat:
                     str(partition.error)
                 )
         self._read()
+        for place in self.places:
+            for path, lost in find_end_losses(replace(place.partition, segments=place.segments)):
+                place.report(describe_lost(path, lost))
         warn_of_copies(partitions)
 
     def _read(self) -> None:

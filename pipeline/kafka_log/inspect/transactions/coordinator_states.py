@@ -173,7 +173,13 @@ def _read(
     # Coordinators write outside of transactions: no markers are needed.
     isolation: Isolation = "read_uncommitted"
     rows = scan(
-        found, _COLUMNS, policy, view="transactions", isolation=isolation, on_damage=on_damage
+        found,
+        _COLUMNS,
+        policy,
+        view="transactions",
+        isolation=isolation,
+        on_damage=on_damage,
+        on_lost=lambda *_: None,  # the caller reports the end of the log
     )
     for batch in rows:
         for row in _to_rows(batch):

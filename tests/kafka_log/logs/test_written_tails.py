@@ -1,0 +1,79 @@
+"""An incomplete batch at the end of a log is a loss for each command if the files of the broker prove that it was written."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+from kafka_codecs import OFFSET_CHECKPOINT
+from kafka_log import read_table, scan_batches
+from kafka_log.cli import main
+from kafka_log.logs.names import CLEAN_SHUTDOWN, HIGH_WATERMARK
+from kafka_log.segment.model import Lost
+from tests.support.batches import batch
+from tests.support.segment_files import put
+
+COMMANDS = {
+    "dump": (),
+    "dump --batches": (),
+    "txn": (),
+    "producers": (),
+    "keys": (),
+    "stat": (),
+    "overview": (),
+    "sql": ("select count(*) from records",),
+}
+
+
+def torn_log(root: Path, proof: str) -> Path:
+    """Write a log whose last batch lacks 3 bytes, and a file of the broker."""
+    put(root / "t-0", (0, batch(0) + batch(10) + batch(20)[:-3]))
+    if proof == "clean shutdown":
+        (root / CLEAN_SHUTDOWN).write_text("{}")
+    elif proof:
+        reached = 23 if proof == "high watermark" else 13
+        entries = [{"topic": "t", "partition": 0, "offset": reached}]
+        (root / HIGH_WATERMARK).write_bytes(OFFSET_CHECKPOINT.build({"entries": entries}))
+    return root
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "export"])
+def test_a_tail_that_was_written_is_a_loss_for_each_command(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = torn_log(tmp_path / "logs", "")
+    argv = [*command.split(), str(root), *COMMANDS.get(command, ())]
+    out = tmp_path / "out"
+    assert main([*argv, *(["--out", str(out)] if command == "export" else [])]) == 0
+    said = "".join(capsys.readouterr())
+    assert "are lost" not in said
+    (root / CLEAN_SHUTDOWN).write_text("{}")
+    assert main([*argv, *(["--out", str(out) + "2"] if command == "export" else [])]) == 1
+    lines = [
+        line for text in capsys.readouterr() for line in text.splitlines() if "are lost: " in line
+    ]
+    is_column_too = command in ("keys", "stat")
+    assert len(lines) in ((1, 2) if is_column_too else (1,)) and CLEAN_SHUTDOWN in lines[-1]
+
+
+@pytest.mark.parametrize("proof", ["clean shutdown", "high watermark", "lower high watermark", ""])
+def test_scans_report_a_tail_that_was_written(proof: str, tmp_path: Path) -> None:
+    root = torn_log(tmp_path, proof)
+    is_lost = proof in ("clean shutdown", "high watermark")
+    lost: list[Lost] = []
+    read_table(root, on_lost=lambda _, one: lost.append(one))
+    scan_batches(root, on_lost=lambda _, one: lost.append(one)).read_all()
+    assert [one.after_offset for one in lost] == [12, 12] * is_lost
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read_table(root)
+    assert len(caught) == is_lost
+
+
+def test_a_range_before_the_tail_loses_nothing(tmp_path: Path) -> None:
+    root = torn_log(tmp_path, "clean shutdown")
+    lost: list[object] = []
+    table = read_table(root, ["offset"], offsets=(0, 11), on_lost=lambda *one: lost.append(one))
+    assert table["offset"].to_pylist()[-1] == 10 and not lost
