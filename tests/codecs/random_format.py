@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from codecgen.runtime.checksums import CHECKSUMS
@@ -108,7 +108,12 @@ def drawn(number: int, *, kernels: bool = True) -> Format:
     found: list[Format] = []
 
     @seed(number)
-    @settings(max_examples=10, database=None, phases=[Phase.generate], derandomize=False)
+    @settings(
+        max_examples=10,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=[*HealthCheck],
+    )
     @given(formats(kernels))
     def draw(one: Format) -> None:
         found.append(one)
