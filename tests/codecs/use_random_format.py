@@ -47,6 +47,7 @@ from kafka_log.logs.partitions import Segment
 from kafka_log.logs.transactions import AbortedTransaction, read_transactions
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.kernels import Engine
+from kafka_log.segment.model import codec_label
 from kafka_log.segment.repair.batch_repair import NoRepair, Repair
 from kafka_log.segment.scanner import Scanner, header_scanner
 from kafka_log.write.rewrite.repaired_copy import find_segment_repairs
@@ -575,8 +576,8 @@ def _rows(path: Path) -> pa.Table:
     return scan(path, names, control_records=True, deleted_records=True).read_all()
 
 
-def spark_reads(mixed: Path, orders: Path, count: int, directory: Path) -> None:
-    """Both sources read the same by all engines, and read again what they write in the new version."""
+def spark_reads(mixed: Path, orders: Path, directory: Path) -> None:
+    """Both sources read the rows of ``scan`` by all engines, and read again what they write in the new version."""
     from pyspark.sql import SparkSession
 
     from pyspark_kafka_log import DefaultSource
@@ -597,7 +598,8 @@ def spark_reads(mixed: Path, orders: Path, count: int, directory: Path) -> None:
         for source in ("kafka-log", "kafka-log-python"):
             for engine in ENGINES:
                 read = spark.read.format(source).option("engine", engine)
-                assert read.load(str(mixed.parent)).count() == count
+                every = read.options(includeHeaders=True, includeMetadata=True)
+                are_rows_of_scan(every.load(str(mixed.parent)).toArrow(), mixed)
                 committed = read.option("isolationLevel", "read_committed")
                 values = committed.load(str(orders.parent)).toArrow().column("value").to_pylist()
                 assert values == [b"1"] * 20
@@ -619,6 +621,33 @@ def spark_reads(mixed: Path, orders: Path, count: int, directory: Path) -> None:
             assert whole.load(str(sample)).count() == SAMPLE_ROWS
     finally:
         spark.stop()
+
+
+def are_rows_of_scan(rows: pa.Table, mixed: Path) -> None:
+    """Compare all columns of Spark's rows with those that ``scan`` reads from the same segment."""
+    from pyspark_kafka_log.columns import COLUMNS
+
+    sources = {column.name: column.source for column in COLUMNS.values() if column.source}
+    wanted = scan(mixed.parent, [*sources.values()]).read_all()
+    rows = rows.sort_by("offset")
+    expected: dict[str, list[Any]] = {
+        **{name: [None] * len(wanted) for name in ("controlType", "problem")},
+        "topic": ["mixed"] * len(wanted),
+        "partition": [0] * len(wanted),
+        "segment": [str(mixed)] * len(wanted),
+    }
+    for name, source in sources.items():
+        column = wanted.column(source)
+        if pa.types.is_timestamp(column.type):
+            rows = rows.set_column(
+                rows.column_names.index(name), name, rows.column(name).cast(column.type)
+            )
+        expected[name] = column.to_pylist()
+    expected["compression"] = [codec_label(codec) for codec in expected["compression"]]
+    expected["headers"] = [headers or None for headers in expected["headers"]]
+    assert rows.column_names and set(rows.column_names) == COLUMNS.keys() == expected.keys()
+    for name in rows.column_names:
+        assert rows.column(name).to_pylist() == expected[name], name
 
 
 def shows_crcs(reader: Any, mixed: Path) -> None:
@@ -652,7 +681,7 @@ def main() -> None:
     mixed, expected = written(directory)
     orders = transactional(directory)
     if "spark" in sys.argv[2:]:
-        spark_reads(mixed, orders, len(expected), directory)
+        spark_reads(mixed, orders, directory)
     else:
         reads(mixed, expected)
         shows_columns(mixed)

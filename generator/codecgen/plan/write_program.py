@@ -42,7 +42,7 @@ from codecgen.plan.write_ops import (
 )
 from codecgen.schema.lookup import integer_range
 from codecgen.schema.model import Field
-from codecgen.schema.scalars import SCALARS
+from codecgen.schema.scalars import SCALARS, is_integer
 from codecgen.schema.types import (
     ArrayType,
     BitMember,
@@ -271,7 +271,7 @@ class _Programmer:
                 return Rows(fp, array, codec)
             case ArrayType() as array:
                 return self.make_elements(fp, array, layout, self.find_leaf(given.get(f.name)))
-            case ScalarType() as scalar if _is_number(scalar):
+            case ScalarType() as scalar if _is_number(scalar) or is_integer(scalar.name):
                 return self.make_number(part, fp, scalar, given.get(f.name))
             case TagsType():
                 return Constant(fp, "uvarint", 0)
@@ -344,8 +344,8 @@ class _Programmer:
     ) -> Constant | Number:
         """Return the operation for a number from ``given`` or, without it, from the default:
         ``Constant`` if only one number is possible, else ``Number``. Raise WriteError if there is
-        neither, the value is null, the default uses elements, or a constant does not fit. Other
-        numbers get ``limits`` and raise nothing here.
+        neither, the value is null, the default uses elements, a constant does not fit, or a ``u64``
+        is no constant. Other numbers get ``limits`` and raise nothing here.
         """
         source = fp.default if given is None else given
         if source is None:
@@ -355,6 +355,8 @@ class _Programmer:
         constant = single_number(value)
         if constant is not None:
             return self.make_constant(fp, scalar.name, constant)
+        if not _is_number(scalar):
+            raise WriteError("not written by the kernels", fp.field)
         room = integer_range(scalar.name) or (0, 1)
         found = needed_limits(range_of(value), room, self.allowed_numbers(scalar.enum, scalar.only))
         return Number(fp, scalar.name, value, found, self.is_running(value, part))

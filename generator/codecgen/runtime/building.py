@@ -257,7 +257,7 @@ class Build:
         elif f.const is not None:
             self.obj[f.name] = self.constant(f)
         elif f.name not in self.obj:
-            self.obj[f.name] = self.default(f)
+            self.obj[f.name] = default_value(f, self.obj)
         if isinstance(f.codec, Bits):
             self.obj[f.name] = f.codec.filled(self.obj[f.name], self.obj)
         elif isinstance(f.codec, EnumField):
@@ -317,28 +317,6 @@ class Build:
             )
         return f.const
 
-    def default(self, f: Field) -> Any:
-        """Return the value of a field that was not given: its default, the number for "absent" if
-        that default is None, an empty container for bits, ``[]`` for an array, or None if the field
-        can be null. A tagged field without a default has the empty value of its type, such as 0 or
-        ``""``. Raise BuildError for any other field.
-        """
-        if f.tag is not None:
-            return decode_default(default_of(f), f)
-        if f.default is not None:
-            value = f.default(self.obj)
-            if value is None and f.absent is not None:
-                return f.absent
-            if value is not None or nullable(f):
-                return value
-        elif isinstance(f.codec, Bits):
-            return construct.Container()
-        elif isinstance(f.codec, Array):
-            return construct.ListContainer()
-        elif nullable(f):
-            return None
-        raise BuildError("a value is needed: it is missing or null")
-
     def fill(self, parts: list[bytes]) -> None:
         """Put computed lengths into ``parts`` (the bytes of each field), from the last field to the
         first, then checksums, inner ones before those that cover them. Skip absent fields. Raise
@@ -373,6 +351,29 @@ class Build:
             parts[self.fields.names.index(f.name)] = f.codec.write(value, self.obj, self.session)
         except BuildError as error:
             raise self.fields.locate(error, f) from None
+
+
+def default_value(f: Field, obj: Any) -> Any:
+    """Return the value of a field that was not given, among the fields ``obj`` of its layout: its
+    default, the number for "absent" if that default is None, the defaults of its bits, ``[]`` for
+    an array, or None if the field can be null. A tagged field without a default has the empty value
+    of its type, such as 0 or ``""``. Raise BuildError for any other field.
+    """
+    if f.tag is not None:
+        return decode_default(default_of(f), f)
+    if isinstance(f.codec, Bits):
+        return f.codec.filled(None if f.default is None else f.default(obj), obj)
+    if f.default is not None:
+        value = f.default(obj)
+        if value is None and f.absent is not None:
+            return f.absent
+        if value is not None or nullable(f):
+            return value
+    elif isinstance(f.codec, Array):
+        return construct.ListContainer()
+    elif nullable(f):
+        return None
+    raise BuildError("a value is needed: it is missing or null")
 
 
 def nullable(f: Field) -> bool:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from codecgen.runtime.construct import Array, Bits, Field, Layout
+from codecgen.runtime.building import default_value
+from codecgen.runtime.construct import Array, Bits, Field, Layout, Padding, Tags
 from codecgen.runtime.errors import Where
 from codecgen.runtime.located_bytes import Session, Source
 from kafka_log.segment.positioned_reads import open_segment, read_exactly
@@ -52,8 +53,8 @@ def compare_fields(batches: Sequence[Rewritten]) -> None:
     file cannot be read.
 
     All fields of headers, records and their headers are compared. These may differ: fields that ``changes`` names, which must
-    have the value there; lengths, counts, checksums and versions, which builders compute; and fields that the source's layout
-    does not have. If the newer layout lacks a field, the source must have no value in it.
+    have the value there; and lengths, counts, checksums and versions, which builders compute. If the newer layout lacks a
+    field, the source must have no value in it. If the source's layout lacks a field, what was written must have the default.
     """
     sources = read_ranges(one.source for one in batches)
     written = read_ranges(one.written for one in batches)
@@ -205,8 +206,31 @@ def _find_differences(
                 yield from _find_differences(*pair, field.codec, target.codec, changes, inner)
             elif before[field.name] not in (None, field.absent):
                 yield Difference(inner, before[field.name], None)
+        if older is not newer:
+            yield from _find_added_values(after, older, newer, path)
     elif before != after and (before == before or after == after):  # NaN is no difference
         yield Difference(path, before, after)
+
+
+def _find_added_values(after: Any, older: Layout, newer: Layout, path: str) -> Iterator[Difference]:
+    """Yield the values of ``after``, parsed by ``newer``, in fields and bits that ``older`` does
+    not have, if they differ from the default. ``path`` is the path of the layout.
+    """
+    for field in newer.fields:
+        source = older.by_name.get(field.name)
+        inner = f"{path}.{field.name}" if path else field.name
+        if is_computed(field) or isinstance(field.codec, Padding | Tags):
+            continue
+        if source is None or is_computed(source):
+            if field.when is None or field.when(after):
+                pair = default_value(field, after), after[field.name]
+                yield from _find_differences(*pair, field.codec, field.codec, {}, inner)
+        elif isinstance(source.codec, Bits) and isinstance(field.codec, Bits):
+            defaults = field.codec.filled(None, after)
+            for name in field.codec.by_name:
+                if name not in source.codec.by_name:
+                    pair = defaults[name], after[field.name][name]
+                    yield from _find_differences(*pair, None, None, {}, f"{inner}.{name}")
 
 
 def _format_value(value: Any) -> str:

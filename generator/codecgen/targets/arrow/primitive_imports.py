@@ -10,6 +10,7 @@ from codecgen.targets.python_source import WIDTH
 
 _PACKAGE = "codecgen.runtime.arrow.primitives"
 _FIXED = ("8", "16", "32", "64")
+_STORED = ("8", "16", "24", "32", "64")
 _LOADED = ("i8", "i16", "i32", "i64", "u8", "u16", "u32")
 _OWN = ("crc32", "crc32c")
 _VARINTS = ("uvarint", "uvarlong", "varint", "varlong")
@@ -24,7 +25,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
         *(f"fill_{bits}" for bits in _FIXED),
         *(f"load_{name}" for name in _LOADED),
         *(f"load_{name}_le" for name in _LOADED if name not in ("i8", "u8")),
-        *(f"store_{bits}" for bits in _FIXED),
+        *(f"store_{bits}" for bits in _STORED),
         *(f"wrap_{bits}" for bits in _FIXED),
     ),
     "table_checksums": tuple(
@@ -37,7 +38,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
         "copy_from",
         *(f"put_{name}" for name in _VARINTS),
         *(f"size_{name}" for name in _VARINTS),
-        *(f"store_{bits}_be" for bits in _FIXED[1:]),
+        *(f"store_{bits}_be" for bits in _STORED[1:]),
     ),
     "xxhash": ("xxh3_64", "xxh64"),
 }

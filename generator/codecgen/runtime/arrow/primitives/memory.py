@@ -157,7 +157,8 @@ if JIT:
     load_u16_le, load_i16_le = _loader(16, False, False), _loader(16, True, False)
     load_u32_le, load_i32_le = _loader(32, False, False), _loader(32, True, False)
     load_i64_le = _loader(64, True, False)
-    store_8, store_16, store_32, store_64 = _storer(8), _storer(16), _storer(32), _storer(64)
+    store_8, store_16, store_24 = _storer(8), _storer(16), _storer(24)
+    store_32, store_64 = _storer(32), _storer(64)
     fill_8, fill_16, fill_32, fill_64 = _filler(8), _filler(16), _filler(32), _filler(64)
     wrap_8, wrap_16, wrap_32 = _wrapper(8), _wrapper(16), _wrapper(32)
 
@@ -220,7 +221,8 @@ else:
     load_u16_le, load_i16_le = _reader(2, False, "little"), _reader(2, True, "little")
     load_u32_le, load_i32_le = _reader(4, False, "little"), _reader(4, True, "little")
     load_i64_le = _reader(8, True, "little")
-    store_8, store_16, store_32, store_64 = _writer(1), _writer(2), _writer(4), _writer(8)
+    store_8, store_16, store_24 = _writer(1), _writer(2), _writer(3)
+    store_32, store_64 = _writer(4), _writer(8)
 
     def _repeater(size: int) -> Callable[[int, int, int, int], None]:
         mask = (1 << 8 * size) - 1

@@ -28,18 +28,22 @@ if JIT:
         @intrinsic  # type: ignore[untyped-decorator]
         def store(typing: Any, address: Any, value: Any) -> Any:
             def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-                number = args[1]
-                if bits < 64:
+                word = ir.IntType(32 if bits == 24 else bits)  # the sizes that bswap has
+                number = args[1] if bits == 64 else builder.trunc(args[1], word)
+                if bits == 24:
+                    number = builder.shl(number, word(8))
+                number = builder.bswap(number)
+                if bits == 24:
                     number = builder.trunc(number, ir.IntType(bits))
-                place = pointer(builder, args[0], ir.IntType(bits))
-                builder.store(builder.bswap(number), place, align=1)
+                builder.store(number, pointer(builder, args[0], ir.IntType(bits)), align=1)
                 return context.get_dummy_value()
 
             return types.void(types.int64, types.int64), code
 
         return store
 
-    store_16_be, store_32_be, store_64_be = _storer_be(16), _storer_be(32), _storer_be(64)
+    store_16_be, store_24_be = _storer_be(16), _storer_be(24)
+    store_32_be, store_64_be = _storer_be(32), _storer_be(64)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def bit_length(typing: Any, value: Any) -> Any:
@@ -84,7 +88,8 @@ else:
 
         return store
 
-    store_16_be, store_32_be, store_64_be = _writer_be(2), _writer_be(4), _writer_be(8)
+    store_16_be, store_24_be = _writer_be(2), _writer_be(3)
+    store_32_be, store_64_be = _writer_be(4), _writer_be(8)
 
     def bit_length(value: int) -> int:
         """Return the number of bits of ``value``."""

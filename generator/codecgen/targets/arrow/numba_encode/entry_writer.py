@@ -184,6 +184,8 @@ class EntryWriter:
         """
         size = fixed_size(name)
         if size is not None:
+            if isinstance(value, Num) and value.value >= 1 << 63:
+                value = Num(value.value - (1 << 64))  # a u64, in numbers of 64 bits with a sign
             self.store(self.p, size, value, f)
             self.code.add(self.p, size, remark)
         elif name == "compact":

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codecgen.runtime.arrow.primitives import compiling, utf8, writing
+from codecgen.runtime.arrow.primitives import compiling, memory, utf8, writing
 from codecgen.runtime.located_bytes import Session
 from codecgen.runtime.primitives import Varint
 from tests.shares import draw_seeds
@@ -37,6 +37,8 @@ def store(p: int, value: int) -> None:
     writing.store_16_be(p, value)
     writing.store_32_be(p + 2, value)
     writing.store_64_be(p + 6, value)
+    writing.store_24_be(p + 14, value)
+    memory.store_24(p + 17, value)
 
 
 @compiling.jit
@@ -74,11 +76,11 @@ def test_varints_are_those_of_the_reference(
 
 
 @given(st.integers(-(1 << 63), (1 << 63) - 1))
-def test_numbers_in_big_endian_order(value: int) -> None:
+def test_numbers_in_both_orders(value: int) -> None:
     out = np.zeros(80, np.uint8)
     store(out.ctypes.data, value)
-    parts = [(value & (1 << 8 * size) - 1).to_bytes(size, "big") for size in (2, 4, 8)]
-    assert bytes(out[:14]) == b"".join(parts)
+    parts = [(value & (1 << 8 * size) - 1).to_bytes(size, "big") for size in (2, 4, 8, 3)]
+    assert bytes(out) == b"".join([*parts, parts[-1][::-1]]).ljust(80, b"\0")
 
 
 def test_copies_of_all_lengths_with_and_without_slack() -> None:
