@@ -139,7 +139,7 @@ def _split_positions(
             if following is None or following.last >= offset:
                 return at, at
             # No checksum covers the offset of a batch. The batch after it is one that lies before.
-            at, before = following.end, following.last
+            at = following.end
             seen[1:] = [at]
         else:
             # A compressed message of the older formats: its header does not state the first offset.
