@@ -580,17 +580,21 @@ class PassedSegments:
         between others after ``record`` noted the log, by their listed sizes; no file is read. Of
         several that came into one gap only the last is described; those before the first recorded
         segment are not. Return ``[]`` if the log was never recorded, or had no closed segments.
+
+        If the recorded segment of these offsets is smaller now, or gone, nothing came between: a replica rolled its segments at other offsets.
         """
         known = self._read.get(key)
         if not known:
             return []
-        ends = {following for _, following in known}
+        closed = _closed_segments(log)
+        sizes = {base: segment.size for segment, base, _ in closed}
+        gaps = {end: base for (base, end), size in known.items() if sizes.get(base, -1) >= size}
         found = []
-        for segment, base, following in _closed_segments(log):
+        for segment, base, following in closed:
             if following > offset:
                 break
             before = known.get((base, following))
-            if before is None and base > min(known)[0] and following in ends and base not in ends:
+            if before is None and base > gaps.get(following, base):
                 found.append(f"{segment.path} came")
             elif before is not None and segment.size > before:
                 found.append(

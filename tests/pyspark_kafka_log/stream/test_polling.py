@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,21 @@ def test_what_comes_late_is_told(directory: Path, base: int, count: int, told: s
     with pytest.raises(DataLossError, match=said):
         polled(of, start)
     assert path.exists()
+
+
+@pytest.mark.parametrize("bases", [(0, 8), (0, 12), (0, 5, 10), (0, 10, 15), (0, 3, 8, 13), (0,)])
+def test_a_replica_with_other_segments_is_not_late(directory: Path, bases: tuple[int, ...]) -> None:
+    """It has the same records, and rolled at other offsets: the stream has read all of them."""
+    for base, end in ((0, 10), (10, 20), (20, 23)):
+        write(directory, "t", 0, base, some(base, end - base))
+    of = stream(directory)
+    end, found = polled(of, of.initial())
+    assert found == [*range(23)]
+    for path in (directory / "t-0").iterdir():
+        path.unlink()
+    for base, until in pairwise((*bases, 20, 23)):
+        write(directory, "t", 0, base, some(base, until - base))
+    assert polled(of, end) == (end, [])
 
 
 def test_a_stream_that_may_lose_data_warns_once_and_goes_on(directory: Path) -> None:

@@ -6,8 +6,13 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.util.UUID;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
+import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.UnsupportedFileSystemException;
 
 /**
  * Where a query began, in its checkpoint: a file with the name and the contents of the one of Spark's Kafka source.
@@ -17,16 +22,18 @@ class InitialOffsets {
     private static final String VERSION = "v1";
 
     private final Path path;
+    private final Configuration configuration;
 
-    InitialOffsets(String checkpoint) {
+    InitialOffsets(String checkpoint, Configuration configuration) {
         path = new Path(checkpoint, "0");
+        this.configuration = configuration;
     }
 
     /** The offsets that were written, null where there are none. */
     String read() {
         byte[] bytes;
         try {
-            InputStream in = files().open(path);
+            InputStream in = path.getFileSystem(configuration).open(path);
             try {
                 bytes = in.readAllBytes();
             } finally {
@@ -43,11 +50,14 @@ class InitialOffsets {
             "kafka-log: " + path + " does not hold initial offsets of version " + VERSION + ": restore the checkpoint, or begin with a new one");
     }
 
-    /** Write offsets once: beside, and then to their place, so that no part of them is ever read. */
+    /**
+     * Write offsets beside their place, and rename the file unless another query with this checkpoint has written its own meanwhile. No
+     * part of a file is ever read.
+     */
     void write(String json) {
         Path scratch = new Path(path.getParent(), ".0." + UUID.randomUUID() + ".tmp");
         try {
-            FileSystem files = files();
+            FileSystem files = path.getFileSystem(configuration);
             files.mkdirs(path.getParent());
             OutputStream out = files.create(scratch, false);
             try {
@@ -56,13 +66,23 @@ class InitialOffsets {
             } finally {
                 out.close();
             }
-            if (!files.rename(scratch, path)) throw new IOException("it could not be renamed from " + scratch);
+            try {
+                rename(files, scratch);
+            } catch (FileAlreadyExistsException e) {
+                files.delete(scratch, false); // whoever was first decides
+            }
         } catch (IOException e) {
             throw new UncheckedIOException("kafka-log: the initial offsets cannot be written to " + path + ": " + e.getMessage(), e);
         }
     }
 
-    private FileSystem files() throws IOException {
-        return path.getFileSystem(org.apache.spark.SparkContext$.MODULE$.getOrCreate().hadoopConfiguration());
+    /** As Spark renames its logs: a local FileSystem would replace a file that exists, a FileContext does not. */
+    private void rename(FileSystem files, Path scratch) throws IOException {
+        try {
+            FileContext.getFileContext(path.toUri(), configuration).rename(scratch, path, new Options.Rename[0]);
+        } catch (UnsupportedFileSystemException e) {
+            if (files.exists(path)) throw new FileAlreadyExistsException(path.toString());
+            if (!files.rename(scratch, path)) throw new IOException("it could not be renamed from " + scratch);
+        }
     }
 }

@@ -34,7 +34,7 @@ class LogStream implements MicroBatchStream, SupportsTriggerAvailableNow, Report
 
     LogStream(LogScan scan, String checkpoint) {
         this.scan = scan;
-        this.initial = new InitialOffsets(checkpoint);
+        this.initial = new InitialOffsets(checkpoint, org.apache.spark.SparkContext$.MODULE$.getOrCreate().hadoopConfiguration());
     }
 
     /** What the progress of a query calls its source. */
@@ -45,8 +45,8 @@ class LogStream implements MicroBatchStream, SupportsTriggerAvailableNow, Report
     public Offset initialOffset() {
         String json = initial.read();
         if (json == null) {
-            json = ask("initial", null, null, false);
-            initial.write(json);
+            initial.write(ask("initial", null, null, false));
+            json = initial.read(); // of two queries that start at once, one has written them
         }
         return offset(json);
     }
