@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_log.logs.discovery import discover
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.segment.model import Batch, Control, End, Lost, Policy, Problem, Record
-from kafka_log.segment.places import place_of
+from kafka_log.segment.paths import make_path
 from kafka_log.segment.reader import SegmentReader
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ __all__ = [
     "SinkError",
     "discover",
     "encode",
-    "place_of",
+    "make_path",
     "read_table",
     "scan",
     "scan_batches",

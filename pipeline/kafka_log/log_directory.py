@@ -41,7 +41,7 @@ from kafka_log.read.arguments import (
     tuple_of,
 )
 from kafka_log.segment.model import Policy
-from kafka_log.segment.places import local_path, path_list, place_of
+from kafka_log.segment.paths import local_path, make_path, path_list
 from kafka_log.segment.times import Time, Times, parse_time, present
 from kafka_log.segment.urls import is_url
 
@@ -1371,7 +1371,7 @@ class LogDirectory:
 
     @property
     def _paths(self) -> list[Path]:
-        return list(map(place_of, self.path))
+        return list(map(make_path, self.path))
 
     def _selects(self, key: tuple[str, int]) -> bool:
         """Return whether topic and partition number are selected."""

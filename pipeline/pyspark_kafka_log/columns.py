@@ -126,11 +126,11 @@ def unread_row(place: Unread, wanted: pa.Schema, segment: Segment) -> pa.RecordB
 
     ``wanted`` is a schema of :func:`schema`.
     """
-    arrays = [pa.array([_of_place(COLUMNS[f.name], place, segment)], f.type) for f in wanted]
+    arrays = [pa.array([_value_of_unread(COLUMNS[f.name], place, segment)], f.type) for f in wanted]
     return pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
 
-def _of_place(column: Column, place: Unread, segment: Segment) -> Any:
+def _value_of_unread(column: Column, place: Unread, segment: Segment) -> Any:
     """Return the value of one column for a position where no record could be read: the segment's
     value, the problem, the position, or the batch header's value. Return None if the header is
     unreadable or does not state it, as for key, value or offset.

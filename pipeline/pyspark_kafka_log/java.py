@@ -175,10 +175,10 @@ for argument do
 done
 exec {shlex.quote(str(home / "bin" / "java"))} "$@"
 """
-    beside = script.with_name(f"java.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    beside.chmod(0o755)
-    beside.replace(script)
+    staged = script.with_name(f"java.{os.getpid()}")
+    staged.write_text(text, encoding="utf-8")
+    staged.chmod(0o755)
+    staged.replace(script)
     return shim
 
 

@@ -34,7 +34,7 @@ BATCH_COLUMNS = (
 class ReportRequest:
     """The partitions and offsets of a report, and how to read them.
 
-    ``beside`` are other partitions with facts about these, such as the states of transactions. ``directories`` are log directories whose
+    ``related`` are other partitions with facts about these, such as the states of transactions. ``directories`` are log directories whose
     own files are checked; ``selects`` selects these findings by topic and partition (None: all). ``on_lost`` is called for each lost range, ``warn`` with a line for each damage.
     """
 
@@ -43,7 +43,7 @@ class ReportRequest:
     on_lost: OnLost
     warn: Callable[[str], None]
     offsets: Range = EVERYTHING
-    beside: tuple[Partition, ...] = ()
+    related: tuple[Partition, ...] = ()
     directories: tuple[Path, ...] = ()
     selects: Callable[[tuple[str, int]], bool] | None = None
     engine: Engine = "auto"
@@ -118,7 +118,7 @@ def _segments(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
 def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchReader:
     """Compute the transactions of the request's partitions that overlap its offsets, one row each,
     and return them as a stream of all columns. Read the coordinators' states from the partitions of
-    ``asked.beside``. Raise CodecError for damage and unreadable files, or warn of them if the mode
+    ``asked.related``. Raise CodecError for damage and unreadable files, or warn of them if the mode
     accepts damage; raise UnreadableError in any mode if the file of a transaction marker cannot be
     read.
     """
@@ -128,7 +128,7 @@ def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchRea
 
     return transaction_table(
         asked.partitions,
-        read_coordinators(asked.beside, asked.on_damage),
+        read_coordinators(asked.related, asked.on_damage),
         Clock(_now_ms(), False, MAX_TIMEOUT_MS),
         asked.on_damage,
         wanted=Selection(offsets=asked.offsets),

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportInput:
-    """A partition with the wanted offset range, or None with log directories. ``beside`` are partitions with more facts about it."""
+    """A partition with the wanted offset range, or None with log directories. ``related`` are partitions with more facts about it."""
 
     partition: Partition | None
     offsets: Range = EVERYTHING
-    beside: tuple[Partition, ...] = ()
+    related: tuple[Partition, ...] = ()
     directories: tuple[Path, ...] = ()
 
     @property
@@ -90,11 +90,11 @@ class ReportReader(DataSourceReader):
         wanted = [p for p in select_logs(found, self.options) if self.query.may_contain(*p.key)]
         for partition in wanted:
             self._check_readable(partition)
-        beside: tuple[Partition, ...] = ()
+        related: tuple[Partition, ...] = ()
         if self.report == "log_transactions":
-            beside = tuple(p for p in found if p.topic == TRANSACTION_STATE)
+            related = tuple(p for p in found if p.topic == TRANSACTION_STATE)
         starts = LogStarts()
-        pieces = [ReportInput(p, self._offset_range(p, starts), beside) for p in wanted]
+        pieces = [ReportInput(p, self._offset_range(p, starts), related) for p in wanted]
         total = sum(piece.size for piece in pieces)
         tasks = list(pack(pieces, target_task_bytes(total, self.options, self.parallelism)))
         if self.report == "findings" and there.directories:
@@ -144,14 +144,14 @@ class ReportReader(DataSourceReader):
             selects=partial(is_selected, self.options) if has_selection(self.options) else None,
             limits=Limits(decompressed=self.options.max_decompressed),
         )
-        for (offsets, beside, directories), same in groupby(
-            pieces, lambda piece: (piece.offsets, piece.beside, piece.directories)
+        for (offsets, related, directories), same in groupby(
+            pieces, lambda piece: (piece.offsets, piece.related, piece.directories)
         ):
             of = replace(
                 asked,
                 partitions=tuple(p.partition for p in same if p.partition is not None),
                 offsets=offsets,
-                beside=beside,
+                related=related,
                 directories=directories,
             )
             with explain_memory_errors():

@@ -18,7 +18,7 @@ pytest.importorskip("fsspec")
 
 from pyspark.sql import SparkSession
 
-from kafka_log import LogDirectory, discover, place_of, read_table, scan
+from kafka_log import LogDirectory, discover, make_path, read_table, scan
 from kafka_log.cli import main
 from kafka_log.segment.remote_files import RemoteFile
 from tests.brokers.process import free_port
@@ -84,7 +84,7 @@ def server(
     found = servers[request.param]
     # Both of Hadoop's are one store, and WebHDFS writes to it.
     by = servers["webhdfs"] if found.has_directories else found
-    there = place_of(f"{by.url}/broker-1", by.options)
+    there = make_path(f"{by.url}/broker-1", by.options)
     if not there.exists():
         put(logs, by, "broker-1")
     yield found
@@ -94,11 +94,11 @@ def server(
 
 
 def test_the_same_rows(server: Server, logs: Path) -> None:
-    there = place_of(f"{server.url}/broker-1", server.options)
+    there = make_path(f"{server.url}/broker-1", server.options)
     assert read_table(there).equals(read_table(logs))
     chosen: dict[str, Any] = {"isolation": "read_committed", "offsets": (3, 40)}
     assert scan(there, **chosen).read_all().equals(scan(logs, **chosen).read_all())
-    patterns = place_of(f"{server.url}/bro*-1/codecs-[12]", server.options).matches()  # type: ignore[attr-defined]
+    patterns = make_path(f"{server.url}/bro*-1/codecs-[12]", server.options).matches()  # type: ignore[attr-defined]
     assert [path.name for path in patterns] == ["codecs-1", "codecs-2"]
 
 
@@ -106,7 +106,7 @@ def test_the_same_rows(server: Server, logs: Path) -> None:
 def test_ranges_and_what_is_read_ahead(server: Server, logs: Path) -> None:
     (segment,) = (logs / "large-0").glob("*.log")
     data = segment.read_bytes()
-    path = place_of(f"{server.url}/broker-1/large-0/{segment.name}", server.options)
+    path = make_path(f"{server.url}/broker-1/large-0/{segment.name}", server.options)
     assert path.stat().st_size == len(data) > 2 << 20
     with path.open("rb", buffering=0) as file:
         assert isinstance(file, RemoteFile)
@@ -128,13 +128,13 @@ def test_ranges_and_what_is_read_ahead(server: Server, logs: Path) -> None:
 def test_times_are_those_of_the_store(server: Server, logs: Path, tmp_path: Path) -> None:
     """Streams, ``modifiedAfter`` and others go by them."""
     (here,) = (logs / "large-0").glob("*.log")
-    there = place_of(f"{server.url}/broker-1/large-0/{here.name}", server.options)
+    there = make_path(f"{server.url}/broker-1/large-0/{here.name}", server.options)
     assert 0 <= there.stat().st_mtime_ns - here.stat().st_mtime_ns < 3600 * 10**9
 
 
 @pytest.mark.soak
 def test_the_same_answers(server: Server, logs: Path) -> None:
-    there = place_of(f"{server.url}/broker-1", server.options)
+    there = make_path(f"{server.url}/broker-1", server.options)
     for verb in ("stat", "check", "txn"):
         given = {} if verb == "check" else {"now": 10**13}
         found, expected = (getattr(LogDirectory(p), verb)(**given) for p in (there, logs))
@@ -182,7 +182,7 @@ def test_a_name_service(
     (tmp_path / "hdfs-site.xml").write_text(f"<configuration>{''.join(said)}</configuration>")
     (tmp_path / "core-site.xml").write_text("<configuration/>")
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    there = read_table(place_of("hdfs://ours/logs/broker-1/codecs-1"))
+    there = read_table(make_path("hdfs://ours/logs/broker-1/codecs-1"))
     assert there.equals(read_table(logs / "codecs-1"))
 
 
@@ -190,7 +190,7 @@ def test_a_name_service(
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
 def test_a_process_that_is_forked(server: Server, logs: Path) -> None:
     """As PySpark does to start its JVM."""
-    read_table(place_of(f"{server.url}/broker-1/codecs-1", server.options))
+    read_table(make_path(f"{server.url}/broker-1/codecs-1", server.options))
     child = os.fork()
     if not child:
         os._exit(7)
@@ -214,7 +214,7 @@ def test_what_is_not_there(server: Server) -> None:
     urls = [f"{server.url}/broker-2", f"{server.url}/broker", f"{top}nothing{name}/broker-1"]
     for url in urls:
         with pytest.raises(Exception, match="there is no such file or directory") as caught:
-            discover(place_of(url, server.options))
+            discover(make_path(url, server.options))
         assert url in str(caught.value)
 
 
@@ -232,7 +232,7 @@ def test_a_server_that_is_away(server: Server, monkeypatch: pytest.MonkeyPatch) 
         options["endpoint_url"] = unused
         monkeypatch.setattr("gcsfs.retry.is_retriable", lambda _: False)
     with pytest.raises(OSError, match=rf"{url}/broker-1: .*([Cc]onnect|failed)") as caught:
-        discover(place_of(f"{url}/broker-1", options))
+        discover(make_path(f"{url}/broker-1", options))
     assert KEY not in str(caught.value)
 
 
@@ -242,11 +242,11 @@ def test_credentials_that_are_wrong(servers: dict[str, Server], logs: Path) -> N
     other = KEY.replace("Eby8", "EbyX")
     text = server.options["connection_string"].replace(KEY, other)
     with pytest.raises(OSError, match="failed to authenticate") as caught:
-        discover(place_of(f"{server.url}/broker-1", {"connection_string": text}))
+        discover(make_path(f"{server.url}/broker-1", {"connection_string": text}))
     assert other not in str(caught.value)
     text = text.replace(other, "no-key")
     with pytest.raises(OSError, match=f"{server.url}/broker-1: ") as caught:
-        discover(place_of(f"{server.url}/broker-1", {"connection_string": text}))
+        discover(make_path(f"{server.url}/broker-1", {"connection_string": text}))
     assert "no-key" not in str(caught.value)
 
 
@@ -258,9 +258,9 @@ def test_a_user_who_may_not_read(servers: dict[str, Server], logs: Path) -> None
     put(logs / "codecs-1", server, "private/codecs-1")
     store, place = fsspec.core.url_to_fs(f"{server.url}/private", **server.options)
     store._call("SETPERMISSION", "put", path=place, permission="700")
-    assert discover(place_of(f"{server.url}/private", server.options))
+    assert discover(make_path(f"{server.url}/private", server.options))
     with pytest.raises(OSError, match=r"the store refuses it \(Permission denied: user=other"):
-        discover(place_of(f"{server.url}/private", {"user": "other"}))
+        discover(make_path(f"{server.url}/private", {"user": "other"}))
 
 
 # ---------------------------------------------------------------- Spark
@@ -360,7 +360,7 @@ def test_no_key_is_shown(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     server = servers["abfss"]
-    if not place_of(f"{server.url}/broker-1", server.options).exists():
+    if not make_path(f"{server.url}/broker-1", server.options).exists():
         put(logs, server, "broker-1")
     given = {name.replace(".", "__"): value for name, value in server.settings.items()}
     frame = load(spark, f"{server.url}/broker-1", **given).where("offset > 3")

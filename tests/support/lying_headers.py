@@ -142,7 +142,7 @@ def _other_fields_of_message(batch: Batch, offset: int) -> st.SearchStrategy[dic
     offsets = st.sampled_from([0, last, last, last]) | st.integers(-3, 3).map(
         lambda by: max(last + by, 0)
     )
-    if batch.magic == 0 and not batch.says_base_offset:
+    if batch.magic == 0 and not batch.has_base_offset:
         offsets = st.just(batch.last_offset) | offsets
     if not batch.magic:
         return st.fixed_dictionaries({"offset": offsets})

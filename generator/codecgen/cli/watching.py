@@ -24,14 +24,14 @@ def watch(read_input: Callable[[], object], run: Callable[[], int], what: str) -
     ``read_input`` returns all that ``run`` reads. It is compared as a whole, so a file that is only touched starts no run.
     """
     try:
-        seen = _read_settled(read_input)
+        seen = _read_stable(read_input)
         if _run_once(run) == COULD_NOT_RUN:
             return COULD_NOT_RUN
         print_message(f"codecgen: watching {what}; Ctrl-C ends it")
         while True:
             time.sleep(POLL_SECONDS)
             if read_input() != seen:
-                seen = _read_settled(read_input)  # what changes during the run starts the next one
+                seen = _read_stable(read_input)  # what changes during the run starts the next one
                 if _run_once(run) != GOOD:
                     print_message("codecgen: nothing was written; waiting for the next change")
     except KeyboardInterrupt:
@@ -48,7 +48,7 @@ def _run_once(run: Callable[[], int]) -> int:
     return code
 
 
-def _read_settled(read_input: Callable[[], object]) -> object:
+def _read_stable(read_input: Callable[[], object]) -> object:
     """Return the input once it stays the same for ``SETTLE_SECONDS`` (0.05 s). Wait as long as it
     keeps changing.
     """

@@ -55,15 +55,15 @@ class EngineError(Exception):
     """Raised if the requested engine is not installed."""
 
 
-def say_left_out(segments: Sequence[Segment]) -> None:
-    """Print one line to stderr about excluded segments (:func:`describe_left_out`). Print nothing if
+def warn_of_skipped_segments(segments: Sequence[Segment]) -> None:
+    """Print one line to stderr about excluded segments (:func:`describe_skipped_segments`). Print nothing if
     there are none.
     """
     if segments:
-        print_message(describe_left_out(segments))
+        print_message(describe_skipped_segments(segments))
 
 
-def describe_left_out(segments: Sequence[Segment]) -> str:
+def describe_skipped_segments(segments: Sequence[Segment]) -> str:
     """Return one line about excluded segments: number and size by state, and the value of
     ``--include`` that reads them.
     """
@@ -78,7 +78,7 @@ def describe_left_out(segments: Sequence[Segment]) -> str:
     return f"segments that are not live were skipped: {', '.join(parts)}; add --include {states} to read them"
 
 
-def say_passed_over(found: Sequence[SkippedPath]) -> None:
+def warn_of_skipped_paths(found: Sequence[SkippedPath]) -> None:
     """Print one line to stderr about files and directories that are not read, the first five by
     name, with the reasons; print nothing if there are none.
     """
@@ -86,7 +86,7 @@ def say_passed_over(found: Sequence[SkippedPath]) -> None:
         print_message(describe_skipped(found))
 
 
-def say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
+def warn_of_deleted_records(partitions: Sequence[Partition], selection: Selection) -> None:
     """Print one line to stderr about the partitions that may have selected records below the log
     start offset, the first five by name. Print nothing if there are none, or if the selection
     includes such records. Raise OSError if the directory of a checkpoint may not be searched.
@@ -107,8 +107,8 @@ def find_partitions(options: argparse.Namespace) -> list[Partition]:
     """
     there = survey(options.paths, options.include, unreadable_raises=False)
     partitions = _select(options, there)
-    say_left_out(filter_segments(there.excluded_segments, options.topic))
-    say_passed_over(filter_by_topics(there.skipped_paths, options.topic))
+    warn_of_skipped_segments(filter_segments(there.excluded_segments, options.topic))
+    warn_of_skipped_paths(filter_by_topics(there.skipped_paths, options.topic))
     return partitions
 
 

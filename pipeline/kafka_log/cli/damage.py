@@ -43,17 +43,17 @@ def run_with_damage(run: Callable[[], int], salvage: Callable[[], int] | None = 
 
 
 @contextmanager
-def say_damage_after(lines: Iterable[str]) -> Iterator[None]:
+def report_damage_after(lines: Iterable[str]) -> Iterator[None]:
     """Print each distinct line of ``lines`` to stderr at the end of the block, which adds them,
     also if the block raises an error: an unknown name may be in what cannot be read.
     """
     try:
         yield
     finally:
-        say_damage(lines)
+        report_damage(lines)
 
 
-def say_damage(lines: Iterable[str]) -> int:
+def report_damage(lines: Iterable[str]) -> int:
     """Print each distinct line to stderr. Return exit code 1 if there is any line, else 0."""
     distinct = list(dict.fromkeys(lines))
     for line in distinct:
@@ -97,20 +97,20 @@ def error_line(error: CodecError) -> str:
 class DamageReporter:
     """Reporter of damage while segments are read. ``found`` is the exit code so far."""
 
-    def __init__(self, say: Callable[[str], None], advance: Callable[[int], None]) -> None:
-        self.say = say
+    def __init__(self, print_line: Callable[[str], None], advance: Callable[[int], None]) -> None:
+        self.print_line = print_line
         self.advance = advance
         self.found = GOOD
 
     def unreadable(self, error: CodecError) -> None:
         """Write a line about a file or directory that cannot be read, and set ``found`` to 1."""
         self.found = PROBLEMS
-        self.say(error_line(error))
+        self.print_line(error_line(error))
 
     def missing(self, path: Path, lost: Lost) -> None:
         """Write a line about offsets that no segment has, and set ``found`` to 1."""
         self.found = PROBLEMS
-        self.say(f"!! {describe_lost(path, lost)}")
+        self.print_line(f"!! {describe_lost(path, lost)}")
 
     def batch(self, batch: Batch) -> None:
         """Write a line for each tolerated and each fatal problem of a batch. Set ``found`` to 1 if
@@ -119,7 +119,7 @@ class DamageReporter:
         if damage(batch) or not batch.is_valid:
             self.found = PROBLEMS
         for line in batch_lines(batch):
-            self.say(line)
+            self.print_line(line)
 
     def end(self, segment: Segment, end: End | None) -> None:
         """Advance the progress by the size of the segment, and write lines about lost ranges, an
@@ -132,7 +132,7 @@ class DamageReporter:
         if not end.is_normal:
             self.found = PROBLEMS
         for line in end_lines(end, segment.path):
-            self.say(line)
+            self.print_line(line)
 
 
 def print_damage(line: str) -> None:

@@ -21,18 +21,18 @@ from kafka_log.cli.common import (
     add_policy,
     add_show_secrets,
     find_partitions,
-    say_deleted,
+    warn_of_deleted_records,
 )
 from kafka_log.cli.interruption import Interrupted, describe_on_interrupt
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import TimeRange, argument_type
 from kafka_log.cli.schemas import add_schema_version, add_schemas
-from kafka_log.cli.selection import RECORDS, add_selection, say_unmatched, selection_of
+from kafka_log.cli.selection import RECORDS, add_selection, selection_of, warn_of_no_match
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.internal_topics import VIEWS
 from kafka_log.read.parquet import Compression
 from kafka_log.read.selection import Selection
-from kafka_log.segment.places import local_path, place_of
+from kafka_log.segment.paths import local_path, make_path
 from kafka_log.segment.printable import escape_unprintable
 from kafka_log.segment.urls import is_url
 
@@ -190,14 +190,14 @@ def _export_files(options: argparse.Namespace) -> int:
         return COULD_NOT_RUN
     partitions, request = find_partitions(options), _ExportRequest.from_options(options)
     selection = request.selection
-    refuse_inside(options.out, [place_of(path) for path in options.paths if not is_url(path)])
+    refuse_inside(options.out, [make_path(path) for path in options.paths if not is_url(path)])
     topic = VIEWS.get(options.view)
     try:
         registry = _read_schemas(options)
     except ValueError as error:
         print_message(error)
         return COULD_NOT_RUN
-    say_deleted([p for p in partitions if topic in (None, p.topic)], selection)
+    warn_of_deleted_records([p for p in partitions if topic in (None, p.topic)], selection)
     request.print_resumed()
     done = made = rows = bad = 0
     undecoded: Counter[tuple[str, str]] = Counter()
@@ -290,7 +290,7 @@ def _export_files(options: argparse.Namespace) -> int:
         count = count_noun(number, part if reason else "key or value", spec=",")
         print_message(f"topic {name}: {count} not decoded, bytes kept: {reason or text}")
     if not rows and not bad:
-        say_unmatched(options)
+        warn_of_no_match(options)
     print(
         f"{count_noun(done, 'file')}, {count_noun(rows, 'row', spec=',')}: {made} written, {done - made} already complete",
         file=sys.stderr,
@@ -426,7 +426,7 @@ def _export_by_spark(options: argparse.Namespace) -> int:
         options.time = options.time.resolve(options.time.now)
     partitions, selection = find_partitions(options), selection_of(options)
     topic = VIEWS.get(options.view)
-    say_deleted([p for p in partitions if topic in (None, p.topic)], selection)
+    warn_of_deleted_records([p for p in partitions if topic in (None, p.topic)], selection)
     return int(command.export_by_spark(options, selection, partitions))
 
 

@@ -115,7 +115,7 @@ def selection_of(options: argparse.Namespace) -> Selection:
     return Selection(**found)
 
 
-def say_unmatched(options: argparse.Namespace, *more: str, what: str = "nothing") -> None:
+def warn_of_no_match(options: argparse.Namespace, *more: str, what: str = "nothing") -> None:
     """Print one line to stderr that ``what`` matches the given filters and the flags ``more``; none
     if there are neither. If ``--offsets`` was given to a command that has ``--include``, a second
     line gives the offsets of the logs.

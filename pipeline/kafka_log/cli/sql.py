@@ -19,16 +19,16 @@ from kafka_log.cli.common import (
     add_output,
     add_paths,
     add_policy,
-    say_deleted,
-    say_passed_over,
     screen_width,
+    warn_of_deleted_records,
+    warn_of_skipped_paths,
 )
-from kafka_log.cli.damage import say_damage
+from kafka_log.cli.damage import report_damage
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.schemas import add_schemas
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
-from kafka_log.cli.tables import say_left_out_of
+from kafka_log.cli.tables import warn_of_excluded_segments
 
 if TYPE_CHECKING:
     import duckdb
@@ -99,9 +99,9 @@ def run_command(options: argparse.Namespace) -> int:
         replicas=options.replicas,
     )
     selection = selection_of(options)
-    say_left_out_of(options, log)
-    say_passed_over(log.skipped_paths)
-    say_deleted(log.all_partitions, selection)
+    warn_of_excluded_segments(options, log)
+    warn_of_skipped_paths(log.skipped_paths)
+    warn_of_deleted_records(log.all_partitions, selection)
     try:
         tables = LogTables(log, selection, options.decode, lambda: _read_schemas(paths, options))
         connection = connect(tables.make())
@@ -116,7 +116,7 @@ def run_command(options: argparse.Namespace) -> int:
     except ValueError as error:
         print_message(error)
         return COULD_NOT_RUN
-    return code or say_damage(tables.damage)
+    return code or report_damage(tables.damage)
 
 
 def _split_query(words: Sequence[str], query: str | None) -> tuple[list[str], str | None]:
@@ -239,7 +239,7 @@ class _Session:
                 if not is_terminal:
                     raise
                 print_message("interrupted: the result above is incomplete")
-            met_damage |= say_damage(self._tables.damage) == PROBLEMS
+            met_damage |= report_damage(self._tables.damage) == PROBLEMS
             self._tables.damage.clear()
         if worst and not is_terminal:
             return worst

@@ -12,13 +12,13 @@ from kafka_log.cli.common import (
     add_output,
     add_paths,
     progress_of,
-    say_left_out,
-    say_passed_over,
     screen_width,
+    warn_of_skipped_paths,
+    warn_of_skipped_segments,
 )
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
-from kafka_log.cli.selection import PLACES, add_selection, say_unmatched
+from kafka_log.cli.selection import PLACES, add_selection, warn_of_no_match
 from kafka_log.logs.replicas import find_duplicate
 
 if TYPE_CHECKING:
@@ -65,16 +65,18 @@ _IGNORING_SNAPSHOTS = (*_WRITING, "check", "diff", "salvage")
 separately."""
 
 
-def say_left_out_of(options: argparse.Namespace, log: LogDirectory) -> None:
+def warn_of_excluded_segments(options: argparse.Namespace, log: LogDirectory) -> None:
     """Print lines to stderr about the segments that the command skips, by their states; nothing if
     there are none. For ``check`` and for commands that write or compare logs, metadata snapshots
     are not counted; instead each directory with snapshots has a line, except for ``check`` and
     ``salvage``, which do not skip them. Raise DirectoryError or NotFoundError if no log matches.
     """
     if options.command not in _IGNORING_SNAPSHOTS:
-        say_left_out(log.excluded_segments)
+        warn_of_skipped_segments(log.excluded_segments)
         return
-    say_left_out([segment for segment in log.excluded_segments if segment.state != "snapshot"])
+    warn_of_skipped_segments(
+        [segment for segment in log.excluded_segments if segment.state != "snapshot"]
+    )
     if options.command in ("check", "salvage"):
         return
     read = (segment for partition in log.all_partitions for segment in partition.segments)
@@ -125,13 +127,13 @@ def show(
         replicas=getattr(options, "replicas", None),
     )
     if hasattr(options, "include"):
-        say_left_out_of(options, directory)
+        warn_of_excluded_segments(options, directory)
     if options.paths:
-        say_passed_over(directory.skipped_paths)
+        warn_of_skipped_paths(directory.skipped_paths)
     with progress_of("reading", None, shown=not has_bar):
         table = answer(directory)
     if not table.num_rows and filtered is not None and not damage:
-        say_unmatched(options, *filtered)
+        warn_of_no_match(options, *filtered)
     if options.format == "text" and not table.num_rows:
         print(empty if isinstance(empty, str) else empty(directory))
         return GOOD

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS, Group, progress_of
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument_type
-from kafka_log.cli.selection import PLACES, say_unmatched
+from kafka_log.cli.selection import PLACES, warn_of_no_match
 from kafka_log.cli.tables import add_table_arguments, show, size_of
-from kafka_log.segment.places import local_path
+from kafka_log.segment.paths import local_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +97,7 @@ def run_writing(
             if (
                 table.num_rows and not any(cut_out) and exit_code_of(table) == GOOD
             ):  # without rows `show` says it
-                say_unmatched(options)
+                warn_of_no_match(options)
         code_of_report = exit_code_of(table)
         return table
 

@@ -35,7 +35,7 @@ from kafka_log.logs.names import (
     strip_date_suffix,
 )
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment, SkippedPath
-from kafka_log.segment.places import path_list, place_of, resolve_links
+from kafka_log.segment.paths import make_path, path_list, resolve_links
 from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.regular_files import is_unreachable, kind_of, open_regular
@@ -122,7 +122,7 @@ def survey(paths: Paths, include: Include = (), *, unreadable_raises: bool = Tru
     Raise ValueError too for anything else than paths.
     """
     included = {"live", *parse_include(include)}
-    given = list(map(place_of, path_list("paths", paths)))
+    given = list(map(make_path, path_list("paths", paths)))
     partitions: list[Partition] = []
     excluded: list[Segment] = []
     every, layout = _find_partitions(given, unreadable_raises)

@@ -83,7 +83,7 @@ def read_header_rows(
 def _salvage_options(segment: Segment) -> dict[str, Any]:
     """Return the options of a reader of headers that resynchronizes after damage."""
     options = {"policy": Policy.SALVAGE, "tail": segment.tail, "size": segment.size}
-    return options | {"records": False, "rescue": False}
+    return options | {"records": False, "salvage_records": False}
 
 
 def _filter_batches(

@@ -11,7 +11,7 @@ from uuid import UUID
 from kafka_log.logs.broker_files import get_node_id, read_meta_properties, read_topic_id
 from kafka_log.logs.log_start import candidate_log_directories
 from kafka_log.logs.partitions import Partition, Segment
-from kafka_log.segment.places import resolve_links
+from kafka_log.segment.paths import resolve_links
 from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.urls import is_url
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from kafka_log.logs.names import LOG_START, State
-from kafka_log.segment.places import resolve_links
+from kafka_log.segment.paths import resolve_links
 from kafka_log.segment.urls import is_url
 
 if TYPE_CHECKING:

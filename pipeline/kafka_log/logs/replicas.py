@@ -15,7 +15,7 @@ from kafka_log.logs.names import State, parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.segment.model import Batch, OnDamage, Policy
 from kafka_log.segment.offsets_of_files import offsets_of
-from kafka_log.segment.places import resolve_links
+from kafka_log.segment.paths import resolve_links
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import damage

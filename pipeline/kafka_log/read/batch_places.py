@@ -67,12 +67,12 @@ def iter_batches(segment: Segment, start: int, selection: Selection) -> Iterator
         start=start,
         tail=segment.tail,
         records=False,
-        rescue=False,
+        salvage_records=False,
         size=segment.size,
     )
     for batch in reader:
         if not batch_damage(batch) and batch.last_offset < MAX_OFFSET:
-            first = batch.base_offset if batch.says_base_offset else None
+            first = batch.base_offset if batch.has_base_offset else None
             end = batch.position + batch.size
             last = batch.last_offset
             if bounds_of(batch)[0] is None:

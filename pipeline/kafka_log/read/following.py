@@ -99,7 +99,7 @@ class PartitionFollower:
         selection: Selected records, whose offset range has no end, without ``read_committed``. Offsets that count from the end of
             the log refer to that time.
         watch: Receives damage, as in :func:`kafka_log.scan`.
-        say: Called with a line about a log that was truncated, rewritten, replaced, or has lost records before they were read.
+        print_line: Called with a line about a log that was truncated, rewritten, replaced, or has lost records before they were read.
         limits: Limits of memory and nesting.
         engine: Codecs that read.
         offsets_are_start: True: the first selected offset only says where reading begins; after a truncation below it, new records
@@ -112,7 +112,7 @@ class PartitionFollower:
         columns: Sequence[str],
         selection: Selection,
         watch: Watch,
-        say: Callable[[str], None],
+        print_line: Callable[[str], None],
         *,
         limits: Limits | None = None,
         engine: Engine = "auto",
@@ -123,7 +123,7 @@ class PartitionFollower:
         self._columns = columns
         self._selection = selection
         self._watch = watch
-        self._say = say
+        self._print_line = print_line
         self._limits = limits
         self._engine = engine
         self._files: dict[Path, _Followed] = {}
@@ -142,7 +142,7 @@ class PartitionFollower:
         only live segments count. End at the first file that is gone or was replaced since the
         listing: the call with the next listing goes on there. Damage and unreadable files go to
         ``watch``; a truncated, rewritten or replaced log, and records that were deleted unread, are
-        reported by ``say``. No CodecError is raised.
+        reported by ``print_line``. No CodecError is raised.
         """
         self.partition = partition
         segments = [segment for segment in partition.segments if segment.state == "live"]
@@ -178,7 +178,7 @@ class PartitionFollower:
         try:
             status = segment.path.stat()
         except OSError as error:
-            self._say_unreadable(segment, error, following)
+            self._report_unreadable(segment, error, following)
             return
         identity = (status.st_dev, status.st_ino)
         if known is None or known.identity != identity:
@@ -187,7 +187,7 @@ class PartitionFollower:
         elif is_done:
             return
         if known.is_done or status.st_size < known.position:
-            self._say_truncated(segment, known)
+            self._report_truncated(segment, known)
         stamp = (status.st_size, status.st_mtime_ns)
         known.unchanged_reads = known.unchanged_reads + 1 if stamp == known.stamp else 0
         known.stamp = stamp
@@ -204,7 +204,7 @@ class PartitionFollower:
         if known.is_done:
             self._skip_to(following)
 
-    def _say_unreadable(self, segment: Segment, error: OSError, following: int | None) -> None:
+    def _report_unreadable(self, segment: Segment, error: OSError, following: int | None) -> None:
         """Report once that the path of a segment cannot be examined, such as a dangling link, and
         go on at ``following``, the base offset of the next segment. Raise FileNotFoundError if
         nothing lies there.
@@ -236,7 +236,7 @@ class PartitionFollower:
             if segment.base_offset >= self._next_offset:
                 if segment.base_offset > self._next_offset:
                     self._check_replacement(segment)
-                    self._say(
+                    self._print_line(
                         f"{self._name}: offsets {self._next_offset} to {segment.base_offset - 1} were deleted before they were read"
                     )
                 return 0
@@ -298,7 +298,7 @@ class PartitionFollower:
                 elif isinstance(event, SplitEnd):
                     end = event.end
         if held is None:
-            held = self._settle_end(segment, file, end)
+            held = self._resolve_end(segment, file, end)
         if held is None:
             file.held = None
         else:
@@ -350,7 +350,7 @@ class PartitionFollower:
         )
         return PlanReader(plan), split
 
-    def _settle_end(self, segment: Segment, file: _Followed, end: End | None) -> int | None:
+    def _resolve_end(self, segment: Segment, file: _Followed, end: End | None) -> int | None:
         """Report how a pass over a segment ended, and set ``file.position``. Return the position of
         a batch at the end of the active segment that may still be written, else None. A rolled
         segment is done, whatever its end; without an ``end`` (None) nothing happens to another one.
@@ -435,7 +435,7 @@ class PartitionFollower:
         found, damage = _find_last_header(segment.path, last.position, last.position + 1)
         return found != last and not isinstance(damage, UnreadableError)
 
-    def _say_truncated(self, segment: Segment, file: _Followed) -> None:
+    def _report_truncated(self, segment: Segment, file: _Followed) -> None:
         """Report that the broker truncated a file that was read further, and set ``file`` to go on
         at its end. What lies before may have been written again since the truncation. Raise
         FileNotFoundError if the file is gone.
@@ -445,14 +445,14 @@ class PartitionFollower:
         file.position = 0 if found is None else found.end
         file.last, file.held, file.is_done, file.is_broken = found, None, False, False
         file.first = _find_last_header(segment.path, 0, 1)[0]
-        self._say_shorter(offset)
+        self._report_shorter(offset)
 
     def _find_again(self, segment: Segment, file: _Followed) -> None:
         """Report that a file was truncated and written again since it was read, and set ``file`` to
         go on at the first unread offset. Its new records below that offset are left out.
         """
         assert self._next_offset is not None
-        self._say(
+        self._print_line(
             f"{self._name}: the log was truncated and written again below offset {self._next_offset}: its new records before that"
             " offset are not printed"
         )
@@ -473,7 +473,7 @@ class PartitionFollower:
             is_other = topic_id != before
         self._topic_id = topic_id or before
         if is_other:
-            self._say(
+            self._print_line(
                 f"{self._name}: the log was replaced by another one: it is printed from its first record on"
             )
             self._files, self._next_offset = {}, None
@@ -498,13 +498,13 @@ class PartitionFollower:
         files = ((s.path, self._files[s.path].first) for s in segments if s.path in self._files)
         if not any(first == _find_last_header(path, 0, 1)[0] for path, first in files if first):
             return True
-        self._say_shorter(end)
+        self._report_shorter(end)
         return False
 
-    def _say_shorter(self, end: int) -> None:
+    def _report_shorter(self, end: int) -> None:
         """Report that the log ends before the next unread offset, and go on at its end. Do nothing if it does not."""
         if self._next_offset is not None and end < self._next_offset:
-            self._say(
+            self._print_line(
                 f"{self._name}: the log was truncated from offset {self._next_offset} to {end} or below: records from {end} on replace"
                 " those that were printed, and records before it that were written again are not printed"
             )

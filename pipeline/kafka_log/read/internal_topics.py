@@ -182,17 +182,17 @@ def _make_coordinator_topic(
             layout, fields = how.parse(key, key_bytes, "key")
         except CodecError as error:
             return Decoded(error=error.without_frames())
-        said = {"type": str(int(fields["type"])), "data": how.to_json(layout, fields, ("type",))}
+        decoded = {"type": str(int(fields["type"])), "data": how.to_json(layout, fields, ("type",))}
         if value_bytes is None:
-            return Decoded(said)
+            return Decoded(decoded)
         try:
             layout, fields = how.parse(values[int(fields["type"])], value_bytes, "value")
         except CodecError as error:
-            return Decoded(said, error=error.without_frames())
+            return Decoded(decoded, error=error.without_frames())
         data = how.to_json(layout, fields, ("version",))
         _name_status(data, fields)
         _open_members(data, fields)
-        return Decoded(said, {"version": str(int(fields["version"])), "data": data})
+        return Decoded(decoded, {"version": str(int(fields["version"])), "data": data})
 
     return InternalTopic(name, read)
 
@@ -261,14 +261,14 @@ def _make_framed_topic(name: str, layout: Layout, bodies: Mapping[Any, Any]) -> 
         except CodecError as error:
             return Decoded(error=error.without_frames())
         kind, version, body = fields["api_key"], int(fields["version"]), fields["body"]
-        said: Json = {"type": getattr(kind, "label", str(int(kind))), "version": version}
+        decoded: Json = {"type": getattr(kind, "label", str(int(kind))), "version": version}
         found = bodies.get(kind)
         case = found.get(version) if isinstance(found, Mapping) else found
         if isinstance(body, bytes) or case is None:
             return Decoded(
-                None, said, how.make_error("value.body", "no such record, or version, is known")
+                None, decoded, how.make_error("value.body", "no such record, or version, is known")
             )
-        return Decoded(None, said | {"data": how.to_json(case, body)})
+        return Decoded(None, decoded | {"data": how.to_json(case, body)})
 
     return InternalTopic(name, read, has_secrets=any(map(has_secrets, bodies.values())))
 

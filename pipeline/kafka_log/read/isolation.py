@@ -245,10 +245,12 @@ def _with_cached_paths(segments: Sequence[Segment]) -> Sequence[Segment]:
     """
     if not any(is_url(segment.path) for segment in segments):
         return segments
-    from kafka_log.segment.held_files import HeldBlocks, HeldPath  # fsspec
+    from kafka_log.segment.buffered_files import BufferedBlocks, BufferedPath  # fsspec
 
-    blocks = HeldBlocks()
+    blocks = BufferedBlocks()
     return [
-        replace(s, path=cast(Path, HeldPath(cast(Any, s.path), blocks))) if is_url(s.path) else s
+        replace(s, path=cast(Path, BufferedPath(cast(Any, s.path), blocks)))
+        if is_url(s.path)
+        else s
         for s in segments
     ]

@@ -173,7 +173,11 @@ class OffsetValidator:
         from kafka_log.segment.blocks import COUNTED
 
         given = self._reader.options
-        options = {"rescue": given.rescue, "next_base": given.next_base, **self._options()}
+        options = {
+            "salvage_records": given.salvage_records,
+            "next_base": given.next_base,
+            **self._options(),
+        }
         scanner = BlockScanner(given.path, COUNTED, given.policy, records=False, **options)
         parts = [(_NONE,) * 3, *_iterate_undamaged(scanner.items())]
         position, first, last = map(np.concatenate, zip(*parts, strict=True))

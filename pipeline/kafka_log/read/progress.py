@@ -295,6 +295,6 @@ def _is_whole(segment: Segment, batch: BatchPosition) -> bool:
         if not tails.is_unwritten(read, batch.position, size):
             return True
     reader = SegmentReader(
-        segment.path, start=batch.position, tail=segment.tail, records=False, rescue=False
+        segment.path, start=batch.position, tail=segment.tail, records=False, salvage_records=False
     )
     return next(iter(reader), None) is not None

@@ -43,7 +43,7 @@ from kafka_log.read.selection import (
 )
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy, describe_lost
-from kafka_log.segment.places import path_list
+from kafka_log.segment.paths import path_list
 from kafka_log.segment.ranges import Range
 from kafka_log.segment.scanner import Flagged
 
@@ -429,8 +429,8 @@ def _find(path: Paths, selection: Selection) -> list[Partition]:
     if rest or not found:
         there = survey(rest, selection.include, unreadable_raises=False)
         found += there.partitions
-        if beside := filter_by_topics(there.skipped_paths, selection.topics):
-            warnings.warn(f"kafka-log: {describe_skipped(beside)}", stacklevel=3)
+        if skipped := filter_by_topics(there.skipped_paths, selection.topics):
+            warnings.warn(f"kafka-log: {describe_skipped(skipped)}", stacklevel=3)
         left_out = filter_segments(there.excluded_segments, selection.topics)
     found = select_partitions(found, selection.topics, selection.partitions, left_out)
     left_out = filter_segments(left_out, None, selection.partitions)

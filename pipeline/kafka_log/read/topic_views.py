@@ -44,12 +44,12 @@ _OF_RECORD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
 
 RECORD_COLUMNS = tuple(_OF_RECORD)
 
-_TOLD: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
-    name: (told.field.type, None, name) for name, told in ROW_DAMAGE.items()
+_DAMAGE_COLUMNS: Mapping[str, tuple[Any, Callable[[Segment], Any] | None, str]] = {
+    name: (column.field.type, None, name) for name, column in ROW_DAMAGE.items()
 }
 """Damage columns of the record, on request."""
 
-_MORE = {**_OF_RECORD, **_TOLD}
+_MORE = {**_OF_RECORD, **_DAMAGE_COLUMNS}
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ class TopicView:
             found = tuple(column.make_hidden() for column in found)
         own = {field.name: field for field in schema_of(found)}
         fields = [
-            own[n] if n in own else pa.field(n, _MORE[n][0], n in _TOLD) for n in self.columns
+            own[n] if n in own else pa.field(n, _MORE[n][0], n in _DAMAGE_COLUMNS)
+            for n in self.columns
         ]
         return pa.schema(fields)
 

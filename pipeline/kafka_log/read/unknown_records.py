@@ -90,13 +90,13 @@ def describe_unknown(topic: str, value: bytes | None) -> str | None:
         return "it has no value"
     frame = _FRAMES[topic]
     source = Source(value, Session(strict=False))
-    said: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     try:
         for field in frame.fields[:_NUMBERS]:
-            said[field.name] = int(field.codec.read(source, said))
+            numbers[field.name] = int(field.codec.read(source, numbers))
     except CodecError:
         return None
-    kind, version = said["api_key"], said["version"]
+    kind, version = numbers["api_key"], numbers["version"]
     versions = _KNOWN[topic].get(kind)
     if versions is None:
         return f"no record has the type {kind}, as far as is known"

@@ -26,7 +26,7 @@ from kafka_log.segment.blocks import COLUMNS, COUNTED, Block
 from kafka_log.segment.cursor import CHUNK_BYTES, Cursor, WholeBytes
 from kafka_log.segment.kernels import Engine, check_engine, load_decoder, load_view
 from kafka_log.segment.model import Batch, End, Policy, Tail
-from kafka_log.segment.places import place_of
+from kafka_log.segment.paths import make_path
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.row_masks import numbers
 from kafka_log.segment.scanner import FileOptions
@@ -228,7 +228,7 @@ class BlockReader:
         check_rules: bool = False,
         chunk_bytes: int = CHUNK_BYTES,
         tail: Tail | str = Tail.REFERENCE,
-        rescue: bool = True,
+        salvage_records: bool = True,
         size: int | None = None,
         next_base: int | None = None,
         is_removed: Callable[[], bool] | None = None,
@@ -238,11 +238,16 @@ class BlockReader:
         """
         check_engine(engine)
         options: dict[str, Any] = {"limits": limits, "engine": engine, "records": records}
-        options |= {"chunk_bytes": chunk_bytes, "tail": tail, "rescue": rescue, "size": size}
+        options |= {
+            "chunk_bytes": chunk_bytes,
+            "tail": tail,
+            "salvage_records": salvage_records,
+            "size": size,
+        }
         options |= {"next_base": next_base, "check_rules": check_rules, "is_removed": is_removed}
         self.policy = Policy(policy)
         self.options = options
-        self.path = place_of(path)
+        self.path = make_path(path)
         self.listed_size = size if Tail(tail) is Tail.ROLLED else None
         self.end: End | None = None
 

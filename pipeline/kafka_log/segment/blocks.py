@@ -83,7 +83,7 @@ class Block(Rows):
         for i, head in enumerate(zip(*columns, strict=True)):
             # One that a strict reader has nothing to say about.
             batch = Batch(**dict(zip(OF_BATCH, head, strict=True)))
-            batch.says_base_offset = batch.base_offset is not None
+            batch.has_base_offset = batch.base_offset is not None
             batch.base_offset = base_offsets[i]
             batch.more = tuple([column[i] for column in more])
             begin, end = starts[i], starts[i + 1]

@@ -174,7 +174,7 @@ class Batch:
     """Errors that a strict reader would have raised, and that this policy tolerates."""
     more: tuple[Any, ...] = ()
     """Columns of the view batches without a field of this class, in the order of the view."""
-    says_base_offset: bool = True
+    has_base_offset: bool = True
     """Whether the header states the base offset."""
     section: tuple[int, int] | None = field(default=None, compare=False)
     """Bytes of the section with the records, compressed or not, as stored and uncompressed; None if it was not opened."""

@@ -90,7 +90,7 @@ class PassOptions:
     records: bool
     check_rules: bool
     tail: Tail
-    rescue: bool
+    salvage_records: bool
     size: int | None
     reaches: int | None
     next_base: int | None
@@ -365,21 +365,21 @@ class SegmentPass:
     def salvage(self, error: CodecError, batch: Batch | None) -> Batch | None:
         """Return a batch with the readable records of the invalid entry at this position, and note
         the records that are lost; the caller moves behind the batch. If none is readable, or
-        ``rescue`` is off, add the entry to the lost ranges with the reason ``error``, move behind
+        ``salvage_records`` is off, add the entry to the lost ranges with the reason ``error``, move behind
         it, and return None. ``batch`` is the parsed entry, None if it did not parse.
 
         The stated size of the entry holds unless a valid entry begins before its end.
         """
         from kafka_log.segment import salvage
 
-        if not self.options.rescue:
+        if not self.options.salvage_records:
             place, offset = self.next_entry() or (self.size, None)
             self.skip(str(error), place, offset)
             return None
         frame = salvage.read_frame(self.make_filling_read(0), self.position, self.name)
         stated_end = self.size + 1 if frame is None else self.position + frame.size
         place, offset = self.next_entry() or (self.size, None)
-        if batch is not None and place < stated_end and not batch.says_base_offset:
+        if batch is not None and place < stated_end and not batch.has_base_offset:
             place, offset = self.next_entry_outside(batch, place, offset, stated_end, frame, error)
         fits = (
             stated_end == place

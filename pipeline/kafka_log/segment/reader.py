@@ -13,7 +13,7 @@ from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_log.segment.model import Batch, End, Lost, Policy, Tail, is_own_checksum
 from kafka_log.segment.passes import PassOptions, SegmentPass
-from kafka_log.segment.places import place_of
+from kafka_log.segment.paths import make_path
 from kafka_log.segment.positioned_reads import (
     UnreadableError,
     open_segment,
@@ -57,7 +57,7 @@ class SegmentReader:
         records: False reads headers and verifies checksums only.
         check_rules: Report in the findings of each batch which rules of its layout the batch breaks. ``strict`` raises these.
         tail: Expected bytes after the last complete batch. Expected ones are neither an error nor lost, and ``end.note`` names them.
-        rescue: Under ``salvage``, yield the readable records of damaged batches; False reports these batches as lost.
+        salvage_records: Under ``salvage``, yield the readable records of damaged batches; False reports these batches as lost.
         size: Size of the file when it was listed. All bytes are lost if the file is gone, and the missing ones up to ``stop`` if it
             became shorter and its batches do not come as far as ``reaches``. (A broker truncates a preallocated file, and a cleaner
             replaces a file by a shorter one: neither loses bytes.)
@@ -85,7 +85,7 @@ class SegmentReader:
         records: bool = True,
         check_rules: bool = False,
         tail: Tail | str = Tail.REFERENCE,
-        rescue: bool = True,
+        salvage_records: bool = True,
         size: int | None = None,
         reaches: int | None = None,
         next_base: int | None = None,
@@ -95,7 +95,7 @@ class SegmentReader:
         if engine not in ENGINES:
             raise ValueError(f"there is no engine {engine!r}; known: {', '.join(ENGINES)}")
         self.options = PassOptions(
-            path=place_of(path),
+            path=make_path(path),
             policy=Policy(policy),
             limits=limits or Limits(),
             start=start,
@@ -103,7 +103,7 @@ class SegmentReader:
             records=records,
             check_rules=check_rules,
             tail=Tail(tail),
-            rescue=rescue,
+            salvage_records=salvage_records,
             size=size,
             reaches=reaches,
             next_base=next_base,

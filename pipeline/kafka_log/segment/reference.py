@@ -143,7 +143,7 @@ def _header(layout: Layout, source: Source, place: Place) -> Batch | None:
     if row is None:
         return None
     batch = Batch(*row[: len(OF_BATCH)])
-    batch.says_base_offset = batch.base_offset is not None
+    batch.has_base_offset = batch.base_offset is not None
     batch.more = row[len(OF_BATCH) :]
     return batch
 
@@ -176,10 +176,10 @@ def plain_batches(data: memoryview, position: int) -> Generator[Batch, None, int
 
 def _header_size(layout: Layout) -> int:
     """Return the size of the fields at fixed positions with which each entry of a layout begins."""
-    return max(end for _, end in _header_places(layout))
+    return max(end for _, end in _header_ranges(layout))
 
 
-def _header_places(layout: Layout) -> list[tuple[int, int]]:
+def _header_ranges(layout: Layout) -> list[tuple[int, int]]:
     """Return start and end of each field of a layout that has a fixed position."""
     names = [f.name for f in layout.fields if layout.is_fixed(f.name)]
     return [(layout.offset_of(n), layout.offset_of(n) + layout.size_of(n)) for n in names]
@@ -192,7 +192,7 @@ def _batch_of_incomplete_header(
     are missing are -1, and the record count is None. Kafka's reader continues after such an entry.
     Raise ``error`` if not even that header can be read.
     """
-    whole = max(end for _, end in _header_places(layout) if end <= len(data))
+    whole = max(end for _, end in _header_ranges(layout) if end <= len(data))
     padded = data[:whole].ljust(_header_size(layout), b"\xff")
     quiet = Session(strict=False, file=session.file)
     batch = _header(layout, Source(padded, quiet, origin=place.position), place)
@@ -227,7 +227,7 @@ def _batch(case: Case, entry: Any, place: Place) -> Batch:
     """
     _, values, more = _HEADS[case]
     batch = Batch(*[value(entry, None, place) for value in values])
-    batch.says_base_offset = batch.base_offset is not None
+    batch.has_base_offset = batch.base_offset is not None
     if more:
         batch.more = tuple([value(entry, None, place) for value in more])
     return batch

@@ -65,6 +65,6 @@ def bounds_of(batch: Batch) -> tuple[int | None, int | None]:
 
 OF_BATCHES: Values = {
     **{name: _of_batch(name) for name in _BATCHES},
-    "base_offset": lambda batch, _: batch.base_offset if batch.says_base_offset else None,
+    "base_offset": lambda batch, _: batch.base_offset if batch.has_base_offset else None,
 }
 """Functions for the columns of the view batches. The base offset is None if the header does not state it."""

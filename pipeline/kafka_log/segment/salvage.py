@@ -81,7 +81,7 @@ def is_filled_by_records(batch: Batch) -> bool:
 def has_more_messages(long: Batch, short: Batch | None) -> bool:
     """Return whether the wrapper ``long`` has a valid message more than ``short``, which was parsed from fewer of its bytes."""
     more = long.records[0 if short is None else len(short.records) :]
-    return not long.says_base_offset and bool(more) and more[0].crc_error is None
+    return not long.has_base_offset and bool(more) and more[0].crc_error is None
 
 
 def copy_offsets(cut: Batch, whole: Batch) -> None:

@@ -54,7 +54,7 @@ class FileOptions(TypedDict, total=False):
     start: int
     stop: int | None
     tail: Tail | str
-    rescue: bool
+    salvage_records: bool
     size: int | None
     reaches: int | None
     next_base: int | None

@@ -221,9 +221,9 @@ class TransactionVerifier:
         """
         path = self._path
         if is_url(path):
-            from kafka_log.segment.held_files import HeldBlocks, HeldPath  # fsspec
+            from kafka_log.segment.buffered_files import BufferedBlocks, BufferedPath  # fsspec
 
-            path = cast(Path, HeldPath(cast(Any, path), HeldBlocks()))
+            path = cast(Path, BufferedPath(cast(Any, path), BufferedBlocks()))
         yield path, self._met
         for following in sorted(path.parent.iterdir()):
             if _SEGMENT.match(following.name) and following.name > path.name:

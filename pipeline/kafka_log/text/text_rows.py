@@ -66,7 +66,7 @@ class TextRowWriter:
         if self.is_first and not self.in_paragraphs:
             self._names(batch.schema)
         if self.heading is not None:
-            self.say(self.heading)
+            self.write_line(self.heading)
             self.heading = None
         for block in self._paragraphs(batch) if self.in_paragraphs else self._lines(batch):
             self.out.write(block)
@@ -86,7 +86,7 @@ class TextRowWriter:
         line = line.rstrip(" ")
         if self.width is not None and len(line) > self.width:
             line = line[: self.width - 1] + "…"
-        self.say(line)
+        self.write_line(line)
 
     def _fits_as_lines(self, batch: pa.RecordBatch, width: int) -> bool:
         """Return whether all rows of a batch fit the width as lines. If no short column (number,
@@ -154,7 +154,7 @@ class TextRowWriter:
         is_last = i == len(schema) - 1 and not pa.types.is_integer(schema.types[i])
         return 0 if is_last else self.pads.get(schema.names[i], 0)
 
-    def say(self, line: str) -> None:
+    def write_line(self, line: str) -> None:
         """Write a line that is no row, with unprintable characters escaped."""
         self.out.write(escape_unprintable(line).encode() + b"\n")
         self.out.flush()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_codecs import Compression
 from kafka_log.segment.control import read_control
 from kafka_log.segment.kernels import load_writer
-from kafka_log.segment.places import refuse_no_path
+from kafka_log.segment.paths import refuse_no_path
 from kafka_log.segment.versions import NEWEST, has_field, refuse_unwritten
 from kafka_log.write.output_files import open_output
 
@@ -339,17 +339,17 @@ def write_segment(
         batches = _check_offsets(batches)
     pieces = _encode(batches, magic, codec, level, batch_bytes, constants)
     _refuse_existing(target, overwrite)
-    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    staged = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     size = 0
     try:
-        with open_output(beside, "x") as file:
+        with open_output(staged, "x") as file:
             for piece in pieces:
                 size += file.write(piece)
             file.sync()
         _refuse_existing(target, overwrite)
-        beside.replace(target)
+        staged.replace(target)
     finally:
-        beside.unlink(missing_ok=True)
+        staged.unlink(missing_ok=True)
     return size
 
 

@@ -53,7 +53,7 @@ class BatchRows:
             segment.path,
             policy=Policy.SALVAGE,
             records=False,
-            rescue=False,
+            salvage_records=False,
             tail=segment.tail,
             size=segment.size,
         )

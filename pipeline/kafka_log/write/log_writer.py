@@ -152,7 +152,7 @@ NO_PRODUCER = {
 _IN_HEADER = {"sequence": "base_sequence"}
 """Columns of headers for columns of records that have another name."""
 
-_TOLD = ("position", "crc_ok")
+_DAMAGE_COLUMNS = ("position", "crc_ok")
 _COLUMNS = [*(column.name for column in RECORDS.columns), "crc_ok"]
 
 
@@ -405,7 +405,9 @@ def write_batches(
                 given = rows.of(headers.position[[index]])
                 version = {"magic": _written_version(int(headers.magic[index]))}
                 anew.append(
-                    _write_anew(log, found, index, list(given), keep_damaged, constants | version)
+                    _write_reencoded(
+                        log, found, index, list(given), keep_damaged, constants | version
+                    )
                 )
             if log.size > start:
                 encoded.append((run, Written(log.segments[-1][0], start, log.size)))
@@ -436,13 +438,13 @@ def _compare_encoded(
     unless ``keep_damaged``, as must those with impossible offsets (:func:`_choose_rows`). Raise
     other CodecErrors if the result cannot be read.
     """
-    names = [name for name in _COLUMNS if name not in (*_TOLD, "base_offset", "magic")]
+    names = [name for name in _COLUMNS if name not in (*_DAMAGE_COLUMNS, "base_offset", "magic")]
 
     def expected() -> Iterator[pa.RecordBatch]:
         records = BatchRecords(found.segment)
         for run, _ in encoded:
             given: Iterable[pa.RecordBatch] = records.of(found.headers.position[run.batches])
-            if run.kind == _ANEW:
+            if run.kind == _REENCODE:
                 (index,) = run.batches
                 rows = list(given)
                 given = _filter_rows(rows, _choose_rows(found, index, rows, keep_damaged))
@@ -483,7 +485,7 @@ def _filter_rows(given: list[pa.RecordBatch], chosen: Any) -> list[pa.RecordBatc
     return [rows.filter(pa.array(mask)) for rows, mask in zip(given, masks, strict=False)]
 
 
-def _write_anew(
+def _write_reencoded(
     log: LogWriter,
     found: SegmentContents,
     index: int,
@@ -546,7 +548,7 @@ def _encode_rows(
     piece has one or more whole batches; without rows there are none. Iterating raises RowRefused
     for a row that no batch can hold, also after other pieces.
     """
-    columns = [name for name in _COLUMNS if name not in _TOLD and name not in constants]
+    columns = [name for name in _COLUMNS if name not in _DAMAGE_COLUMNS and name not in constants]
     first = next(given, None)
     if first is None:
         return iter(())
@@ -599,7 +601,7 @@ def _is_next(headers: Headers, before: int, i: int) -> bool:
     return bool(follows and all(alike))
 
 
-_COPY, _REWRITE, _ANEW, _EMPTY = range(4)
+_COPY, _REWRITE, _REENCODE, _EMPTY = range(4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -639,11 +641,11 @@ def _plan_runs(
     for i in np.flatnonzero(taken).tolist():
         position, length = int(headers.position[i]), int(headers.size[i])
         first, last = int(headers.first[i]), int(headers.last[i])
-        of = _ANEW if i in found.troubles else _REWRITE if rewritten[i] else _COPY
+        of = _REENCODE if i in found.troubles else _REWRITE if rewritten[i] else _COPY
         of = _EMPTY if emptied[i] else of
         if not begins and base is not None:
             begins = last - base > MAX_RELATIVE or size + length > MAX_SEGMENT
-        goes_on = of == kind and kind != _ANEW and (kind == _REWRITE or position == end)
+        goes_on = of == kind and kind != _REENCODE and (kind == _REWRITE or position == end)
         if kind == _EMPTY and run:
             goes_on &= _is_next(headers, run[-1], i)
         if run and (begins or not goes_on):

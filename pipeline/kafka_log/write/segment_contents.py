@@ -90,7 +90,7 @@ def read_contents(segment: Segment, next_base: int | None = None) -> SegmentCont
         policy=Policy.SALVAGE,
         tail=segment.tail,
         size=segment.size,
-        rescue=True,
+        salvage_records=True,
         next_base=next_base,
     )
     parts: list[Headers] = []

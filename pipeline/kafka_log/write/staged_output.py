@@ -18,7 +18,7 @@ from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.names import LOG_START, META, parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
 from kafka_log.logs.replicas import read_log_end
-from kafka_log.segment.places import resolve_links
+from kafka_log.segment.paths import resolve_links
 from kafka_log.write.manifest import Manifest
 from kafka_log.write.output_files import OutputFile, open_output, sync
 from kafka_log.write.output_lock import OUTPUT_LOCK, is_staged, staged_path
@@ -155,8 +155,8 @@ class OutputDirectory:
                 self.path / name,
                 "its files were changed after they were written: choose another --out, or remove the directory to write it again",
             )
-        said: list[dict[str, Any]] = before["rows"]
-        return said
+        rows: list[dict[str, Any]] = before["rows"]
+        return rows
 
     @contextmanager
     def partition(
@@ -188,12 +188,12 @@ class OutputDirectory:
                 sync(child)
             sync(partial)
             # Said before it is there: what is there is always known.
-            said: dict[str, Any] = {"made_of": dict(made_of), "rows": rows}
-            said["files"] = _list_sizes(partial)
+            facts: dict[str, Any] = {"made_of": dict(made_of), "rows": rows}
+            facts["files"] = _list_sizes(partial)
             start = clip_log_start(log_start, partial)
             if start is not None:
-                said["log_start"] = start
-            self._manifest.add(name, said)
+                facts["log_start"] = start
+            self._manifest.add(name, facts)
             if start is not None or (self.path / LOG_START).exists():
                 with open_staged_file(self.path / LOG_START) as file:
                     file.write(build_log_start_checkpoint(self._log_starts()))
@@ -254,17 +254,17 @@ def describe_source(
     options that are not None, and the log start offset unless it is None. A digest covers samples of
     a file and its modification time (in a store only the time); None if the file cannot be read.
     """
-    said: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "directory": resolve_directory(partition.directory),
         "log": identify_log(partition),
         "segments": [identify_segment(segment) for segment in partition.segments],
         "options": {name: value for name, value in options.items() if value is not None},
     }
     if log_start is not None:
-        said["log_start"] = log_start
+        facts["log_start"] = log_start
     if snapshots:
-        said["snapshots"] = [identify_segment(snapshot) for snapshot in snapshots]
-    found: dict[str, Any] = json.loads(json.dumps(said, default=str, sort_keys=True))
+        facts["snapshots"] = [identify_segment(snapshot) for snapshot in snapshots]
+    found: dict[str, Any] = json.loads(json.dumps(facts, default=str, sort_keys=True))
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafka_log.read.parquet import Compression
-from kafka_log.segment.places import place_of
+from kafka_log.segment.paths import make_path
 from pyspark_kafka_log.export.job import Exported, Target, run_export
 from pyspark_kafka_log.export.locations import table_location
 from pyspark_kafka_log.export.spark import Progress, SparkRunner
@@ -116,7 +116,7 @@ def target_of(
                 os.fspath(to),
                 "object stores cannot rename, so readers of plain Parquet files would see a part of an export: use the format delta or iceberg",
             )
-        return ParquetTarget(place_of(to))
+        return ParquetTarget(make_path(to))
     if kind == "delta":
         from pyspark_kafka_log.export.delta import DeltaTarget
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from kafka_log.segment.places import place_of
+from kafka_log.segment.paths import make_path
 from kafka_log.segment.remote_errors import as_os_error
 from kafka_log.segment.urls import FileUrlError, is_url, path_of_file_url
 from pyspark_kafka_log.export.state import ExportError
@@ -125,7 +125,7 @@ class Location:
 
     def _store(self) -> tuple[Any, str]:
         """Return fsspec's file system, and the path of the location in it."""
-        store, top = cast(Any, place_of(self.root, self.options)).store()
+        store, top = cast(Any, make_path(self.root, self.options)).store()
         return store, top.rstrip("/")
 
 

@@ -59,16 +59,16 @@ class SparkRunner:
             """Write the tasks whose numbers are in ``batches``, and yield their results as rows of JSON (Spark Connect)."""
             for batch in batches:
                 for number in batch.column(0).to_pylist():
-                    yield pa.RecordBatch.from_pydict({"told": [write(number, pieces[number])]})
+                    yield pa.RecordBatch.from_pydict({"results": [write(number, pieces[number])]})
 
         def collect() -> list[str]:
             """Run all tasks, and return their results as JSON."""
             if self._context is not None:
                 numbered = self._context.parallelize(list(enumerate(pieces)), len(pieces))
-                told: list[str] = numbered.map(lambda item: write(*item)).collect()
-                return told
+                results: list[str] = numbered.map(lambda item: write(*item)).collect()
+                return results
             frame = self._spark.range(0, len(pieces), 1, len(pieces))
-            return [row.told for row in frame.mapInArrow(write_all, "told string").collect()]
+            return [row.results for row in frame.mapInArrow(write_all, "results string").collect()]
 
         for text in self._collect_in_background(collect, len(tasks)):
             yield TaskResult.from_dict(json.loads(text))

@@ -25,7 +25,7 @@ from kafka_log.logs.remote_topics import find_mixed_topics
 from kafka_log.logs.replicas import select_replicas
 from kafka_log.logs.tiers import Ends, merge_tiered_segments
 from kafka_log.segment.globs import PatternError, find_matching_paths, is_pattern, matches
-from kafka_log.segment.places import place_of
+from kafka_log.segment.paths import make_path
 from kafka_log.segment.urls import FileUrlError, is_url, path_of_file_url
 from pyspark_kafka_log.options import Bound, Files, OptionError, Options
 from pyspark_kafka_log.splits.stores import storage_options
@@ -142,7 +142,7 @@ def _match_paths(path: str, storage: Mapping[str, str]) -> list[Path]:
     cannot be listed; ModuleNotFoundError for a store without fsspec.
     """
     if is_url(path):
-        return place_of(path, storage_options(path, storage)).matches()  # type: ignore[attr-defined,no-any-return]
+        return make_path(path, storage_options(path, storage)).matches()  # type: ignore[attr-defined,no-any-return]
     of_url = path_of_file_url(path)
     if of_url is not None:
         path = of_url

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_log import DirectoryError, LogDirectory, discover, place_of, read_table, scan_batches
+from kafka_log import DirectoryError, LogDirectory, discover, make_path, read_table, scan_batches
 from kafka_log.cli import main
 from kafka_log.logs import discovery
 from kafka_log.logs.discovery import survey
@@ -82,7 +82,7 @@ def test_a_directory_above_log_directories_means_all_of_them(
 def test_stores_have_the_same_layout(tmp_path: Path) -> None:
     made(tmp_path, "Strimzi", marked=True)
     fsspec.filesystem("memory").put(f"{tmp_path}/", "/layout", recursive=True)
-    there = place_of("memory://layout", {"use_listings_cache": False})
+    there = make_path("memory://layout", {"use_listings_cache": False})
     found = survey(there)
     rows = read_table(there, ["topic", "partition", "offset"])
     assert rows.equals(read_table(tmp_path, ["topic", "partition", "offset"]))

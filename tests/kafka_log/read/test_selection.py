@@ -286,7 +286,7 @@ def _may(batch: Any, filters: dict[str, Any]) -> bool:
     begin, _ = filters.get("timestamps", (None, None))
     return (
         (low is None or batch.last_offset >= low or not _says_last_offset(batch))
-        and (high is None or not batch.says_base_offset or batch.base_offset < high)
+        and (high is None or not batch.has_base_offset or batch.base_offset < high)
         and (begin is None or batch.max_timestamp >= begin)
         and batch.producer_id in filters.get("producers", PRODUCERS)
     )

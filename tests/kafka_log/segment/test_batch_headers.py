@@ -28,7 +28,7 @@ def test_they_are_those_of_the_batches(path: Path) -> None:
         tuple(getattr(batch, name) for name in COLUMNS)
         for batch in SegmentReader(path, records=False)
     ]
-    wrappers = [batch.base_offset for batch in SegmentReader(path) if not batch.says_base_offset]
+    wrappers = [batch.base_offset for batch in SegmentReader(path) if not batch.has_base_offset]
     assert [row for row in found if row[3] is not None] == [
         row for row, whole in zip(expected, found, strict=True) if whole[3] is not None
     ]

@@ -99,7 +99,7 @@ def test_malformed_vectors_in_every_way(path: Path) -> None:
 def test_no_checksum_is_verified() -> None:
     """Where a reader of batches finds that the bytes are not those that were written, a scan of headers does not look."""
     path = VECTORS / "malformed" / "v2-bad-crc.log"
-    reader = SegmentReader(path, policy="salvage", records=False, rescue=False)
+    reader = SegmentReader(path, policy="salvage", records=False, salvage_records=False)
     whole = [batch.position for batch in reader]
     assert reader.end is not None and reader.end.lost
     for engine in ("construct", "arrow"):

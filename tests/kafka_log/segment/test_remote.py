@@ -20,7 +20,7 @@ from fsspec.registry import _registry, known_implementations
 
 from kafka_log import LogDirectory, SegmentReader, discover, read_table, scan_batches
 from kafka_log.cli import main
-from kafka_log.segment.places import local_path, place_of
+from kafka_log.segment.paths import local_path, make_path
 from kafka_log.segment.remote_errors import as_os_error
 from kafka_log.segment.remote_paths import RemotePath, _info
 from tests.support.stores import Counted, counted, put
@@ -126,8 +126,8 @@ def test_nothing_is_written_to_a_store(url: str, capsys: pytest.CaptureFixture[s
 
 
 def test_urls_of_files_are_paths_of_this_machine() -> None:
-    assert place_of(f"file://{LOGS}/codecs-1") == LOGS / "codecs-1"
-    assert place_of("C:/logs") == Path("C:/logs")
+    assert make_path(f"file://{LOGS}/codecs-1") == LOGS / "codecs-1"
+    assert make_path("C:/logs") == Path("C:/logs")
     assert local_path(f"file://{LOGS}") == LOGS
 
 
@@ -175,7 +175,7 @@ def test_secrets_are_in_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(store, "info", fails)
         options = dict(path.storage_options)
         with pytest.raises(OSError, match="RuntimeError: the signature of ") as caught:
-            discover(place_of("counted://logs", options))
+            discover(make_path("counted://logs", options))
         assert str(caught.value).startswith("counted://logs: ")
         assert "S3CRET" not in str(caught.value)
         assert "HIDDEN" not in str(caught.value)
@@ -265,7 +265,7 @@ def test_times_without_a_zone_are_utc(
 
 def test_a_password_in_a_url_is_refused() -> None:
     with pytest.raises(OSError, match="a URL must not contain a password") as caught:
-        place_of("sftp://me:secret@host/logs")
+        make_path("sftp://me:secret@host/logs")
     assert "secret" not in str(caught.value)
 
 

@@ -28,8 +28,8 @@ from kafka_log.logs.partitions import Partition
 from kafka_log.logs.transactions import Transactions, read_transactions
 from kafka_log.read.isolation import Known, PartitionFilters
 from kafka_log.read.selection import Selection
-from kafka_log.segment import held_files, remote_files
-from kafka_log.segment.held_files import HeldBlocks, HeldPath
+from kafka_log.segment import buffered_files, remote_files
+from kafka_log.segment.buffered_files import BufferedBlocks, BufferedPath
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.remote_files import BLOCK, FIRST, SECTOR, RemoteFile
 from kafka_log.segment.remote_paths import RemotePath
@@ -131,10 +131,10 @@ def test_any_reads_give_what_is_there(data: st.DataObject) -> None:
     with counted() as store, pytest.MonkeyPatch.context() as patch, ExitStack() as files:
         for name, number in [("FIRST", 64), ("BLOCK", 512), ("GAP", 100), ("SECTOR", 128)]:
             patch.setattr(remote_files, name, number)
-        patch.setattr(held_files, "BLOCK", data.draw(st.sampled_from([512, 20_000])))
+        patch.setattr(buffered_files, "BLOCK", data.draw(st.sampled_from([512, 20_000])))
         store().pipe("/f", content)
         path = RemotePath("counted://f")
-        paths = [path] if data.draw(st.booleans()) else [HeldPath(path, HeldBlocks())] * 3
+        paths = [path] if data.draw(st.booleans()) else [BufferedPath(path, BufferedBlocks())] * 3
         opened = [files.enter_context(path.open(buffering=0)) for path in paths]
         for _ in range(data.draw(st.integers(1, 20))):
             file = data.draw(st.sampled_from(opened))
@@ -152,7 +152,7 @@ def test_a_walk_takes_whole_blocks() -> None:
     content = random.Random(3).randbytes(2 * BLOCK + 5)
     with counted() as store:
         store().pipe("/f", content)
-        with HeldPath(RemotePath("counted://f"), HeldBlocks()).open(buffering=0) as file:
+        with BufferedPath(RemotePath("counted://f"), BufferedBlocks()).open(buffering=0) as file:
             found = b"".join(iter(lambda: file.read(1 << 16), b""))
         assert found == content
         assert [end - start for _, start, end in store.read] == [BLOCK, BLOCK, 5]

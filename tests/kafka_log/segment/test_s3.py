@@ -21,7 +21,7 @@ from kafka_log.logs.transaction_files import MAX_SCANNED_BYTES
 from kafka_log.logs.transactions import read_transactions
 from kafka_log.read.isolation import Known, PartitionFilters
 from kafka_log.read.selection import Selection
-from kafka_log.segment.places import place_of
+from kafka_log.segment.paths import make_path
 from kafka_log.segment.positioned_reads import UnreadableError
 from tests.support import s3
 from tests.support.growing_logs import Growing
@@ -40,7 +40,7 @@ def options() -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 def bucket(options: dict[str, Any]) -> Path:
-    return place_of("s3a://logs/broker-1", options)
+    return make_path("s3a://logs/broker-1", options)
 
 
 def test_the_same_rows(bucket: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_command_takes_credentials_from_its_environment(
 def test_what_is_not_there(options: dict[str, Any]) -> None:
     for url in ("s3://nothing/broker-1", "s3://logs/broker-2", "s3://logs/broker"):
         with pytest.raises(Exception, match=f"{url}: there is no such file or directory"):
-            discover(place_of(url, options))
+            discover(make_path(url, options))
 
 
 def test_an_object_that_is_put_anew_is_not_mixed_with_the_old_one(
@@ -98,7 +98,7 @@ def test_an_object_that_is_gone_is_lost(options: dict[str, Any]) -> None:
     import fsspec
 
     store, _ = fsspec.core.url_to_fs("s3://logs", **options)
-    found = discover(place_of("s3://logs-of-others/broker-1/codecs-1", options))
+    found = discover(make_path("s3://logs-of-others/broker-1/codecs-1", options))
     store.rm("logs-of-others/broker-1/codecs-1/" + found[0].segments[0].path.name)
     with pytest.raises(UnreadableError, match="s3://logs-of-others/broker-1/codecs-1/"):
         read_table(found)
@@ -114,7 +114,7 @@ def test_no_server(options: dict[str, Any]) -> None:
         quick = {"retries": {"max_attempts": 1}, "connect_timeout": 1}
         there = {**options, "endpoint_url": url, "config_kwargs": quick}
         with pytest.raises(OSError, match=r"s3://logs/broker-1: .*[Cc]onnect") as caught:
-            discover(place_of("s3://logs/broker-1", there))
+            discover(make_path("s3://logs/broker-1", there))
     assert s3.SECRET not in str(caught.value)
 
 
@@ -136,7 +136,7 @@ def test_a_read_of_committed_records_asks_once_for_each_segment(tmp_path: Path) 
     assert large[0] and large[2] and not large[-1]
     log = tmp_path / "requests"
     with s3.served(log) as options:
-        place = place_of(s3.put(tmp_path / "t-0", "s3://grown/t-0", options), options)
+        place = make_path(s3.put(tmp_path / "t-0", "s3://grown/t-0", options), options)
         [there] = discover(place)
         assert s3.reads(log) == []
         known: Known = {}
@@ -161,7 +161,7 @@ def test_committed_records_of_a_log_without_aborts_take_the_newest_snapshot(tmp_
         path.with_suffix(".timeindex").touch()
     log = tmp_path / "requests"
     with s3.served(log) as options:
-        place = place_of(s3.put(tmp_path / "t-0", "s3://grown/t-0", options), options)
+        place = make_path(s3.put(tmp_path / "t-0", "s3://grown/t-0", options), options)
         [there] = discover(place)
         PartitionFilters(Selection(isolation="read_committed")).filter_for(there)
         assert [path.rpartition(".")[2] for path in s3.reads(log)] == ["snapshot"]

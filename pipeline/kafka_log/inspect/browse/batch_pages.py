@@ -31,7 +31,7 @@ from kafka_log.inspect.browse.field_docs import fields_of, shown_columns
 from kafka_log.inspect.browse.listing import Listing, segment_id
 from kafka_log.inspect.browse.overview_pages import name_partition
 from kafka_log.inspect.browse.place import MAX_ENTRIES, Place
-from kafka_log.inspect.browse.record_pages import make_records_table, say_failures
+from kafka_log.inspect.browse.record_pages import make_failure_paragraphs, make_records_table
 from kafka_log.inspect.browse.records import (
     RecordView,
     read_batch_rows,
@@ -77,7 +77,7 @@ def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
         _make_steps(place, window),
     ]
     if window.resume is not None:
-        body.append(_say_resume(place, target, window.resume))
+        body.append(_make_resume_paragraph(place, target, window.resume))
     elif not window.entries:
         what = "There is no batch from here on." if is_search else "There is no batch here."
         body.append(element("p", what))
@@ -129,7 +129,7 @@ def _describe_window(window: BatchWindow) -> str:
     return f"bytes {start_of(window.entries[0]):,} to {end_of(window.entries[-1]) - 1:,}"
 
 
-def _say_resume(place: Place, target: Target, resume: int) -> Child:
+def _make_resume_paragraph(place: Place, target: Target, resume: int) -> Child:
     """Return the paragraph that says up to which byte was read before the budget was spent, with a link to go on."""
     value = None if target.kind == "end" else target.value
     name = "end" if target.kind == "end" else target.kind
@@ -183,7 +183,7 @@ def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
             "",
             said,
         )
-    first = entry.base_offset if entry.says_base_offset else None
+    first = entry.base_offset if entry.has_base_offset else None
     offsets = format_range(entry.last_offset if first is None else first, entry.last_offset)
     producer = f"{entry.producer_id}, {entry.producer_epoch}" if entry.producer_id >= 0 else ""
     return (
@@ -264,7 +264,7 @@ def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordVi
     begin = min(query.count("record"), records.num_rows)
     shown = view.decode_rows(records.slice(begin, MAX_ENTRIES))
     heading = f"Records ({records.num_rows:,})"
-    body += [element("h2", heading, class_="lead"), *say_failures(shown)]
+    body += [element("h2", heading, class_="lead"), *make_failure_paragraphs(shown)]
     if records.num_rows:
         body.append(
             make_records_table(place, shown, (begin + i for i in range(shown.rows.num_rows)))

@@ -134,7 +134,7 @@ def read_window(
         policy=Policy.SALVAGE,
         start=max(_find_start(segment, target), target.resume),
         records=False,
-        rescue=False,
+        salvage_records=False,
         next_base=next_base,
         **read_options(segment),
     )

@@ -44,7 +44,7 @@ MAX_TEXT = 64 << 10
 """Maximum number of characters of a key or value on the page of its record."""
 
 
-def say_failures(shown: DecodedRows) -> Iterator[Child]:
+def make_failure_paragraphs(shown: DecodedRows) -> Iterator[Child]:
     """Yield a paragraph for each kind of key or value that could not be decoded."""
     for line in shown.failures:
         yield element("p", make_badge("note"), " ", shorten(line))
@@ -136,7 +136,7 @@ def show_record(listing: Listing, query: Query, partition_id: str, view: RecordV
                 else None,
             ),
         ),
-        *say_failures(shown),
+        *make_failure_paragraphs(shown),
     ]
     for name, decoded in (("key", shown.keys[0]), ("value", shown.values[0])):
         raw = shown.rows.column(name)[0].as_py()

@@ -65,7 +65,7 @@ class CheckpointCheck(EndCheck):
 
     def check_end(self) -> Iterable[Finding]:
         context = self.context
-        if not self.is_settled():
+        if not self.is_resolved():
             return
         if not context.bases:
             yield from self._find_missing_segments()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, add_engine, progress_of
-from kafka_log.cli.selection import CHOICE, say_unmatched
+from kafka_log.cli.selection import CHOICE, warn_of_no_match
 from kafka_log.cli.tables import add_table_arguments, show
 from kafka_log.logs.partitions import NO_LIVE_SEGMENT, NotFoundError
 from kafka_log.segment.times import TIMES
@@ -68,13 +68,13 @@ def run_command(options: argparse.Namespace) -> int:
         if skipped and not bad and not has_segments:
             raise NotFoundError(NO_LIVE_SEGMENT)
         if not judged and not bad:
-            say_unmatched(options, what="no batch" if table.num_rows else "nothing")
+            warn_of_no_match(options, what="no batch" if table.num_rows else "nothing")
         return table
 
-    def said_of_nothing(log: LogDirectory) -> str:
+    def describe_nothing(log: LogDirectory) -> str:
         return _describe_no_findings(options, log, judged)
 
-    code = show(options, answer, said_of_nothing, _text, has_bar=True, filtered=None)
+    code = show(options, answer, describe_nothing, _text, has_bar=True, filtered=None)
     return PROBLEMS if bad else code
 
 

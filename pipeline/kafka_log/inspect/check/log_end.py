@@ -62,7 +62,7 @@ class EndCheck(Check):
     def skip_segment(self, segment: Segment) -> None:
         self.is_known = False
 
-    def is_settled(self) -> bool:
+    def is_resolved(self) -> bool:
         """Return whether the end of the log is certain. All segments must have been read, and the
         last one, if there is one, must still have the same size and the same kind of incomplete
         tail. Return False if it can no longer be opened.
@@ -91,7 +91,7 @@ class EndCheck(Check):
     def report_beyond_end(self, code: str, path: Path, what: str, offset: int) -> Iterable[Finding]:
         """Yield the finding ``code`` about ``path`` if ``offset`` is above the end of the log, its
         recovery point and its high watermark. ``what`` begins its sentence. Yield nothing if damage
-        at the end is reported, the end is uncertain (:meth:`is_settled`), or a segment with that
+        at the end is reported, the end is uncertain (:meth:`is_resolved`), or a segment with that
         base offset or a higher one has appeared. Raise OSError if the partition directory cannot be
         listed.
 
@@ -103,7 +103,7 @@ class EndCheck(Check):
         """
         context = self.context
         reached = max(self.log_end, context.broker.reached_offset(context.key))
-        if self.is_reported or offset <= reached or not self.is_settled():
+        if self.is_reported or offset <= reached or not self.is_resolved():
             return
         if offset <= max(list_base_offsets(context.partition.directory), default=0):
             return  # a broker goes on writing

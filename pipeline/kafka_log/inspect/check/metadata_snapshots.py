@@ -153,7 +153,9 @@ def _control_types(path: Path, headers: Headers, i: int) -> set[str | None]:
     if not len(headers):
         return set()
     start = int(headers.position[i])
-    reader = SegmentReader(path, policy=Policy.SALVAGE, start=start, stop=start + 1, rescue=False)
+    reader = SegmentReader(
+        path, policy=Policy.SALVAGE, start=start, stop=start + 1, salvage_records=False
+    )
     try:
         records = [record for batch in reader for record in batch.records]
     except CodecError:

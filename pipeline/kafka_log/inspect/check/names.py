@@ -33,7 +33,7 @@ from kafka_log.logs.names import (
     parse_partition_name,
     prevents_broker_start,
 )
-from kafka_log.segment.places import resolve_links
+from kafka_log.segment.paths import resolve_links
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.text.values import format_uuid
 

@@ -126,7 +126,7 @@ class OrderCheck(Check):
         FileNotFoundError if the file is gone.
         """
         path = self.context.partition.directory / f"{base:020d}.log"
-        reader = SegmentReader(path, policy=Policy.SALVAGE, records=False, rescue=False)
+        reader = SegmentReader(path, policy=Policy.SALVAGE, records=False, salvage_records=False)
         first = next(iter(reader), None)
         return None if first is None else first.base_offset or 0
 

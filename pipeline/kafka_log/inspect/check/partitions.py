@@ -39,15 +39,15 @@ def check_duplicates_and_ids(
 
     Topics whose id is in the cluster metadata of their directory are left to :class:`~kafka_log.inspect.check.names.NameCheck`.
     """
-    beside: dict[Path, list[Partition]] = {}
+    by_log_directory: dict[Path, list[Partition]] = {}
     for partition in partitions:
         if (
             partition.state == "live"
             and parse_live_partition_name(partition.directory) == partition.key
         ):
-            beside.setdefault(partition.directory.parent, []).append(partition)
+            by_log_directory.setdefault(partition.directory.parent, []).append(partition)
     of_cluster: dict[str | None, list[Partition]] = {}
-    for directory, found in beside.items():
+    for directory, found in by_log_directory.items():
         yield from _find_duplicates(found)
         said = read_meta_properties(directory)
         of_cluster.setdefault(None if said is None else said.cluster_id, []).extend(found)
@@ -189,7 +189,7 @@ def _home_partition(partition: Partition, count: int, engine: Engine) -> int | N
         stop=SAMPLE_BYTES,
         size=segment.size,
         tail=segment.tail,
-        rescue=False,
+        salvage_records=False,
     )
     rows = next(iter(scanner), None)
     keys = pa.array([], pa.binary()) if rows is None else rows.column("key").drop_null()

@@ -68,7 +68,7 @@ class RecoveryCheck(EndCheck):
         return ()
 
     def check_end(self) -> Iterable[Finding]:
-        if not self.cuts or not self.is_settled() or self.context.partition.state != "live":
+        if not self.cuts or not self.is_resolved() or self.context.partition.state != "live":
             return
         reached = max(self.log_end, self.context.broker.reached_offset(self.context.key))
         for cut in self.cuts:

@@ -143,7 +143,7 @@ class ScanOptions:
 
         def opened(segment: Segment) -> SegmentReader | BlockReader:
             options: dict[str, Any] = {"policy": Policy.SALVAGE, "records": self.deep}
-            options |= {"rescue": False, "next_base": following.get(segment)}
+            options |= {"salvage_records": False, "next_base": following.get(segment)}
             options |= {"check_rules": self.deep}
             if fast:
                 return BlockReader(segment.path, engine=self.engine, **options)

@@ -55,7 +55,7 @@ from kafka_log.logs.partitions import Partition, Segment, group_by_state, pair_w
 from kafka_log.read.selection import Selection
 from kafka_log.segment.header_columns import UNBOUNDED
 from kafka_log.segment.kernels import Engine
-from kafka_log.segment.places import place_of
+from kafka_log.segment.paths import make_path
 from kafka_log.segment.ranges import EVERYTHING, counts_from_end
 from kafka_log.segment.regular_files import kind_of
 
@@ -412,7 +412,7 @@ def _report_unreadable(
     try:
         yield from asked()
     except OSError as error:
-        yield _io_error(place_of(error.filename) if error.filename else path, error, *key)
+        yield _io_error(make_path(error.filename) if error.filename else path, error, *key)
 
 
 def _io_error(

@@ -270,7 +270,7 @@ class TransactionIndexCheck(Check):
             segment.path,
             policy=Policy.SALVAGE,
             records=False,
-            rescue=False,
+            salvage_records=False,
             start=find_position_by_index(segment, offset, None, "construct"),
             size=segment.size,
         )

@@ -8,11 +8,11 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, progress_of, say_passed_over
-from kafka_log.cli.damage import say_damage_after
+from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, progress_of, warn_of_skipped_paths
+from kafka_log.cli.damage import report_damage_after
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.selection import INCLUDE_FOR_DIFF, PLACES
-from kafka_log.cli.tables import say_left_out_of, show, size_of
+from kafka_log.cli.tables import show, size_of, warn_of_excluded_segments
 from kafka_log.cli.writing import add_writing_arguments, run_writing
 from kafka_log.logs.partitions import filter_by_topics
 
@@ -70,7 +70,7 @@ def run_command(options: argparse.Namespace) -> int:
         table, bad = _compare_logs(log, options, damage)
         return table
 
-    with say_damage_after(damage):
+    with report_damage_after(damage):
         code = show(options, answer, "no partitions", _format_table, has_bar=True)
     return PROBLEMS if damage or bad else code
 
@@ -92,15 +92,15 @@ def _write_unshared(options: argparse.Namespace) -> int:
     damage: list[str] = []
 
     def job(log: LogDirectory, advance: Callable[[int], None]) -> pa.Table:
-        say_left_out_of(options, other)
-        say_passed_over(filter_by_topics(other.skipped_paths, options.topic))
+        warn_of_excluded_segments(options, other)
+        warn_of_skipped_paths(filter_by_topics(other.skipped_paths, options.topic))
         sides = (log, other) if options.only == "A" else (other, log)
         return sides[0].write_unshared(
             sides[1], options.out, on_damage=damage.append, advance=advance
         )
 
     nothing = f"nothing to write: {options.only} has no records that the other side lacks"
-    with say_damage_after(damage):
+    with report_damage_after(damage):
         code = run_writing(options, "comparing", job, others=[other], empty=nothing)
     return PROBLEMS if damage else code
 
@@ -118,8 +118,8 @@ def _compare_logs(
     from kafka_log.log_directory import LogDirectory
 
     other = LogDirectory(options.b, include=options.include, replicas=options.replicas)
-    say_left_out_of(options, other)
-    say_passed_over(filter_by_topics(other.skipped_paths, options.topic))
+    warn_of_excluded_segments(options, other)
+    warn_of_skipped_paths(filter_by_topics(other.skipped_paths, options.topic))
     total = size_of(log) + size_of(other)
     with progress_of("comparing", total) as advance:
         table = log.diff(other, on_damage=damage.append, advance=advance)

@@ -124,10 +124,10 @@ class _Comparer:
         retention deletes a segment meanwhile.
         """
         for name, counts in (("a", self.found.a), ("b", self.found.b)):
-            settled = self.not_in[name].settle()
-            counts.cleaned += settled.cleaned
-            counts.missing += settled.missing
-            counts.first_missing = settled.first
+            resolved = self.not_in[name].resolve()
+            counts.cleaned += resolved.cleaned
+            counts.missing += resolved.missing
+            counts.first_missing = resolved.first
 
     def _find_unequal_batches(
         self, low: int, high: int | None

@@ -32,7 +32,7 @@ _KEY = np.dtype(
 )
 
 
-class Settled(NamedTuple):
+class Resolved(NamedTuple):
     """Number of records removed as a cleaner does, number of missing records, and first offset of
     these.
     """
@@ -69,7 +69,7 @@ class MissingRecords:
     def add(self, rows: pa.RecordBatch) -> None:
         """Add records that ``has`` has and ``lacks`` does not, in offset order. Records without a
         key count as missing at once, those of aborted transactions as uncertain; markers and other
-        records wait for :meth:`settle`. Raise UnreadableError if retention deletes a segment of
+        records wait for :meth:`resolve`. Raise UnreadableError if retention deletes a segment of
         ``has`` while its transactions are read.
         """
         offsets = numbers(rows, "offset")
@@ -89,7 +89,7 @@ class MissingRecords:
         if data.any():
             self._add_keys(rows.filter(pa.array(data)))
 
-    def settle(self) -> Settled:
+    def resolve(self) -> Resolved:
         """Return how many of the added records are cleaned, how many are missing, and the first
         missing offset (None: none), by reading the side that lacks them again; damage and
         unreadable files there are skipped. Uncertain records count as missing if others are missing
@@ -97,14 +97,14 @@ class MissingRecords:
         only if retention deletes a segment meanwhile.
         """
         self._merge()
-        self._settle_keys()
+        self._resolve_keys()
         if self._markers:
-            self._settle_markers(np.concatenate(self._markers))
+            self._resolve_markers(np.concatenate(self._markers))
         if self.missing and not self.cleaned and self._first_unsure is not None:
             self._count_missing(self._unsure, self._first_unsure)
         else:
             self.cleaned += self._unsure
-        return Settled(self.cleaned, self.missing, self.first)
+        return Resolved(self.cleaned, self.missing, self.first)
 
     def _count_missing(self, count: int, offset: int) -> None:
         """Count records as missing, from ``offset`` on."""
@@ -158,7 +158,7 @@ class MissingRecords:
         merged["count"] = np.add.reduceat(rows["count"], starts)
         self._keys = merged
 
-    def _settle_keys(self) -> None:
+    def _resolve_keys(self) -> None:
         """Read the side that lacks the records again, and count all records of each key as cleaned
         or missing. They are cleaned if that side has a later record of the key, or the last is a
         tombstone before all tombstones there, and it keeps no older record that the cleaner would
@@ -214,7 +214,7 @@ class MissingRecords:
 
     # ------------------------------------------------------------ markers
 
-    def _settle_markers(self, markers: Any) -> None:
+    def _resolve_markers(self, markers: Any) -> None:
         """Count each marker (producer id, offset) as missing or uncertain. It is missing if the
         last transactional batch of its producer before it, on the side that lacks it, has data. It
         is uncertain if that batch is a marker, or there is none.

@@ -191,7 +191,7 @@ class Side:
                 segment.path,
                 policy=Policy.SALVAGE,
                 records=False,
-                rescue=False,
+                salvage_records=False,
                 tail=segment.tail,
                 size=segment.size,
             )

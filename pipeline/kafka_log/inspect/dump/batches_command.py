@@ -15,7 +15,7 @@ from kafka_log.cli.common import GOOD, make_opener, progress_of, screen_width
 from kafka_log.cli.damage import DamageReporter, print_damage, write_damage
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
-from kafka_log.cli.selection import say_unmatched, selection_of
+from kafka_log.cli.selection import selection_of, warn_of_no_match
 from kafka_log.inspect.dump.batch_text import batch_line
 from kafka_log.inspect.statistics.hidden_records import list_before_log_start
 from kafka_log.logs.incomplete_tails import find_end_losses
@@ -113,7 +113,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
                     reporter.missing(path, lost)
         writer.close()
     if not writer.rows and reporter.found == GOOD:
-        say_unmatched(options)
+        warn_of_no_match(options)
     return reporter.found
 
 

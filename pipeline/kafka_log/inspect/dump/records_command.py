@@ -22,14 +22,14 @@ from kafka_log.cli.common import (
     list_partitions,
     may_get_partitions,
     progress_of,
-    say_deleted,
     screen_width,
+    warn_of_deleted_records,
 )
 from kafka_log.cli.damage import DamageReporter, print_damage
 from kafka_log.cli.interruption import StopOnSignal
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
-from kafka_log.cli.selection import say_unmatched, selection_of
+from kafka_log.cli.selection import selection_of, warn_of_no_match
 from kafka_log.inspect.dump import WIDTH
 from kafka_log.inspect.dump.decoding import KeyValueDecoder, KeyValueFormats
 from kafka_log.inspect.dump.rows import DEFAULT_COLUMNS, DumpRows, null_missing_timestamps
@@ -79,7 +79,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     """
     selection, partitions = selection_of(options), merge_tiered_segments(partitions)
     _reject_combinations(options, selection)
-    say_deleted(partitions, selection)
+    warn_of_deleted_records(partitions, selection)
     printer = _RecordPrinter(options, partitions, selection)
     size = sum(segment.size for p in partitions for segment in p.segments)
     engine = options.engine
@@ -87,7 +87,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
         engine = "construct"
     limits = Limits(decompressed=options.max_decompressed, elements=options.max_elements)
     if options.follow:
-        reporter = DamageReporter(printer.say, lambda size: None)
+        reporter = DamageReporter(printer.print_line, lambda size: None)
         with StopOnSignal() as stop:
             _follow(options, partitions, selection, printer, reporter, stop, limits)
         printer.close(has_damage=reporter.found != GOOD)
@@ -100,7 +100,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     with progress_of(
         "dump", size, shown=not sys.stdout.isatty(), describe_done=describe_progress
     ) as advance:
-        reporter = DamageReporter(printer.say, advance)
+        reporter = DamageReporter(printer.print_line, advance)
         for partition in partitions:
             needed = printer.begin(partition)
 
@@ -227,12 +227,12 @@ class _RecordPrinter:
         limit: int | None = self._options.rows
         return self.count == limit
 
-    def say(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         """Print a line about damage: between the rows of text, else to stderr."""
         if self._text is None:
             print_damage(line)
         else:
-            self._text.say(line)
+            self._text.write_line(line)
 
     def begin(self, partition: Partition) -> Sequence[str]:
         """Prepare for the rows of a partition, and return the names of the columns of a scan that
@@ -307,10 +307,10 @@ class _RecordPrinter:
         nothing, unless ``has_damage``: then matching records may be in what was not read.
         """
         if self._text is not None and self._text.is_first:
-            self._text.say("no records")
+            self._text.write_line("no records")
         if not self.count and not has_damage:
             given = {"--grep": self._options.grep, "--where": self._options.where}
-            say_unmatched(
+            warn_of_no_match(
                 self._options, *(flag for flag, text in given.items() if text is not None)
             )
         if self._output is not None:
@@ -494,7 +494,7 @@ def _read_last(
             break
         span = min(span * _GROWTH, MAX_OFFSET + 1)
     for line in lines:
-        reporter.say(line)
+        reporter.print_line(line)
     reporter.found = max(reporter.found, seen.found)
     reporter.advance(sum(segment.size for segment in partition.segments))
     return kept.to_reader()

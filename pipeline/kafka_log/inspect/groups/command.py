@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from kafka_log.cli.common import PROBLEMS, add_salvage_policy
-from kafka_log.cli.damage import run_with_damage, say_damage_after
+from kafka_log.cli.damage import report_damage_after, run_with_damage
 from kafka_log.cli.ranges import argument_type, parse_plain_offset_range
 from kafka_log.cli.selection import CHOICE
 from kafka_log.cli.tables import add_table_arguments, show
@@ -111,7 +111,7 @@ def run_command(options: argparse.Namespace) -> int:
         )
 
     salvage = (lambda: ask(True)) if options.policy == Policy.SALVAGE else None
-    with say_damage_after(damage):
+    with report_damage_after(damage):
         code = run_with_damage(lambda: ask(False), salvage)
     return PROBLEMS if damage else code
 

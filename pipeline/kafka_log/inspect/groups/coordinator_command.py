@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, add_output
-from kafka_log.cli.damage import say_damage_after
+from kafka_log.cli.damage import report_damage_after
 from kafka_log.cli.ranges import number_type
 from kafka_log.cli.tables import show
 from kafka_log.logs.partition_filters import MAX_PARTITION
@@ -70,6 +70,6 @@ def run_command(options: argparse.Namespace) -> int:
         has_no_paths = not options.paths and options.format == "text"
         return found.drop_columns(["known", "directories"]) if has_no_paths else found
 
-    with say_damage_after(damage):
+    with report_damage_after(damage):
         code = show(options, table, "no names")
     return PROBLEMS if damage else code

@@ -12,7 +12,7 @@ from kafka_log.cli.common import GOOD, PROBLEMS, add_output, screen_width
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.ranges import MAX_INT64, argument_type, number_type, parse_byte_position
-from kafka_log.segment.places import place_of
+from kafka_log.segment.paths import make_path
 
 if TYPE_CHECKING:
     from kafka_log.inspect.hexdump.segment_bytes import Part
@@ -151,7 +151,7 @@ def _read_parts(options: argparse.Namespace) -> Iterator[Part]:
     from kafka_log.inspect.hexdump.other_files import SEGMENTS, file_kind, hexdump_file
     from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, hexdump_batches
 
-    path = place_of(options.path)
+    path = make_path(options.path)
     if path.is_dir():
         path = _find_segment(path, options.offset)
     if not path.exists():

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import PROBLEMS, progress_of, say_deleted
+from kafka_log.cli.common import PROBLEMS, progress_of, warn_of_deleted_records
 from kafka_log.cli.messages import print_message
-from kafka_log.cli.selection import BYTES, RECORDS, say_unmatched, selection_of
+from kafka_log.cli.selection import BYTES, RECORDS, selection_of, warn_of_no_match
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.read.selection import Selection
 
@@ -46,7 +46,7 @@ def run_command(options: argparse.Namespace) -> int:
 
     def answer(log: LogDirectory) -> pa.Table:
         """Return the table to print, and note problems."""
-        say_deleted(log.all_partitions, selection)
+        warn_of_deleted_records(log.all_partitions, selection)
         with progress_of("reading", size_of(log)) as advance:
             found = read_keys(log, advance)
         if selection.keys is not None:
@@ -54,7 +54,7 @@ def run_command(options: argparse.Namespace) -> int:
             return found.drop_columns("key") if is_known else found
         problems.extend(filter(None, found.column("problem").to_pylist()))
         if not problems and not sum(found.column("records").to_pylist()):
-            say_unmatched(options)
+            warn_of_no_match(options)
         return _drop_redundant_columns(found) if options.format == "text" else found
 
     def read_keys(log: LogDirectory, advance: Callable[[int], None]) -> pa.Table:

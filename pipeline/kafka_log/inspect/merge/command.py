@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_log.cli.common import COULD_NOT_RUN, GOOD, progress_of, say_passed_over
+from kafka_log.cli.common import COULD_NOT_RUN, GOOD, progress_of, warn_of_skipped_paths
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.tables import show, size_of
 from kafka_log.cli.writing import (
@@ -68,16 +68,16 @@ def run_command(options: argparse.Namespace) -> int:
         return COULD_NOT_RUN
 
     def job(log: LogDirectory, advance: Callable[[int], None]) -> pa.Table:
-        _say_skipped(options, others)
+        _warn_of_skipped_paths(options, others)
         return log.merge(others, options.out, advance=advance)
 
     return run_writing(options, "merging", job, others=others)
 
 
-def _say_skipped(options: argparse.Namespace, others: Sequence[LogDirectory]) -> None:
+def _warn_of_skipped_paths(options: argparse.Namespace, others: Sequence[LogDirectory]) -> None:
     """Print lines to stderr about the paths that are skipped in other replicas."""
     for other in others:
-        say_passed_over(filter_by_topics(other.skipped_paths, options.topic))
+        warn_of_skipped_paths(filter_by_topics(other.skipped_paths, options.topic))
 
 
 def _print_plan(options: argparse.Namespace, others: Sequence[LogDirectory]) -> int:
@@ -90,7 +90,7 @@ def _print_plan(options: argparse.Namespace, others: Sequence[LogDirectory]) -> 
     def answer(log: LogDirectory) -> pa.Table:
         """Return the report, and note its exit code."""
         nonlocal code
-        _say_skipped(options, others)
+        _warn_of_skipped_paths(options, others)
         total = sum(map(size_of, (log, *others)))
         with progress_of("planning", total) as advance:
             table = log.merge_plan(others, advance=advance)

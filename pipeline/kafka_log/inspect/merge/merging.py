@@ -19,7 +19,7 @@ from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import Partition
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.positioned_reads import UnreadableError
-from kafka_log.write.rewrite.commands import describe_left_out, run_job
+from kafka_log.write.rewrite.commands import describe_skipped_segments, run_job
 from kafka_log.write.rewrite.partition_writer import open_transactions
 from kafka_log.write.rewrite.report import REPORT_SCHEMA, ReportRow, as_rows
 from kafka_log.write.staged_output import find_log_start
@@ -67,7 +67,7 @@ def merge_replicas(
     joined = [join_replicas(some) for some in replicas.values()]
     return run_job(
         *("merge", joined, out, inputs, {}, work, advance),
-        leaves=describe_left_out,
+        leaves=describe_skipped_segments,
         find_start=find_start,
     )
 

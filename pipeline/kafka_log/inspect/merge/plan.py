@@ -142,7 +142,7 @@ def make_plan(replicas: Sequence[Replica], log_start: int | None) -> MergePlan:
     for number, found_damage in damage.items():
         damage[number] = [_bound(one, replicas[number], replicas, ends) for one in found_damage]
     choice = choose_copies(common, replicas)
-    _settle_compaction(plan, common, choice, ends, damage)
+    _resolve_compaction(plan, common, choice, ends, damage)
     contradictions = [LostRange(low, high, (), why) for low, high, why in choice.contradictions]
     contradictions += [LostRange(one.first, one.last, (), one.reason) for one in checked.uncertain]
     _find_lost(plan, contradictions, common.take(choice.chosen), damage)
@@ -246,7 +246,7 @@ def _bound(
     return found
 
 
-def _settle_compaction(
+def _resolve_compaction(
     plan: MergePlan,
     common: Candidates,
     choice: Choice,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_salvage_policy, add_show_secrets
-from kafka_log.cli.damage import say_damage_after
+from kafka_log.cli.damage import report_damage_after
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import MAX_INT64, number_type
 from kafka_log.cli.selection import CHOICE
@@ -114,7 +114,7 @@ def run_command(options: argparse.Namespace) -> int:
 
     empty = f"no {options.what}" if options.changes is None else "no changes"
     given = [f"--{name}" for name in CHOICE if getattr(options, name)]
-    with say_damage_after(damage):
+    with report_damage_after(damage):
         filtered = given if options.changes is None else None
         code = show(options, table, empty, filtered=filtered, damage=damage)
     return PROBLEMS if damage else code

@@ -40,8 +40,8 @@ from kafka_log.inspect.report.section import (
     format_step,
     format_text,
     make_badge,
-    say_how,
-    say_more,
+    make_command_hint,
+    make_more_paragraph,
     sum_column,
 )
 from kafka_log.inspect.statistics.columns import PERIODS
@@ -93,7 +93,7 @@ def build_transactions(contents: Contents, origin: Origin) -> Section:
         body.append(element("h3", "Open transactions"))
         body.append(_make_transaction_table(contents, open_rows))
         body.append(
-            say_more(
+            make_more_paragraph(
                 states["open"],
                 len(open_rows),
                 "open transaction",
@@ -104,7 +104,7 @@ def build_transactions(contents: Contents, origin: Origin) -> Section:
         body.append(element("h3", "The longest transactions that ended"))
         body.append(_make_transaction_table(contents, ended_rows))
         body.append(
-            say_more(
+            make_more_paragraph(
                 table.num_rows - states["open"],
                 len(ended_rows),
                 "ended transaction",
@@ -254,7 +254,7 @@ def build_groups(contents: Contents, origin: Origin) -> Section:
             "Lag is the number of offsets between the commit and the end of the log on this disk. It is empty if the partition is not here.",
         ),
         make_table(headings, rows, kinds="..nnn.k", caption="Groups"),
-        say_more(
+        make_more_paragraph(
             len(groups),
             len(listed),
             "group",
@@ -267,7 +267,7 @@ def build_groups(contents: Contents, origin: Origin) -> Section:
             kinds="..nnnk",
             caption="Committed offsets",
         ),
-        say_more(
+        make_more_paragraph(
             len(commits),
             len(shown),
             "committed offset",
@@ -389,7 +389,7 @@ def build_traffic(contents: Contents, origin: Origin) -> Section:
     command = origin.write_command(
         "stat", f"--by topic,{contents.period} --format csv", one_copy=True
     )
-    body.append(say_how("Numbers", command))
+    body.append(make_command_hint("Numbers", command))
     return Section("traffic", "Throughput", body)
 
 
@@ -482,6 +482,6 @@ def build_batches(contents: Contents, origin: Origin) -> Section:
             f"Sizes are those of batches as stored, with their headers, in bytes.{of_copies}{ratio_needs}{of_damage}",
         ),
         make_table(headings, rows, kinds="knnn.nnnnn", caption="Codecs"),
-        say_how("By topic", command),
+        make_command_hint("By topic", command),
     ]
     return Section("batches", "Batches and codecs", body)

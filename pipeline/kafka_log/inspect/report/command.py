@@ -19,7 +19,7 @@ from kafka_log.cli.common import (
     GOOD,
     PROBLEMS,
     add_paths,
-    describe_left_out,
+    describe_skipped_segments,
     progress_of,
     screen_width,
 )
@@ -28,7 +28,7 @@ from kafka_log.cli.ranges import argument_type
 from kafka_log.cli.selection import PLACES, add_selection
 from kafka_log.cli.tables import size_of
 from kafka_log.logs.partitions import NO_LIVE_SEGMENT, NotFoundError, describe_skipped
-from kafka_log.segment.places import local_path, place_of
+from kafka_log.segment.paths import local_path, make_path
 from kafka_log.segment.times import milliseconds, present
 from kafka_log.segment.urls import is_url
 
@@ -89,7 +89,7 @@ def run_command(options: argparse.Namespace) -> int:
     from kafka_log.write.output_lock import locked_file
     from kafka_log.write.staged_output import refuse_inside
 
-    refuse_inside(options.out, [place_of(path) for path in options.paths if not is_url(path)])
+    refuse_inside(options.out, [make_path(path) for path in options.paths if not is_url(path)])
     if refusal := _refuse_output(options):
         print_message(refusal)
         return COULD_NOT_RUN
@@ -222,7 +222,7 @@ def _list_remarks(log: LogDirectory) -> Iterator[str]:
     """
     segments = [segment for segment in log.excluded_segments if segment.state != "snapshot"]
     if segments:
-        yield describe_left_out(segments)
+        yield describe_skipped_segments(segments)
     if log.skipped_paths:
         yield describe_skipped(log.skipped_paths)
 

@@ -12,7 +12,13 @@ from kafka_log.inspect.report.charts import Span, add_axis, draw_strip, make_leg
 from kafka_log.inspect.report.contents import Contents
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
 from kafka_log.inspect.report.origin import Origin
-from kafka_log.inspect.report.section import Section, format_range, format_sum, make_badge, say_more
+from kafka_log.inspect.report.section import (
+    Section,
+    format_range,
+    format_sum,
+    make_badge,
+    make_more_paragraph,
+)
 from kafka_log.inspect.report.segment_maps import LostRange, SegmentMap
 from kafka_log.inspect.report.verdict import FindingGroup, group_findings
 
@@ -83,7 +89,7 @@ def _make_group(group: FindingGroup, origin: Origin) -> Element:
         element("p", kind.explanation),
         remedy,
         element("ul", *places, class_="places"),
-        say_more(
+        make_more_paragraph(
             len(group.rows), len(listed), "place", origin.write_command("check", "--format csv")
         ),
         id=group.anchor,
@@ -114,7 +120,7 @@ def build_maps(contents: Contents, origin: Origin) -> Section:
             ]
         ),
         *(_make_map(one, origin) for one in contents.maps),
-        say_more(
+        make_more_paragraph(
             contents.damaged_segments,
             len(contents.maps),
             "damaged segment",
@@ -170,7 +176,7 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
     table = make_table(headings, rows, kinds="knkw", caption="Lost ranges") if rows else None
     if not rows:
         said += " Every batch is valid by itself; the findings say what contradicts what."
-    more = say_more(
+    more = make_more_paragraph(
         len(segment_map.lost), len(rows), "range", origin.write_command("stat", "--policy salvage")
     )
     return element("article", name, path, element("p", said), chart, table, more)

@@ -26,7 +26,7 @@ from kafka_log.inspect.report.section import (
     format_short_time,
     format_text,
     list_lines,
-    say_more,
+    make_more_paragraph,
     sum_column,
 )
 from kafka_log.segment.arrow_text import utf8
@@ -42,7 +42,7 @@ _RETENTION = ("cleanup.policy", "retention.ms", "retention.bytes", "segment.byte
 def build_partitions(contents: Contents, origin: Origin) -> Section:
     """Return the section with a table of at most MAX_TOPICS topics, in the order of
     ``contents.topics`` (most bytes first), and one of at most MAX_PARTITIONS partitions, each with
-    a line about the rows left out (:func:`say_more`). The number of copies is shown only if a
+    a line about the rows left out (:func:`make_more_paragraph`). The number of copies is shown only if a
     partition has several, the state only if one is not live.
     """
     most = max((row["bytes"] for row in contents.topics), default=0)
@@ -63,7 +63,7 @@ def build_partitions(contents: Contents, origin: Origin) -> Section:
     ]
     body: list[Child] = [
         make_table(headings, rows, kinds=".nnn.nn", caption="Topics"),
-        say_more(
+        make_more_paragraph(
             len(contents.topics), len(listed), "topic", origin.write_command("ls", "--by topic")
         ),
         element("h3", "Partitions"),
@@ -150,14 +150,14 @@ def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
     return [
         element("p", said),
         make_table(headings, rows, kinds=kinds, caption="Partitions"),
-        say_more(len(contents.stat), len(chosen), "row", command),
+        make_more_paragraph(len(contents.stat), len(chosen), "row", command),
     ]
 
 
 def build_retention(contents: Contents, origin: Origin) -> Section:
     """Return the section with the oldest and newest record time, the largest partition and the
     retention settings of each topic with live segments, most bytes first: at most MAX_TOPICS, with
-    a line about others (:func:`say_more`). It says so if the settings are not known, because the
+    a line about others (:func:`make_more_paragraph`). It says so if the settings are not known, because the
     cluster metadata was not read.
     """
     spans: dict[str, list[Row]] = defaultdict(list)
@@ -193,7 +193,7 @@ def build_retention(contents: Contents, origin: Origin) -> Section:
     body: list[Child] = [
         element("p", f"Brokers delete whole segments, by their newest record. {known}"),
         make_table(headings, rows, kinds=".kkknw", caption="Retention"),
-        say_more(
+        make_more_paragraph(
             len(ordered),
             len(listed),
             "topic",
@@ -206,7 +206,7 @@ def build_retention(contents: Contents, origin: Origin) -> Section:
 def build_epochs(contents: Contents, origin: Origin) -> Section:
     """Return the section with a strip of leader epochs for each partition whose
     leader-epoch-checkpoint has several, in the order of the partitions: at most MAX_STRIPS, of the
-    partitions with most epochs, with a line about others (:func:`say_more`). Without such a
+    partitions with most epochs, with a line about others (:func:`make_more_paragraph`). Without such a
     partition it is only a sentence with the number of partitions that have epochs.
     """
     changed = {i: epochs for i, epochs in contents.epochs.items() if len(epochs) > 1}
@@ -255,7 +255,7 @@ def build_epochs(contents: Contents, origin: Origin) -> Section:
             f"{said} Each color is an epoch, over the offsets that its leader wrote. The columns first_epoch and last_epoch of stat are the lowest and highest epoch of a partition.",
         ),
         element("div", *lanes, class_="lanes"),
-        say_more(
+        make_more_paragraph(
             len(changed),
             len(order),
             "partition",
@@ -295,7 +295,9 @@ def build_cluster(contents: Contents, origin: Origin) -> Section:
     ]
     body: list[Child] = [
         make_table(headings, rows, caption="Log directories"),
-        say_more(len(contents.brokers), len(listed), "directory", origin.write_command("ls")),
+        make_more_paragraph(
+            len(contents.brokers), len(listed), "directory", origin.write_command("ls")
+        ),
     ]
     if "cluster" in contents.missing:
         body.append(
@@ -330,7 +332,7 @@ def build_cluster(contents: Contents, origin: Origin) -> Section:
         body.append(element("h3", heading))
         body.append(make_table(names, map(convert, shown), caption=heading))
         body.append(
-            say_more(
+            make_more_paragraph(
                 len(found), len(shown), "row", origin.write_command("metadata", f"--what {kind}")
             )
         )

@@ -53,11 +53,11 @@ def list_lines(
     there are more, it says how many, with the ``kafka-log check`` command line of ``origin``.
     """
     items = [element("li", shorten(line, 400)) for line in lines[:max_lines]]
-    more = say_more(len(lines), len(items), "line", origin.write_command("check"))
+    more = make_more_paragraph(len(lines), len(items), "line", origin.write_command("check"))
     return element("div", element("h3", heading), element("ul", *items), more, class_="lines")
 
 
-def say_more(total: int, shown: int, noun: str, command: str) -> Element | None:
+def make_more_paragraph(total: int, shown: int, noun: str, command: str) -> Element | None:
     """Return a paragraph that says how many of ``total`` rows are left out, and that ``command``
     prints all. ``noun`` is the singular of a row. Return None if all are ``shown``.
     """
@@ -71,7 +71,7 @@ def say_more(total: int, shown: int, noun: str, command: str) -> Element | None:
     )
 
 
-def say_how(what: str, command: str) -> Element:
+def make_command_hint(what: str, command: str) -> Element:
     """Return a line that names the command for more detail."""
     return element("p", f"{what}: ", element("code", shorten(command, 1000)), class_="more")
 

@@ -11,7 +11,7 @@ from codecgen.runtime.located_bytes import Limits
 from kafka_log.cli.common import COULD_NOT_RUN, PROBLEMS, add_reading, progress_of
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument_type, number_type
-from kafka_log.cli.selection import BATCHES, say_unmatched, selection_of
+from kafka_log.cli.selection import BATCHES, selection_of, warn_of_no_match
 from kafka_log.cli.tables import add_table_arguments, show, size_of
 from kafka_log.logs.partitions import NotFoundError
 from kafka_log.logs.replicas import find_duplicate
@@ -119,7 +119,7 @@ def run_command(options: argparse.Namespace) -> int:
             stat = Stat(found, by, asked=asked)
         total = stat.total()
         if not problems and not sum(total.column("batches").to_pylist()):
-            say_unmatched(options)
+            warn_of_no_match(options)
         has_total = log.replicas is not None or find_duplicate(found) is None
         return stat.table(options.top)
 

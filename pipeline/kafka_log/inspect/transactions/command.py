@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_log.cli.common import PROBLEMS, progress_of, screen_width
-from kafka_log.cli.damage import say_damage_after
+from kafka_log.cli.damage import report_damage_after
 from kafka_log.cli.ranges import argument_type, number_type
 from kafka_log.cli.selection import BATCHES
 from kafka_log.cli.tables import add_table_arguments, add_wide, show, size_of, with_directory
@@ -102,7 +102,7 @@ def run_command(options: argparse.Namespace) -> int:
         notes.extend(_reasons(table))
         return table.select(with_directory(log, OF_TEXT))
 
-    with say_damage_after(damage):
+    with report_damage_after(damage):
         code = show(
             options,
             answer,

@@ -312,7 +312,7 @@ def _list_errors(seal: SealedEntry, data: bytes, syndrome: int) -> Iterator[Flip
         yield own
     for window in find_windows(seal.crc, syndrome, seal.length):
         bytes_ = ((window.last - 1, window.before), (window.last, window.flipped))
-        placed = [(seal.place_of(index), bits) for index, bits in bytes_ if bits]
+        placed = [(seal.find_byte(index), bits) for index, bits in bytes_ if bits]
         if all(byte is not None for byte, _ in placed):
             yield tuple((byte, bits) for byte, bits in placed if byte is not None)
 

@@ -70,7 +70,7 @@ class SealedEntry:
             value -= 1 << self.crc.width
         return codec.write(value, None, Session(strict=False))
 
-    def place_of(self, index: int) -> int | None:
+    def find_byte(self, index: int) -> int | None:
         """Return the index in the entry of the byte that has ``index`` among the bytes that the
         checksum covers. Return None if it lies in a field that counts as zero. Raise IndexError if
         fewer bytes are covered.

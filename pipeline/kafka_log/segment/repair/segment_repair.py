@@ -120,7 +120,7 @@ def repair_headers(
         yield from _repair_version(read, headers, i, file)
     places = _Places(headers, base, next_base)
     candidates = {i: places.find_shifts(read, i) for i in places.find_doubtful_offsets()}
-    for i, shift, is_certain in _choose(candidates, places.has_no_gaps_beside):
+    for i, shift, is_certain in _choose(candidates, places.has_no_other_gaps):
         around = places.find_neighbors(i)
         yield from _repair_field(read, headers, i, "last_offset", shift, is_certain, around, file)
     candidates = {i: places.find_epoch_shifts(read, i) for i in places.find_doubtful_epochs()}
@@ -344,7 +344,7 @@ class _Places:
             fitting = [added for added in fitting if added == shift and added in flips]
         return _Candidates(fitting, False, has_flip)
 
-    def has_no_gaps_beside(self, i: int) -> bool:
+    def has_no_other_gaps(self, i: int) -> bool:
         """Return whether each batch after another one continues its offsets, apart from the batch
         ``i`` and those beside it, of which one may be wrong. If no others are left, return whether
         the segment is the last one, which brokers do not compact.

@@ -87,7 +87,7 @@ class Arrangement:
             found = contents.read(k)
             inside = mark_inside(found, contents.next_base(k)) & (found.headers.first > after)
             taken = choose_intact(found, inside)
-            places.append(_list_places(k, found, taken))
+            places.append(_list_batches(k, found, taken))
             if taken.any():
                 after = int(found.headers.last[taken][-1])
                 self._leading[k] = int(taken.argmax())
@@ -133,7 +133,7 @@ class Arrangement:
         """
         if not which.any():
             return
-        first, last, segment, index = _list_places(k, found, which)
+        first, last, segment, index = _list_batches(k, found, which)
         order = np.argsort(np.concatenate([self._first, first]), kind="stable")
         self._first = np.concatenate([self._first, first])[order]
         self._last = np.concatenate([self._last, last])[order]
@@ -204,7 +204,7 @@ class Arrangement:
         self._add(k, found, damaged, is_moved=False)
 
 
-def _list_places(k: int, found: SegmentContents, which: Any) -> tuple[Any, Any, Any, Any]:
+def _list_batches(k: int, found: SegmentContents, which: Any) -> tuple[Any, Any, Any, Any]:
     """Return the batches in the mask ``which`` as arrays: first and last offset, the index ``k`` of
     their segment, and their indexes in it.
     """

@@ -43,7 +43,7 @@ from kafka_log.write.staged_output import (
 
 Work = Callable[[Partition, Path, Advance], Sequence[ReportRow | Converted]]
 Refusal = Callable[[Partition, str], ReportRow | Converted]
-"""What is said of a partition of which nothing is written, and why."""
+"""What is found of a partition of which nothing is written, and why."""
 
 
 def _lost(partition: Partition, reason: str) -> ReportRow:
@@ -118,19 +118,19 @@ def run_job(
                 rows += before
                 advance(sum(segment.size for segment in partition.segments))
                 continue
-            said: list[dict[str, Any]] = []
+            found: list[dict[str, Any]] = []
             try:
                 if (reason := _describe_unread(partition)) is not None:
                     raise UnreadableError(reason)
                 if partition.error is not None:
                     if not (keeps_rest and partition.segments):
                         raise partition.error
-                    said += as_rows(*where, [refused(partition, str(partition.error))])
-                with place.partition(name, source(), said, start) as directory_of:
-                    said += as_rows(*where, work(partition, directory_of, advance))
+                    found += as_rows(*where, [refused(partition, str(partition.error))])
+                with place.partition(name, source(), found, start) as directory_of:
+                    found += as_rows(*where, work(partition, directory_of, advance))
             except (CodecError, UnreadableError) as error:
-                said = as_rows(*where, [refused(partition, str(error))])
-            rows += said
+                found = as_rows(*where, [refused(partition, str(error))])
+            rows += found
         return pa.Table.from_pylist(rows, schema)
 
 
@@ -184,17 +184,17 @@ def salvage(
     def write_readable(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
         if partition.topic != CLUSTER_METADATA:
             return write_partition(partition, directory, wanted, told)
-        said = write_partition(partition, directory, replace(wanted, flatten=False), told)
+        found = write_partition(partition, directory, replace(wanted, flatten=False), told)
         if flatten:
-            said = [replace(one, reason=one.reason or _NEVER_FLAT) for one in said]
-        return [*said, *copy_snapshots(partition.directory, directory)]
+            found = [replace(one, reason=one.reason or _NEVER_FLAT) for one in found]
+        return [*found, *copy_snapshots(partition.directory, directory)]
 
     def write_repaired(partition: Partition, directory: Path, told: Advance) -> list[ReportRow]:
         with repaired_partition(partition, directory) as (mended, repairs):
-            said = write_readable(mended, directory, told)
-        for one in said:
+            found = write_readable(mended, directory, told)
+        for one in found:
             one.reason = name_original(one.reason, partition, directory)
-        return sorted([*said, *repairs], key=lambda one: one.file)
+        return sorted([*found, *repairs], key=lambda one: one.file)
 
     work = write_repaired if repair else write_readable
     options = asdict(wanted) | ({"repair": True} if repair else {})
@@ -213,12 +213,12 @@ def list_repairs(partitions: Sequence[Partition], advance: Advance = lambda _: N
     rows: list[dict[str, Any]] = []
     for partition in partitions:
         log, _ = _split_snapshots(partition)
-        said = [] if log.error is None else [_lost(log, str(log.error))]
+        found = [] if log.error is None else [_lost(log, str(log.error))]
         for segment, next_base in pair_with_next_base_offset(log.segments):
             answers = find_segment_repairs(segment, next_base)
-            said += [describe_answer(segment, answer) for answer in answers]
+            found += [describe_answer(segment, answer) for answer in answers]
             advance(segment.size)
-        rows += as_rows(utf8(log.topic), log.partition, said)
+        rows += as_rows(utf8(log.topic), log.partition, found)
     return pa.Table.from_pylist(rows, REPORT_SCHEMA)
 
 
@@ -246,7 +246,7 @@ def _snapshots(partition: Partition) -> list[Segment]:
 _NO_PART = "a snapshot of the metadata is no part of what is written: salvage copies it"
 
 
-def describe_left_out(snapshot: Segment) -> ReportRow:
+def describe_skipped_segments(snapshot: Segment) -> ReportRow:
     """Return the report row for a metadata snapshot that is not written."""
     return ReportRow(utf8(snapshot.path.name), "left out", bytes=snapshot.size, reason=_NO_PART)
 
@@ -275,7 +275,7 @@ def cut(
     options = asdict(wanted)
     return run_job(
         *("cut", partitions, out, inputs, options, _writes(wanted), advance),
-        leaves=describe_left_out,
+        leaves=describe_skipped_segments,
         keeps_rest=True,
     )
 
@@ -331,7 +331,7 @@ def reindex(
 
     options = {"interval_bytes": interval_bytes}
     return run_job(
-        "reindex", partitions, out, inputs, options, work, advance, leaves=describe_left_out
+        "reindex", partitions, out, inputs, options, work, advance, leaves=describe_skipped_segments
     )
 
 
@@ -377,10 +377,10 @@ def _understated_row(segment: Segment, batch: UnderstatedBatch) -> ReportRow:
     """Return the report row ``understated`` for a batch whose records have larger offsets or
     timestamps than its header states, with the range of its records' offsets.
     """
-    said = ReportRow(_name(segment), "understated", 1, byte=batch.position, bytes=batch.size)
-    said.first_offset, said.last_offset = batch.first_offset, batch.last_offset
-    said.reason = batch.reason
-    return said
+    found = ReportRow(_name(segment), "understated", 1, byte=batch.position, bytes=batch.size)
+    found.first_offset, found.last_offset = batch.first_offset, batch.last_offset
+    found.reason = batch.reason
+    return found
 
 
 def _name(segment: Segment) -> str:

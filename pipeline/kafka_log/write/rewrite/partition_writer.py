@@ -287,7 +287,7 @@ class _Job:
             emptied = taken & self._mark_uncommitted(name, found, taken)
             rewritten = taken & ~emptied & has_producer(found.headers)
         self.report.add_taken(name, found, taken & ~emptied, rewritten, moved)
-        self._say_lost(name, found, inside)
+        self._report_lost(name, found, inside)
         is_main = found.segment.state == self._partition.state
         self.report.note_untaken(name, found, inside & ~there, is_main=is_main)
         return _Masks(there, taken, rewritten, emptied)
@@ -330,7 +330,7 @@ class _Job:
             )
             for one in anew:
                 self.report.add_rewritten(utf8(found.segment.path.name), found, one)
-            self.report.note_places(found, part.taken)
+            self.report.note_batches(found, part.taken)
         self._note(headers, part.there, part.taken, base)
 
     def _end_log(self, log: LogWriter) -> None:
@@ -364,7 +364,7 @@ class _Job:
         self.report.add_left_out(name, found, taken & hidden, why)
         return control | hidden
 
-    def _say_lost(self, name: str, found: SegmentContents, inside: Any) -> None:
+    def _report_lost(self, name: str, found: SegmentContents, inside: Any) -> None:
         """Report the lost ranges and the incomplete tail of a segment. Skip those that hold no
         selected offsets; a range that begins at a damaged batch counts as that batch does in
         ``inside``.

@@ -116,7 +116,7 @@ def _read_headers(
         policy=Policy.SALVAGE,
         records=False,
         size=segment.size,
-        rescue=False,
+        salvage_records=False,
         next_base=next_base,
     )
     parts = [headers_from_rows([])]

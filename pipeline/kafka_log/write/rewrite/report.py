@@ -165,7 +165,7 @@ class RewriteReport:
         untaken = [row for one in self._untaken for row in _describe_untaken(*one, kept)]
         return sorted([*self.entries, *untaken], key=lambda one: one.file)
 
-    def note_places(self, found: SegmentContents, written: Any) -> None:
+    def note_batches(self, found: SegmentContents, written: Any) -> None:
         """Note where the batches in the mask ``written`` are read from, in the order of offsets."""
         columns = (found.headers.first, found.headers.last, found.headers.position)
         first, last, position = (a[written] for a in columns)
@@ -237,11 +237,11 @@ class RewriteReport:
         for run in [] if is_main else _split_adjacent(good):
             one = _sum_batches(name, "lost", found.headers, run, found.rows)
             one.reason = MISPLACED
-            self._add_doubtful(one, _place_single_batch(found, run))
+            self._add_doubtful(one, _locate_single_batch(found, run))
         for i in found.troubles:
             if which[i] and found.rows[i]:
                 row = _describe_batch(name, _name_missing(found, i), found, i)
-                self._add_doubtful(row, _place_single_batch(found, np.array([i])))
+                self._add_doubtful(row, _locate_single_batch(found, np.array([i])))
 
     def _add_doubtful(self, row: ReportRow, alone: _Place | None) -> None:
         """Add a row that :meth:`rows` changes if batches with its offsets are kept."""
@@ -329,7 +329,7 @@ class _KeptBatches:
         at = int(np.searchsorted(self._first, first))
         if at == len(self._first) or self._first[at] != first or self._size[at] != place[2]:
             return False
-        return _read_place(self._place(at)) == _read_place(place)
+        return _read_batch_bytes(self._place(at)) == _read_batch_bytes(place)
 
     def describe(self, at: int) -> str:
         """Return file and byte of the kept batch with the index ``at``."""
@@ -381,7 +381,7 @@ def _describe_untaken(
         yield _sum_untaken(run)
 
 
-def _place_single_batch(found: SegmentContents, run: Any) -> _Place | None:
+def _locate_single_batch(found: SegmentContents, run: Any) -> _Place | None:
     """Return file, position and size of the batch of a run of one, if its first offset is not the
     one after the batch before it in the file. Return None otherwise, and for a longer run.
     """
@@ -396,7 +396,7 @@ def _split_adjacent(rows: Any) -> list[Any]:
     return np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else []
 
 
-def _read_place(place: _Place) -> bytes:
+def _read_batch_bytes(place: _Place) -> bytes:
     """Return the bytes at a place, with zeros for those that cannot be read. Raise UnreadableError
     if the file cannot be opened.
     """

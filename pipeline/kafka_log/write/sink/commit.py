@@ -469,11 +469,11 @@ class _Commit:
         for one in staged:
             shift = 0 if one.given else end - one.first
             if one.given and one.first < end:
-                told = (
+                reason = (
                     f"{one.first} in {one.topic}-{one.partition} is not after {end - 1}, the last offset there:"
                     " leave out the column offset for new ones"
                 )
-                raise SinkError(told, column="offset")
+                raise SinkError(reason, column="offset")
             for base in one.bases:
                 source = self._place / one.directory / f"{base:020d}"
                 if not source.with_suffix(".log").exists():

@@ -196,7 +196,7 @@ def recover(target: Path, own: Path | None = None) -> None:
     """Finish jobs in ``target`` that were committed but interrupted. Remove directories of other
     jobs that have not changed for more than a day (STALE_S), except ``own``; errors of removing are
     ignored. Raise DirectoryError if a journal is damaged; OSError if one cannot be read, a file
-    cannot be moved, or the age of a job cannot be told.
+    cannot be moved, or the age of a job cannot be reason.
 
     Ages are measured by the clock of the file system, which may be another one than this
     machine's.

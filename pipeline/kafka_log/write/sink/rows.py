@@ -76,8 +76,8 @@ def check_columns(schema: pa.Schema, job: WriteJob) -> None:
         if name not in known and name not in _PASSED and name not in job.passed:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
-            told = f"no record has such a column; {hint}known: {', '.join(COLUMNS)}"
-            raise SinkError(told, column=name)
+            reason = f"no record has such a column; {hint}known: {', '.join(COLUMNS)}"
+            raise SinkError(reason, column=name)
     if "value" not in names:
         raise SinkError("there is no column value: select what is to be written as value")
     if "topic" not in names and job.format.topic is None:
@@ -203,8 +203,8 @@ class SinkRows:
             if not len(rows):
                 continue
             if not is_topic(name):
-                told = f"{name!r} is not a topic name: {TOPIC_RULE}"
-                raise SinkError(told, first + int(rows[0]), "topic")
+                reason = f"{name!r} is not a topic name: {TOPIC_RULE}"
+                raise SinkError(reason, first + int(rows[0]), "topic")
             yield name, None if len(rows) == count else rows
 
     def _partitions(
@@ -225,8 +225,8 @@ class SinkRows:
         count = self.job.partitions_of(topic)
         there = self.job.counts.get(topic, 0)
         if count < there and not self.job.overwrite:
-            told = f"{topic} has {count_noun(there, 'partition')}: with {count} its keys would go elsewhere"
-            raise SinkError(told)
+            reason = f"{topic} has {count_noun(there, 'partition')}: with {count} its keys would go elsewhere"
+            raise SinkError(reason)
         found = np.full(len(here), -1, np.int64)
         if "partition" in given:
             column = given["partition"].cast(pa.int64()).take(pa.array(here))
@@ -235,8 +235,8 @@ class SinkRows:
             most = MAX_PARTITION if self.job.format.partitions is None else count - 1
             wrong = np.flatnonzero(wanted & ((said < 0) | (said > most)))
             if len(wrong):
-                told = f"{said[wrong[0]]} is not in 0..{most}"
-                raise SinkError(told, first + int(here[wrong[0]]), "partition")
+                reason = f"{said[wrong[0]]} is not in 0..{most}"
+                raise SinkError(reason, first + int(here[wrong[0]]), "partition")
             found[wanted] = said[wanted]
         left = np.flatnonzero(found < 0)
         if not len(left):
@@ -318,18 +318,18 @@ def _offsets(column: pa.Array, first: int) -> pa.Array:
     """
     if column.null_count:
         at = first + column.is_null().index(True).as_py()
-        told = "it is null: give each row its offset, or leave out the column for new ones"
-        raise SinkError(told, at, "offset")
+        reason = "it is null: give each row its offset, or leave out the column for new ones"
+        raise SinkError(reason, at, "offset")
     numbers = column.to_numpy(zero_copy_only=False)
     wrong = np.flatnonzero((numbers < 0) | (numbers >= MAX_OFFSET))
     if len(wrong):
         at = int(wrong[0])
-        told = (
+        reason = (
             f"{numbers[at]} is not an offset: offsets are 0 and above; leave out the column for new ones"
             if numbers[at] < 0
             else f"{numbers[at]} is too large: no offset is left after it; leave out the column for new ones"
         )
-        raise SinkError(told, first + at, "offset")
+        raise SinkError(reason, first + at, "offset")
     return column.cast(pa.int64())
 
 
@@ -344,8 +344,8 @@ def _times(column: pa.Array, first: int, none: int) -> Any:
     if per_second == 1:
         late = np.flatnonzero(raw > np.iinfo(np.int64).max // 1000)
         if len(late):
-            told = f"{raw[late[0]]} seconds are too many: Kafka counts milliseconds in 64 bits"
-            raise SinkError(told, first + int(late[0]), "timestamp")
+            reason = f"{raw[late[0]]} seconds are too many: Kafka counts milliseconds in 64 bits"
+            raise SinkError(reason, first + int(late[0]), "timestamp")
         raw = np.maximum(raw, -1)  # all times before 1970 are refused below
     millis = raw * 1000 if per_second == 1 else raw // (per_second // 1000)
     wrong = np.flatnonzero(~null & (millis < -1))

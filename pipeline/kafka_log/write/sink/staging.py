@@ -227,8 +227,8 @@ class _Partition:
         wrong = np.flatnonzero(offsets <= before)
         if len(wrong):
             at = int(wrong[0])
-            told = f"{offsets[at]} is not after {before[at]}: offsets must rise in {self._topic}-{self._partition}"
-            raise SinkError(told, int(numbers[at]), "offset")  # type: ignore[index]
+            reason = f"{offsets[at]} is not after {before[at]}: offsets must rise in {self._topic}-{self._partition}"
+            raise SinkError(reason, int(numbers[at]), "offset")  # type: ignore[index]
         return rows
 
     def _write(self, rows: pa.RecordBatch, offsets: object) -> None:

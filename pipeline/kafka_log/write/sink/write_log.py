@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from kafka_log.logs.partitions import DirectoryError
-from kafka_log.segment.places import refuse_no_path
+from kafka_log.segment.paths import refuse_no_path
 from kafka_log.segment.versions import NEWEST
 from kafka_log.write.sink.commit import abort, commit, new_job
 from kafka_log.write.sink.log_format import LogFormat

@@ -13,7 +13,7 @@ HELD = 4
 """Number of files with a cached block: a segment and its index files."""
 
 
-class HeldBlocks:
+class BufferedBlocks:
     """Cache of the last block of each of the four files that were cached last. It is not thread-safe."""
 
     def __init__(self) -> None:
@@ -37,29 +37,29 @@ class HeldBlocks:
             self._blocks.popitem(last=False)
 
 
-class HeldPath(RemotePath):
+class BufferedPath(RemotePath):
     """Remote path whose files use a cache of blocks. Paths made from it (parent, children) share the cache."""
 
-    def __init__(self, path: RemotePath, blocks: HeldBlocks) -> None:
+    def __init__(self, path: RemotePath, blocks: BufferedBlocks) -> None:
         """Copy ``path`` with what it knows of its store, and use ``blocks`` as the cache."""
         super().__init__(os.fspath(path), path.storage_options)
         self._blocks = blocks
         self._info, self._listing = path._info, path._listing
-        self._above = None if path._above is None else HeldPath(path._above, blocks)
+        self._above = None if path._above is None else BufferedPath(path._above, blocks)
 
     def _join(self, rest: str) -> RemotePath:
         """Return another path of the store that uses the same cache."""
-        return HeldPath(super()._join(rest), self._blocks)
+        return BufferedPath(super()._join(rest), self._blocks)
 
     def _file(self) -> RemoteFile:
         """Open the file with the cache."""
-        return _HeldFile(self, self._blocks)
+        return _BufferedFile(self, self._blocks)
 
 
-class _HeldFile(RemoteFile):
+class _BufferedFile(RemoteFile):
     """Remote file that looks into a cache of blocks before it asks the store."""
 
-    def __init__(self, path: RemotePath, blocks: HeldBlocks) -> None:
+    def __init__(self, path: RemotePath, blocks: BufferedBlocks) -> None:
         super().__init__(path)
         self._blocks = blocks
 

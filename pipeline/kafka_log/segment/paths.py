@@ -38,10 +38,10 @@ def local_path(path: str | os.PathLike[str]) -> Path:
         raise ValueError(
             f"{path}: output is written to local directories only: name one, and copy the result to the store"
         )
-    return place_of(path)
+    return make_path(path)
 
 
-def place_of(
+def make_path(
     path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
 ) -> Path:
     """Return a path or ``file:`` URL as a Path, the URL of a store as a RemotePath with

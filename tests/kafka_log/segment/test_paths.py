@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_log.cli import main
-from kafka_log.segment.places import local_path, place_of
+from kafka_log.segment.paths import local_path, make_path
 from kafka_log.segment.urls import is_url, path_of_file_url
 
 
@@ -33,7 +33,7 @@ def test_a_url_of_a_file_is_a_path(url: str, path: str) -> None:
     assert path_of_file_url(url, windows=False) == path
     assert not is_url(url)
     if os.name != "nt":
-        assert place_of(url) == local_path(url) == Path(path)
+        assert make_path(url) == local_path(url) == Path(path)
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_what_is_no_url_of_a_file(path: str) -> None:
     "url", ["file:", "file:x", "file:x/y", "file://x", "file://host/x", "file://C:/x", "file:C:/x"]
 )
 def test_urls_that_are_of_no_path(url: str) -> None:
-    for understood in (path_of_file_url, place_of, local_path):
+    for understood in (path_of_file_url, make_path, local_path):
         with pytest.raises(ValueError, match="begins with file:///"):
             understood(url)
 
 
 def test_what_as_uri_makes_is_the_path(tmp_path: Path) -> None:
     for name in ("a b", "ä#?%41", "[x]{y}*", os.fsdecode(b"\xff")):
-        assert place_of((tmp_path / name).as_uri()) == tmp_path / name
+        assert make_path((tmp_path / name).as_uri()) == tmp_path / name
 
 
 @pytest.mark.parametrize("command", ["ls", "stat", "dump", "hexdump", "check"])
