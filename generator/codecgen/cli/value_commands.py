@@ -14,13 +14,12 @@ from codecgen.cli.common import (
     FINDINGS,
     GOOD,
     UsageError,
-    print_diagnostics,
     print_message,
     print_result,
     report,
     sound,
 )
-from codecgen.diagnostics import printable
+from codecgen.diagnostics import printable, render
 from codecgen.plan import make_plan
 from codecgen.runtime.nouns import count_noun
 from codecgen.schema.uses import within
@@ -183,7 +182,7 @@ def build(arguments: argparse.Namespace) -> int:
     try:
         data = documents.build_all(what, given.name, text)
     except documents.BuildError as wrong:
-        print_diagnostics(wrong.diagnostics, {given.name: text})
+        print_message(*render(wrong.diagnostics, {given.name: text}).rstrip("\n").split("\n"))
         return FINDINGS
     if out is not None:
         output.write_whole(out, data)

@@ -98,7 +98,9 @@ class Stat:
                 )
         self._read()
         for place in self.places:
-            for path, lost in find_end_losses(replace(place.partition, segments=tuple(place.segments))):
+            for path, lost in find_end_losses(
+                replace(place.partition, segments=tuple(place.segments))
+            ):
                 place.report(describe_lost(path, lost))
         warn_of_copies(partitions)
 
