@@ -246,7 +246,7 @@ CATALOG: Mapping[str, CatalogEntry] = {
     ),
     "C028": CatalogEntry(
         "Releases in an impossible order",
-        "A version cannot end before it begins, a part cannot be older than the whole, and a former name ends after "
+        "A version cannot end before it begins, a part cannot be older than the whole, and a former name cannot end before "
         "its field begins. A field or expression cannot use what is newer than itself, nor a draft unless its own "
         "layout is one. The manifest lists each release once, from the oldest to the newest.",
         "Correct `since`, `until`, `draft` or the list of releases.",

@@ -56,7 +56,7 @@ def checkout_schemas(directory: Path, revision: str) -> Iterator[Path]:
             with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
                 tar.extractall(scratch, filter="data")
         copy = Path(scratch) / inside
-        if not copy.is_dir():
+        if archive.returncode != 0 or not copy.is_dir():
             raise GitError(
                 f"{revision} has no YAML files in {inside} (from the top of the repository). If the "
                 "schemas were added later, name a later revision. If they were moved, name a "

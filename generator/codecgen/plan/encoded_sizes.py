@@ -382,8 +382,9 @@ class _Sizer:
 
     def find_case(self, choice: ChoiceType, value: object, fp: FieldPlan) -> Reference:
         """Return the case of a choice that the discriminator selects: the field's ``given``, or the
-        field ``by`` in ``value``, which must be a number. Raise SizeError if none matches, also for
-        the name of an enum value.
+        field ``by`` in ``value``. If choices lie inside the choice, their fields in ``value``
+        select too. All must be numbers. Raise SizeError if none matches, also for the name of an
+        enum value.
         """
         number = None if fp.given is None else self.evaluate(fp.given)
         given = value if isinstance(value, Mapping) else {}

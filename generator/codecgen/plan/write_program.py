@@ -85,8 +85,9 @@ class WriteProgram:
 
     def fold_value(self, value: Value, part: str) -> Value:
         """Return ``value`` folded with what the program writes: fields with constants become
-        literals, omitted ones null. ``part`` says whose fields the value's own fields are: ``item``
-        for the row, ``own`` or ``entry`` for the entry.
+        literals, omitted ones null, and values that the rows' array gives to its elements the
+        expressions for them. ``part`` says whose fields the value's own fields are: ``item`` for
+        the row; ``own`` and ``entry`` both mean the entry.
         """
 
         def op_of(owner: str, name: str) -> WriteOp | None:

@@ -291,7 +291,8 @@ class ModelBuilder:
 
     def make_tagged_fields(self, r: Record, accepts: frozenset[str]) -> tuple[Field, ...]:
         """Return the tagged fields of a layout in order, followed by the field for their section if
-        a version is flexible. All inherit the tolerances ``accepts``.
+        a version is flexible. All inherit the tolerances ``accepts``. Inline layouts of fields are
+        added to the model; mistakes are reported, not raised.
         """
         spans = forms.key_spans(r["tagged"])
         entries = forms.entries(r["tagged"])

@@ -123,10 +123,10 @@ def parse_paths(
 
 
 def parse(given: Mapping[str, str], *, batch: bool = True, session: Session = Session()) -> Options:  # noqa: B008
-    """Return the checked options of a query, with defaults for those not given. Raise
-    :class:`OptionError` for the first invalid or unknown one, for options that contradict each
-    other, or that the view does not take. With ``batch`` reject a start at the latest and an end at
-    the earliest offset too.
+    """Return the checked options of a query, with defaults for those not given; ``session`` has the
+    defaults for time zone and ignoring missing or corrupt files. Raise :class:`OptionError` for the
+    first invalid or unknown one, for options that contradict each other, or that the view does not
+    take. With ``batch`` reject a start at the latest and an end at the earliest offset too.
 
     Args:
         given: The options by name, in any case.

@@ -137,9 +137,10 @@ def expand_path(path: str, storage: Mapping[str, str] | None = None) -> list[Pat
 def _match_paths(path: str, storage: Mapping[str, str]) -> list[Path]:
     """Return the absolute paths that a path, URL or glob pattern matches, sorted; ``[]`` for a
     pattern without matches; a path that exists, or has no pattern characters, itself. Raise
-    OptionError for an invalid URL, or one without ``//``; PatternError for an invalid pattern;
-    FileUrlError for an invalid ``file:`` URL; OSError if a path cannot be examined or a store
-    cannot be listed; ModuleNotFoundError for a store without fsspec.
+    OptionError for an invalid URL, one without ``//``, or an invalid option of its store;
+    PatternError for an invalid pattern; FileUrlError for an invalid ``file:`` URL; OSError if a
+    path cannot be examined or a store cannot be listed; ModuleNotFoundError for a store without
+    fsspec.
     """
     if is_url(path):
         return make_path(path, storage_options(path, storage)).matches()  # type: ignore[attr-defined,no-any-return]

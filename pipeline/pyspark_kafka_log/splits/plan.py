@@ -231,9 +231,11 @@ def _log_splits(
 ) -> Iterator[Split]:
     """Yield the splits of one log that may contain rows of options and query, in order, with the
     row selection of each. With ignoreCorruptFiles each segment is one split. Raise OptionError if
-    no record has the starting time, or with ``failOnDataLoss`` if the log lacks a named offset, and
-    DataLossError if tiered storage lacks offsets; CodecError for damage in transactions, or before
-    the record of a time, unless the mode or ``ignoreCorruptFiles`` accepts it.
+    no record has the starting time, unless the strategy is ``latest``. With ``failOnDataLoss``
+    raise OptionError if the log lacks a named offset or the start is after the end, and
+    DataLossError if tiered storage lacks offsets; without it only warn of the latter. Raise
+    CodecError for damage in transactions, or before the record of a time, unless the mode or
+    ``ignoreCorruptFiles`` accepts it.
     """
     first, end = resolve_offsets(log, options, starts, known)
     of_options = intersect_ranges((first, end), EVERYTHING)

@@ -195,7 +195,8 @@ class LogStream:
         ``[]`` if it has no offsets. If ``end`` contains the offsets at which the query began, these
         replace ``start``. Raise DataLossError if records of the micro-batch are gone and
         ``failOnDataLoss`` is set, else warn; CodecError for damage unless the mode accepts it;
-        ValueError for other JSON than offsets; OptionError if two directories hold a partition.
+        ValueError for other JSON than offsets; OptionError if two directories hold a partition;
+        DirectoryError if copies of one state different topic ids, or directories keep disappearing.
         """
         initial = initial_offsets(end)
         begins = start if initial is None else initial

@@ -60,9 +60,10 @@ class KafkaLogStreamReader(DataSourceStreamReader, _AvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """Return the offsets at which a new query begins, as JSON. If an option does not fit the
-        partitions, or a path matches nothing, return ``{}``, and keep the OptionError, which later
-        methods raise. Raise DirectoryError for a path without logs; CodecError for damage unless
-        the mode accepts it.
+        partitions, no record has the starting time, or a path matches nothing, return ``{}``, and
+        keep the OptionError; later methods raise it, unless the end of the micro-batch contains its
+        start. Raise DirectoryError for a path without logs; CodecError for damage unless the mode
+        accepts it.
 
         Spark also calls this when it repeats the first micro-batch. Then the logged end of that micro-batch contains the start offsets, and
         options that no longer fit do not matter.

@@ -182,6 +182,21 @@ def test_no_schemas_in_the_revision(repository: Path, capsys: pytest.CaptureFixt
     assert "v1 has no YAML files in later" in capsys.readouterr().err
 
 
+def test_no_schemas_in_the_revision_of_a_whole_repository(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The top of the repository exists in every revision, with schemas or without."""
+    (tmp_path / "README.md").write_text("No schemas yet.\n")
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    run_git(tmp_path, "init", "-q")
+    run_git(tmp_path, "add", ".")
+    run_git(tmp_path, "commit", "-q", "-m", "begin")
+    write(tmp_path, OLD)
+    assert run("breaking", "--against", "HEAD", "--schemas", tmp_path) == 2
+    assert "HEAD has no YAML files in ." in capsys.readouterr().err
+
+
 def test_no_git(
     repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -174,9 +174,11 @@ def _steps(kind: str) -> Vector:
 def _guess_starts(
     prefix: LengthPrefix, memory: Memory, start: Vector, end: Vector, read: Read | None
 ) -> Vector:
-    """Return guessed start positions of structures, spread over the windows and in no certain
-    order. Return an empty array if the longest window has fewer than 32 structures, the first 32 go
-    beyond it or share no byte, or the windows are too short to gain from guessing.
+    """Return guessed start positions (bytes) of structures, spread over the windows and in no
+    certain order. ``read`` parses them where several fit close together; without it (None) the
+    first counts. Return an empty array if the longest window has fewer than 32 structures, the
+    first 32 go beyond it or share no byte, the windows are too short to gain from guessing, or
+    nothing fits.
     """
     none = np.zeros(0, np.int64)
     longest = int(np.argmax(end - start))

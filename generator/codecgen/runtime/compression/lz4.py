@@ -205,8 +205,10 @@ def _after_blocks(
 
 
 def _stored_block(frame: _Frame, block: memoryview, size: int) -> bytes:
-    """Return an LZ4 frame of one block with a block checksum, so that liblz4 verifies it. ``block``
-    is the block's bytes followed by their 4-byte checksum; ``size`` is without the checksum.
+    """Return an LZ4 frame of one block with its checksum, marked as stored, so that liblz4 verifies
+    the checksum and decompresses nothing. ``block`` is the block's bytes, compressed or not,
+    followed by their 4-byte checksum; ``size`` is without the checksum. Of ``frame`` only the
+    largest block size is used.
 
     The checksum covers the bytes of the block, compressed or not. The frame is no larger than the block needs.
     """

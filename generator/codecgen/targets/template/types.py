@@ -198,8 +198,9 @@ def expression(found: Expression | None) -> view.Expression | None:
 
 
 def since(plan: Plan, found: field_types.Since | None) -> view.Since | None:
-    """Return the view.Since of a ``since``: its release, and its documents with labels such as
-    ``KIP-98``, and web addresses if the manifest has them. Return None if ``found`` is None.
+    """Return the view.Since of a ``since``: its release (None if it names documents only), and its
+    documents with labels such as ``KIP-98``, and web addresses if the manifest has them. Return
+    None if ``found`` is None.
     """
     if found is None:
         return None

@@ -202,8 +202,9 @@ def _rank(
 
 
 def _find_other_epochs(every: Candidates, plan: MergePlan, is_wrong: Sequence[Any]) -> Candidates:
-    """Return the batches that are merged from another replica, with the same bytes but another leader
-    epoch, although nothing says that their own one is wrong.
+    """Return the copies that are not written because the plan has the same bytes, from another
+    replica, with another leader epoch, although nothing says that the epoch of the copy is wrong.
+    Copies without an epoch are left out. ``is_wrong`` has a mask of batches for each replica.
     """
     merged = np.full(int(every.content[-1]) + 1 if len(every) else 0, -1)
     merged[plan.batches.content] = plan.batches.epoch

@@ -179,9 +179,9 @@ class JsonSchema:
 
 
 def _type_of(schema: Mapping[str, Any]) -> str | None:
-    """Return the type that a schema states in ``type``, ``null`` beside it ignored; None if it
-    states several. Without ``type``: ``string`` if ``enum`` or ``const`` has only texts, else
-    ``object`` if it has ``properties``, else None.
+    """Return the type that a schema states in ``type``, ``null`` beside another ignored (alone it
+    is ``null``); None if it states several. Without ``type``: ``string`` if ``enum`` or ``const``
+    has only texts, else ``object`` if it has ``properties``, else None.
     """
     kind = schema.get("type")
     if isinstance(kind, list):

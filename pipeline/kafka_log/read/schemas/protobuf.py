@@ -199,7 +199,8 @@ class ProtobufSchema:
 
     def _item_converter(self, field: Any) -> Convert:
         """Return a function that converts one value of a field: a message to a dict, an enum to its
-        name or else its number as text; others stay.
+        name or else its number as text; others stay. It raises ValueError for a message with
+        extensions.
         """
         if field.message_type is not None:
             return self.convert

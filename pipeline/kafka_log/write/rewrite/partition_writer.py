@@ -250,8 +250,9 @@ class _Job:
 
     def write_by_offset(self, log: LogWriter) -> None:
         """Write the selected batches of all segments by offset, and add what is kept, left out or
-        lost to the report. Damage is reported, not raised. Raise OSError if writing fails;
-        CodecError if what was written does not read as its source.
+        lost to the report. If the whole log is selected, a batch without records then fills it up
+        to its old end. Damage is reported, not raised. Raise OSError if writing fails; CodecError
+        if what was written does not read as its source.
         """
         contents = ContentsCache(self._partition)
         arranged = Arrangement(self._partition, contents, self._wanted.keep_damaged)

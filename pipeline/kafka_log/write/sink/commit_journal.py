@@ -113,8 +113,8 @@ def _open_locked(target: Path, patience_s: float) -> BinaryIO:
 
 def _try_lock(file: BinaryIO) -> bool:
     """Lock an open file for this job without waiting, and return True; return False if another
-    process or job has the lock. Return True without locking on systems without such locks
-    (Windows). Raise OSError for other errors.
+    process has the lock, on 64-bit Linux also if another job of this one has it. Return True
+    without locking on systems without such locks (Windows). Raise OSError for other errors.
     """
     try:
         if _OF_OPEN_FILES is not None:

@@ -117,8 +117,9 @@ class Values:
 
     def end(self, value: nodes.EndValue) -> Term:
         """Return a number field of the first or last element of the array of rows as a Term, which
-        is never null, and note it in ``ends``. Raise Refused for other arrays, for extremes, and
-        for fields that are nested or not written as a number.
+        is never null, and note it in ``ends``. Raise Refused for other arrays, and for fields that
+        are nested, tagged or not written as a number. Extremes must not come here: rules have their
+        own method.
         """
         array, inner = self.program.case.array, value.value
         if array is None or value.array.names != (array.name,):
