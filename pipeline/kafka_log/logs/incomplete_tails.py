@@ -10,15 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
-from kafka_codecs import LOG_ENTRY
 from kafka_log.logs.broker_files import BrokerFiles, log_directory_of, read_broker_files
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.names import CLEAN_SHUTDOWN, CLUSTER_METADATA
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.replicas import read_segment_end
 from kafka_log.logs.tiers import find_lost_offsets
-from kafka_log.segment import framing, tails
-from kafka_log.segment.framing import HEADER_BYTES, Entry, HeaderColumns
+from kafka_log.segment import tails
 from kafka_log.segment.model import End, Lost, Tail
 from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_exactly, size_of
 from kafka_log.segment.ranges import EVERYTHING, MAX_OFFSET, Range
@@ -115,8 +113,6 @@ def find_lost_end(segments: Sequence[Segment]) -> Lost | None:
     """Return the incomplete tail at the end of a partition's log whose records were written
     (:func:`find_tail_loss`). Return None if there is none, and if other damage comes before it. Raise OSError if the log directory may not be searched.
     """
-    from kafka_log.logs.index_files import find_position_by_index  # layouts of indexes
-
     if not segments or segments[-1].rolled:
         return None
     last = segments[-1]
@@ -124,7 +120,12 @@ def find_lost_end(segments: Sequence[Segment]) -> Lost | None:
     reached = broker.reached_offset((last.topic, last.partition))
     if not is_tail_error(last.topic, broker) and reached <= last.base_offset:
         return None
-    start = find_position_by_index(last, MAX_OFFSET, None)
+    try:
+        from kafka_log.logs.index_files import find_position_by_index  # needs numpy
+
+        start = find_position_by_index(last, MAX_OFFSET, None)
+    except ModuleNotFoundError:
+        start = 0
     reader = SegmentReader(last.path, start=start, records=False, tail=last.tail, size=last.size)
     try:
         for _ in reader:
@@ -197,10 +198,14 @@ def _is_plausible_header(segment: Segment, position: int) -> bool:
     below the segment's base offset: they begin no torn batch. Return True otherwise, also if they
     are too few or zeros. Raise UnreadableError if the file cannot be read.
     """
+    from kafka_codecs import LOG_ENTRY  # most logs end with a whole batch
+    from kafka_log.segment import framing
+    from kafka_log.segment.framing import Entry, HeaderColumns
+
     name = os.fspath(segment.path)
     with open_segment(segment.path, is_listed=True) as file:
         size = min(segment.size, size_of(file))
-        data = read_exactly(file, position, max(min(HEADER_BYTES, size - position), 0))
+        data = read_exactly(file, position, max(min(framing.HEADER_BYTES, size - position), 0))
     if len(data) < framing.HEADER_START:
         return True
     try:

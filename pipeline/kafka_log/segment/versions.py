@@ -26,8 +26,8 @@ WRITTEN_VERSIONS = tuple(
 )
 """The versions that records can be written in, oldest first: the view ``records`` says how."""
 
-NEWEST = WRITTEN_VERSIONS[-1]
-"""The newest version that is written, which is the default of writers."""
+NEWEST = (WRITTEN_VERSIONS or VERSIONS)[-1]
+"""The newest version that is written, which is the default of writers; the newest one if none is written."""
 
 
 def version_of(magic: int) -> int:

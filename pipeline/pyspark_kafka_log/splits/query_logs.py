@@ -131,7 +131,13 @@ def _fix_end(log: Log, options: Options) -> Log:
         return log  # whoever reads it meets that
     if end is None:
         return log
-    return replace(log, segments=(*log.segments[:-1], replace(last, offsets=(None, end.offset))))
+    return replace(
+        log,
+        segments=(
+            *log.segments[:-1],
+            replace(last, offsets=(None, end.offset), overlap_limits=(None, end.offset)),
+        ),
+    )
 
 
 def _ends_in_zeros(segment: Segment) -> bool:

@@ -237,6 +237,7 @@ WRITTEN = [
     (entries("y: u8, x: {array: g, count: u8, given: {z: y}}", write="entry: {n: c, y: 1, x: d}", rows="columns: {c: n, d: x}", d="{list: {s: {type: string}}}", more='layout: g\ngiven: {z: u8}\nfields: {a: {type: u8, default: 1}, q: {bytes: z}, s: {string: u8}}\n'), '"q" is bytes with a length from outside'),
     (entries("z: u8, x: {array: pair, count: u8}", write="entry: {n: last(c), z: 1}, item: {a: d, b: d}", rows="each: x, when: n == 1, columns: {c: n, d: item.a}", d="{type: int16}"), '"n" is part of the condition of the rows (`when`), but differs between them'),
     (entries("k: {type: u8, counts: x}, z: {type: u8, default: k}, x: {array: pair, when: z == 1}", write="entry: {n: c}"), '"k" is computed from its own value'),
+    (entries("z: u64", write="entry: {n: c, z: c}"), '"z" is not written by the kernels'),
     (entries("x: {array: {fields: {p: {layout: pair}, a: u8}}, count: u8, at_least: 1}", write="entry: {n: last(c)}, item: {a: d}", rows="each: x, columns: {c: last(x).p.a, d: item.a}", d="{type: int16}"), '"p" is not written by the kernels'),
     (entries("y: {bytes: 2, const: {hex: '0102'}}", write="entry: {n: c}"), '"y" is always the same bytes or text'),
     (entries("x: u8", write="entry: {n: c, x: 300}"), '"x" is written as the constant 300 against its type or enum'),
