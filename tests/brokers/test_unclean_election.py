@@ -92,6 +92,14 @@ def held(first: KraftBroker, others: dict[int, KraftBroker], root: Path) -> Elec
         others[2].start()
         wait_for(admin, leader=3, isr=[2, 3])
         assert consumed(first, [PLACE]) == out.theirs["after"]
+        # Until a broker writes its checkpoint again, the file has the high watermark of before it truncated.
+        checkpoint = others[2].log_dir / "replication-offset-checkpoint"
+        written = checkpoint.stat().st_mtime_ns
+        wait_until(
+            lambda: checkpoint.exists() and checkpoint.stat().st_mtime_ns != written,
+            ELECTION_LIMIT_S,
+            lambda: "the high watermark is not written again",
+        )
         keep(2, "truncated")
     for broker in (others[2], others[3], first):
         broker.stop()
