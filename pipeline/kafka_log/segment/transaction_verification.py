@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +27,7 @@ from kafka_log.segment.cursor import Source
 from kafka_log.segment.framing import HeaderColumns, layout_of
 from kafka_log.segment.kernels import load_view
 from kafka_log.segment.model import Batch, Policy
+from kafka_log.segment.offsets_of_files import is_copy, offsets_of
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader, damage
 from kafka_log.segment.reference import construct_engine
@@ -51,8 +51,6 @@ _MARKER_COLUMNS = ("base_offset", "producer_id", "is_transactional", "is_control
 
 MAX_KNOWN_BODIES = 4096
 """Maximum number of remembered control batches. Markers of one kind differ only in the coordinator epoch."""
-
-_SEGMENT = re.compile(r"[0-9]{20}\.log\Z")
 
 
 class _Edge(NamedTuple):
@@ -226,7 +224,9 @@ class TransactionVerifier:
             path = cast(Path, BufferedPath(cast(Any, path), BufferedBlocks()))
         yield path, self._met
         for following in sorted(path.parent.iterdir()):
-            if _SEGMENT.match(following.name) and following.name > path.name:
+            if following.suffix != ".log" or is_copy(following):
+                continue
+            if offsets_of(following) is not None and following.name > path.name:
                 yield following, 0
 
     def _track_chunk(self, headers: Any, chunk: Chunk, position: int) -> None:

@@ -516,9 +516,8 @@ def _log_splits(
     for i, segment in enumerate(read):
         next_offset = next_base_offset(segment, following)
         in_range = filter_for_segment(rows, segment, following.get(segment))
-        if (
-            segment.problem is not None
-        ):  # it has no bytes: whoever reads the split reports the problem
+        if segment.problem is not None:
+            # It has no bytes. Whoever reads the split reports the problem.
             yield Split(segment, 0, segment.size, in_range, next_offset)
             continue
         begin, inner = split_positions(segment, start, wanted) if i == 0 else (0, 0)

@@ -84,7 +84,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
             (lambda line: write_damage(out, line)) if is_text else print_damage, advance
         )
         selection = selection_of(options)
-        _say_deleted(partitions, selection)
+        _warn_of_deleted_batches(partitions, selection)
         writer = (
             _TextBatchWriter(out)
             if is_text and options.columns is None
@@ -117,7 +117,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
     return reporter.found
 
 
-def _say_deleted(partitions: Sequence[Partition], selection: Selection) -> None:
+def _warn_of_deleted_batches(partitions: Sequence[Partition], selection: Selection) -> None:
     """Print one line to stderr about partitions that may have selected batches below the log start
     offset, which are printed as Kafka's tool prints them. Print nothing if there are none, or
     ``--deleted-records`` asks for them. Raise OSError if the directory of a checkpoint may not be
