@@ -11,12 +11,14 @@ from kafka_log.logs.partitions import Segment
 from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES_OF_HEADERS, use_kernels
 from kafka_log.segment.model import Batch, Policy
+from kafka_log.segment.offset_order import COLUMNS as COMPARED
 from kafka_log.segment.reader import HeaderReader, SegmentReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafka_log.segment.kernels import Engine
+    from kafka_log.segment.offset_order import OffsetOrder
 
 MIN_KERNEL_BYTES = 1 << 20
 """Minimum size of segments for the kernels. They are other kernels than those of records, and have to be loaded too."""
@@ -52,6 +54,7 @@ def read_header_rows(
     columnar: bool,
     engine: Engine = "auto",
     start: int = 0,
+    order: OffsetOrder | None = None,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the values of ``columns``, as a tuple, for each batch of a segment from byte ``start``
     (VERIFY may ignore it) on whose column ``where`` is true, in file order, read by the kernels if
@@ -68,16 +71,31 @@ def read_header_rows(
         columnar: Whether to use the kernels.
         engine: Which kernels to use.
         start: Position of the first batch to read.
+        order: All batches are added to it, also those on which ``where`` is false. ``columns`` must have those that it compares.
     """
     if columnar:
-        return _read_with_kernels(segment, columns, where, damage, engine, start)
+        return _read_with_kernels(segment, columns, where, damage, engine, start, order)
     if damage is DamageHandling.RAISE:
         rows = headers(segment.path, (*columns, where), segment.tail, start)
-        return (tuple(values) for *values, wanted in rows if wanted)
+        return _filter_values(rows, columns, order)
     reads = SegmentReader if damage is DamageHandling.VERIFY else HeaderReader
     return _filter_batches(
-        reads(segment.path, start=start, **_salvage_options(segment)), columns, where
+        reads(segment.path, start=start, **_salvage_options(segment)), columns, where, order
     )
+
+
+def _filter_values(
+    rows: Iterator[tuple[Any, ...]], columns: Sequence[str], order: OffsetOrder | None
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of ``columns`` of each row whose last value, which follows them, is true.
+    Add all batches to ``order``.
+    """
+    compared = [] if order is None else [columns.index(name) for name in COMPARED]
+    for *values, wanted in rows:
+        if order is not None:
+            order.add_batch(*(values[i] for i in compared))
+        if wanted:
+            yield tuple(values)
 
 
 def _salvage_options(segment: Segment) -> dict[str, Any]:
@@ -87,11 +105,17 @@ def _salvage_options(segment: Segment) -> dict[str, Any]:
 
 
 def _filter_batches(
-    batches: SegmentReader, columns: Sequence[str], where: str
+    batches: SegmentReader, columns: Sequence[str], where: str, order: OffsetOrder | None
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the attributes ``columns`` of each batch whose attribute ``where`` is true, as tuples."""
+    """Yield the attributes ``columns`` of each batch whose attribute ``where`` is true, as tuples.
+    Add all batches to ``order``.
+    """
     row, wanted = _row_getter(columns), attrgetter(where)
-    return (row(batch) for batch in batches if wanted(batch))
+    for batch in batches:
+        if order is not None:
+            order.add(batch)
+        if wanted(batch):
+            yield row(batch)
 
 
 def _row_getter(columns: Sequence[str]) -> Callable[[Batch], tuple[Any, ...]]:
@@ -107,9 +131,10 @@ def _read_with_kernels(
     damage: DamageHandling,
     engine: Engine,
     start: int,
+    order: OffsetOrder | None,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the values of ``columns`` of each batch whose column ``where`` is true, as
-    :func:`read_header_rows`, with the kernels. ``start`` is a byte; VERIFY ignores it. If
+    :func:`read_header_rows`, with the kernels. Add all batches to ``order``. ``start`` is a byte; VERIFY ignores it. If
     ``damage`` is RAISE, raise CodecError at bytes that are no batch, and UnreadableError for an
     unreadable file; otherwise skip both. Only VERIFY verifies checksums, and skips batches with a
     wrong one.
@@ -127,6 +152,8 @@ def _read_with_kernels(
             size=segment.size,
         )
         for batch in scanner:
+            if order is not None:
+                order.add_headers(batch)
             yield from _filter_rows(batch, columns, where)
         return
     from kafka_log.segment.block_reader import BlockReader
@@ -135,8 +162,13 @@ def _read_with_kernels(
     row = _row_getter(columns)
     for part in BlockReader(segment.path, engine=engine, **_salvage_options(segment)).items():
         if isinstance(part, Block):
+            if order is not None:
+                order.add_headers(part.batch_headers)
             yield from _filter_rows(part.batch_headers, columns, where)
-        elif getattr(part, where):
+            continue
+        if order is not None:
+            order.add(part)
+        if getattr(part, where):
             yield row(part)
 
 

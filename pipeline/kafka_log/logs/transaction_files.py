@@ -158,6 +158,7 @@ class _TransactionFiles:
             after.open_first_offsets,
             is_verified=not self.in_store,
             unindexed=tuple(self.unindexed),
+            is_order_verified=False,
         )
 
     def _find_newest_snapshot(self, scanned: Sequence[Segment]) -> tuple[int, int | None]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from codecgen.runtime.errors import ValueRefused
 from kafka_codecs import ControlRecordType, TimestampType
 from kafka_log.logs.broker_files import read_producer_snapshot
 from kafka_log.logs.header_rows import DamageHandling, read_header_rows, should_use_kernels
@@ -18,6 +19,7 @@ from kafka_log.logs.partitions import Segment
 from kafka_log.logs.removed_segments import explain_removal
 from kafka_log.segment import framing
 from kafka_log.segment.model import Policy
+from kafka_log.segment.offset_order import OffsetOrder
 from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_exactly
 from kafka_log.segment.reader import SegmentReader
 
@@ -156,6 +158,8 @@ class Transactions:
         is_verified: Whether batches were compared with the aborted transactions. If False, whoever reads rows has to do that.
         unindexed: Ascending half-open ranges of offsets in which nothing is aborted if missing transaction indexes are right. Readers of rows
             verify it.
+        is_order_verified: Whether the offsets of all batches were compared. If False, whoever reads rows has to do that.
+        order_error: The error of a batch whose offsets cannot be right, if damage is accepted: the transactions may be wrong.
     """
 
     aborted: tuple[AbortedTransaction, ...]
@@ -163,6 +167,8 @@ class Transactions:
     open_first_offsets: tuple[tuple[int, int], ...] = ()
     is_verified: bool = field(default=True, compare=False)
     unindexed: tuple[tuple[int, int], ...] = field(default=(), compare=False)
+    is_order_verified: bool = field(default=True, compare=False)
+    order_error: ValueRefused | None = field(default=None, compare=False)
 
 
 class TransactionState(StrEnum):
@@ -351,8 +357,9 @@ def read_transactions(
 ) -> Transactions:
     """Return the aborted and open transactions in the segments of one partition, from batch headers
     and markers. Checksums are verified only under the policy ``salvage`` without ``damage_raises``.
-    Raise CodecError if a batch is damaged and ``damage_raises``, else skip it; UnreadableError if a
-    segment cannot be read and ``damage_raises``, or retention deletes it meanwhile.
+    Raise CodecError if a batch is damaged or its offsets cannot be right and ``damage_raises``,
+    else skip it, or keep the error of its offsets; UnreadableError if a segment cannot be read and
+    ``damage_raises``, or retention deletes it meanwhile.
 
     Only batch headers and markers are read, and the producer snapshot beside the first segment, which has transactions that began before it.
     A transaction whose marker is lost by damage counts as open.
@@ -368,7 +375,11 @@ def read_transactions(
     lenient = DamageHandling.VERIFY if policy is Policy.SALVAGE else DamageHandling.RESYNCHRONIZE
     damage = DamageHandling.RAISE if damage_raises else lenient
     before = read_open_transactions(segments[0]) if segments else {}
-    return summarize_transactions(observe_transactions(segments, before, damage, engine))
+    errors: list[ValueRefused] = []
+    found = summarize_transactions(
+        observe_transactions(segments, before, damage, engine, order_errors=errors)
+    )
+    return replace(found, order_error=errors[0]) if errors else found
 
 
 def observe_transactions(
@@ -379,12 +390,15 @@ def observe_transactions(
     *,
     start: int = 0,
     stop: int | None = None,
+    order_errors: list[ValueRefused] | None = None,
 ) -> Iterator[ObservedTransaction]:
     """Yield each transaction in ``segments`` when it ends, with None as first offset if its
     beginning is unknown; then the open ones. ``begun`` are open before, by producer id. Reading
     begins at byte ``start`` of the first segment; batches that reach offset ``stop`` are ignored.
     At damage and unreadable segments raise CodecError or UnreadableError if ``damage`` is RAISE,
-    else skip them; always raise UnreadableError for a segment that retention deletes meanwhile.
+    else skip them; always raise UnreadableError for a segment that retention deletes meanwhile. At
+    the end raise ValueRefused (RAISE), or append it to ``order_errors``, if there are transactions
+    and the offsets of a batch cannot be right (:class:`OffsetOrder`).
 
     Args:
         segments: Segments of the partition, as for :func:`read_transactions`.
@@ -393,8 +407,10 @@ def observe_transactions(
         engine: Reader of batch headers.
         start: Position of the first batch to read in the first segment.
         stop: Ignore batches that reach this offset. None: no limit.
+        order_errors: Gets the error of a batch whose offsets cannot be right, if damage is no error.
     """
-    steps = sort_steps(_steps(segments, damage, engine, start), segments)
+    errors = [] if order_errors is None else order_errors
+    steps = sort_steps(_steps(segments, damage, engine, start, errors), segments)
     if stop is not None:
         steps = (one for one in steps if one[0].last_offset < stop)
     return track_transactions(steps, begun)
@@ -448,16 +464,25 @@ def get_open_transactions(entries: Iterable[Any], offset: int) -> dict[int, Obse
 
 
 def _steps(
-    segments: Sequence[Segment], damage: DamageHandling, engine: Engine, start: int = 0
+    segments: Sequence[Segment],
+    damage: DamageHandling,
+    engine: Engine,
+    start: int,
+    order_errors: list[ValueRefused],
 ) -> Iterator[Step]:
     """Yield all transactional batches of segments in order, from byte ``start`` of the first one
     on. Each comes with COMMIT or ABORT if it is a readable marker, else with None. If ``damage`` is
     RAISE, raise CodecError at a damaged batch, UnreadableError for an unreadable segment; otherwise
-    skip them, but raise UnreadableError for a segment that retention has deleted.
+    skip them, but raise UnreadableError for a segment that retention has deleted. After the last
+    step, if there was one, raise or append the error of offsets that cannot be right.
     """
     known: MarkerCache = {}
+    wrong: ValueRefused | None = None
+    has_steps = False
+    next_bases = [s.base_offset if s.has_canonical_name else None for s in segments[1:]]
     columnar = should_use_kernels(sum(segment.size for segment in segments), engine)
-    for number, segment in enumerate(segments):
+    for number, (segment, next_base) in enumerate(zip(segments, [*next_bases, None], strict=False)):
+        order = OffsetOrder(segment.path, next_base, is_start=number > 0 or start == 0)
         try:
             markers = MarkerReader(segment, known)
         except UnreadableError as error:
@@ -474,7 +499,9 @@ def _steps(
                 columnar=columnar,
                 engine=engine,
                 start=start if number == 0 else 0,
+                order=order,
             ):
+                has_steps = True
                 header = TransactionalBatch(*values)
                 try:
                     found = pair_with_marker_kind(header, markers)
@@ -483,6 +510,12 @@ def _steps(
                         raise
                     found = header, None  # the kind of the marker is unknown
                 yield found
+        order.finish()
+        wrong = wrong or order.error
+    if wrong is not None and has_steps:
+        if damage is DamageHandling.RAISE:
+            raise wrong
+        order_errors.append(wrong)
 
 
 def pair_with_marker_kind(header: TransactionalBatch, markers: MarkerReader) -> Step:

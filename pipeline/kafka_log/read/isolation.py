@@ -18,6 +18,7 @@ from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.segment.urls import is_url
 
 if TYPE_CHECKING:
+    from codecgen.runtime.errors import ValueRefused
     from kafka_log.logs.transactions import Transactions
     from kafka_log.segment.kernels import Engine
 
@@ -110,6 +111,13 @@ class PartitionFilters:
         """
         return self._transactions_of(partition).last_stable_offset
 
+    def find_order_error(self, partition: Log) -> ValueRefused | None:
+        """Return the error of a batch whose offsets cannot be right, so that read_committed may
+        leave out or return wrong records although damage is accepted; None if there is none. Raise
+        UnreadableError if retention removes a segment meanwhile and ``lists_again`` is False.
+        """
+        return self._transactions_of(partition).order_error if self._committed else None
+
     def _count(self, partition: Log) -> None:
         """Replace offsets of the selection that count from the end of ``partition`` by absolute
         ones; do nothing if that was done for it. The end is at most the last stable offset with
@@ -144,7 +152,10 @@ class PartitionFilters:
                 (producer, first, MAX_OFFSET) for producer, first in found.open_first_offsets
             ]
         selected = Aborted(aborted, is_verified=found.is_verified, unindexed=found.unindexed)
-        return replace(rows, aborted=selected)
+        is_limited = bool(aborted) or found.last_stable_offset is not None
+        return replace(
+            rows, aborted=selected, verifies_order=is_limited and not found.is_order_verified
+        )
 
     def _select(self, found: Transactions) -> RowSelection:
         """Return the row filter of the selection, limited to offsets before the last stable one unless rows are those of a view."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import pyarrow as pa
 
-from codecgen.runtime.errors import CodecError
+from codecgen.runtime.errors import CodecError, ValueRefused
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.batches import BATCHES
 from kafka_codecs.columns.records import RECORDS
@@ -181,11 +181,9 @@ def scan(
     rows = PartitionFilters(
         wanted, engine, of_view=view is not None, starts=starts, lists_again=True
     )
-    following: dict[Segment, int | None] = {}
-    if wanted.policy is Policy.SALVAGE:
-        following = dict(
-            pair for partition in found for pair in pair_with_next_base_offset(partition.segments)
-        )
+    following = dict(
+        pair for partition in found for pair in pair_with_next_base_offset(partition.segments)
+    )
 
     decoder = None
     check_decoding(decode, view, schemas, schema_version)
@@ -234,6 +232,7 @@ def scan(
             _report_losses(
                 partition, rows.filter_for(partition).offsets, starts, wanted.policy, on_lost, watch
             )
+            _report_order_error(rows.find_order_error(partition), partition, on_lost, watch)
             for segment in selected:
                 start = 0
                 of_segment = limit_to_segment(rows.filter_for(partition, segment.state), segment)
@@ -467,12 +466,29 @@ def _report_losses(
     for path, lost in find_losses(partition, offsets, starts):
         if lost.start < lost.end and policy is not Policy.KAFKA:
             continue
-        if watch is not None:
-            watch.missing(path, lost)
-        elif on_lost is not None:
-            on_lost(path, lost)
-        else:
-            warnings.warn(f"kafka-log: {describe_lost(path, lost)}", stacklevel=2)
+        _report_loss(path, lost, on_lost, watch)
+
+
+def _report_loss(path: Path, lost: Lost, on_lost: OnLost | None, watch: Watch | None) -> None:
+    """Report a loss that is no error to ``watch``, else to ``on_lost``, else by a warning."""
+    if watch is not None:
+        watch.missing(path, lost)
+    elif on_lost is not None:
+        on_lost(path, lost)
+    else:
+        warnings.warn(f"kafka-log: {describe_lost(path, lost)}", stacklevel=2)
+
+
+def _report_order_error(
+    error: ValueRefused | None, partition: Partition, on_lost: OnLost | None, watch: Watch | None
+) -> None:
+    """Report the error of offsets that leave open which records are committed to ``watch``, else to
+    ``on_lost``, else by a warning. Do nothing if it is None.
+    """
+    if error is None:
+        return
+    path, position = Path(error.where.file or partition.directory), error.where.position or 0
+    _report_loss(path, Lost(position, position, str(error)), on_lost, watch)
 
 
 def _stream(

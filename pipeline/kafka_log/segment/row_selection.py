@@ -88,6 +88,7 @@ class RowSelection:
         keys: Select records with one of these keys; None selects all.
         headers: Select records with all of these record headers.
         producers: Select records of one of these producer ids; None selects all.
+        verifies_order: Whoever reads rows compares the offsets of batches: those of transactions decide what is selected.
     """
 
     offsets: Range = EVERYTHING
@@ -97,6 +98,7 @@ class RowSelection:
     keys: Sequence[bytes | None] | None = None
     headers: Sequence[Header] = ()
     producers: Sequence[int] | None = None
+    verifies_order: bool = False
 
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns of the view ``records`` that are needed to filter rows by

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from io import FileIO
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypedDict, Unpack, get_args
 
@@ -28,12 +28,14 @@ from kafka_codecs.columns.records import RECORDS
 from kafka_log.segment.cursor import CHUNK_BYTES, Cursor, Loader, Source, WholeBytes
 from kafka_log.segment.kernels import Engine, check_engine, load_decoder, load_view
 from kafka_log.segment.model import Batch, End, OnDamage, Policy, Record, Tail, record_size
+from kafka_log.segment.offset_order import COLUMNS as COMPARED
+from kafka_log.segment.offset_order import OffsetOrder
 from kafka_log.segment.reader import HeaderReader, SegmentReader, damage
 from kafka_log.segment.row_damage import COLUMNS
 from kafka_log.segment.row_masks import HEADERS, HeaderMasks, RowMasks, numbers
 from kafka_log.segment.row_selection import RowSelection
 from kafka_log.segment.skipping import SkippingDecoder, SkippingReader
-from kafka_log.segment.urls import needs_several_requests
+from kafka_log.segment.urls import is_url, needs_several_requests
 
 # Modules that a first record does not need are imported in functions: the codecs take 50 ms, Arrow's functions 30.
 if TYPE_CHECKING:
@@ -196,6 +198,7 @@ class Scanner:
         self.skips = self.selection.skips and self.policy is not Policy.STRICT
         self.masks = kind.masks(self.selection)
         self._verifier = self._make_verifier()
+        self._order = self._make_order()
         # The reader must meet all markers if it tells which transactions are aborted.
         if isinstance(self.reader, SkippingReader) and not self.selection.aborted.unindexed:
             self.reader.selection = self.selection
@@ -254,7 +257,7 @@ class Scanner:
         not for damaged batches). Iterating raises CodecError for the first damage, such as a wrong
         checksum, after the rows before it, unless ``on_damage`` is ``keep`` or ``drop``; always
         under ``strict``. It raises ValueRefused, a CodecError, for a batch that contradicts unverified
-        transactions of the selection, OSError if later segments have to be listed for that and
+        transactions of the selection, or whose offsets cannot be right if the selection verifies their order, OSError if later segments have to be listed for that and
         cannot, and FileNotFoundError for a missing file if no ``size`` was listed. Under ``kafka`` end early once the offset range is over.
         """
         pending: list[tuple[Batch, Record | None]] = []
@@ -269,8 +272,13 @@ class Scanner:
                     is_over = entry is None or (isinstance(entry, Batch) and self._is_past(entry))
                 except CodecError as raised:
                     entry, error, is_over = None, raised, True
-                if self._verifier is not None and isinstance(entry, Batch):
-                    self._verifier.verify_batch(entry)  # pending rows may be wrong if it raises
+                if isinstance(entry, Batch):
+                    # Pending rows may be wrong if it raises.
+                    if self._order is not None:
+                        self._order.add(entry)
+                        self._order.raise_error()
+                    if self._verifier is not None:
+                        self._verifier.verify_batch(entry)
                 is_full = is_over and (bool(pending) or self.kernels is None)
                 unread: Iterable[Unread] = ()
                 if isinstance(entry, Rows):
@@ -318,6 +326,8 @@ class Scanner:
             finally:
                 del error  # its traceback holds this frame
         yield from self._unread_ends()
+        if self._order is not None and self.end is not None:
+            self._finish_order(self._order)
 
     def _with_schema(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return the columns of the schema, with copied values as views if the schema has views."""
@@ -383,11 +393,12 @@ class Scanner:
         source: Source = decoder
         if self.skips and self.kind.has_records:
             source = self._skipping = SkippingDecoder(decoder, self.masks)
-        if self._verifier is None:
+        if self._verifier is None and self._order is None:
             return source
         from kafka_log.segment.transaction_verification import VerifyingSource
 
-        return VerifyingSource(source, decoder, self._verifier, self.selection.offsets[1])
+        high = self.selection.offsets[1]
+        return VerifyingSource(source, decoder, self._verifier, self._order, high)
 
     def _make_verifier(self) -> TransactionVerifier | None:
         """Return the verifier of the aborted transactions of the selection; None if there are none,
@@ -399,6 +410,30 @@ class Scanner:
         from kafka_log.segment.transaction_verification import TransactionVerifier
 
         return TransactionVerifier(aborted, self.reader.path)
+
+    def _make_order(self) -> OffsetOrder | None:
+        """Return the comparison of the offsets of batches; None if the selection does not ask for
+        it, or rows are batches.
+        """
+        if not self.selection.verifies_order or not self.kind.has_records:
+            return None
+        options = self.reader.options
+        return OffsetOrder(self.reader.path, options.next_base, is_start=options.start == 0)
+
+    def _finish_order(self, order: OffsetOrder) -> None:
+        """Raise ValueRefused if the last batch that was read, or the first one after it, cannot have
+        its offsets. The file is read once more if bytes follow, unless it lies in a store.
+        """
+        options = self.reader.options
+        stop = options.stop
+        if stop is None or (options.size is not None and stop >= options.size):
+            order.finish()
+        elif not is_url(self.reader.path):
+            from kafka_log.segment.batch_headers import headers
+
+            for values in islice(headers(self.reader.path, COMPARED, start=stop), 1):
+                order.add_batch(*values)
+        order.raise_error()
 
     def _make_loader(self, file: FileIO, size: int) -> Loader:
         """Return the loader of chunks: of all bytes for records, of headers alone for batches; with
@@ -486,6 +521,7 @@ class Scanner:
                 stop=self.reader.options.stop,
                 size=self.reader.options.size,
                 engine="construct" if self.kernels is None else "auto",
+                order=self._order,
             )
         return self._range_end.is_at(run.position)
 
@@ -574,11 +610,12 @@ class RangeEnd:
         stop: int | None = None,
         size: int | None = None,
         engine: Engine = "auto",
+        order: OffsetOrder | None = None,
     ) -> None:
-        """Prepare the test for a file. ``stop``, ``size`` and ``engine`` are as in :func:`first_batch`."""
+        """Prepare the test for a file. ``stop``, ``size``, ``engine`` and ``order`` are as in :func:`first_batch`."""
         self._path = path
         self._below = RowSelection(offsets=(None, high))
-        self._stop, self._size, self._engine = stop, size, engine
+        self._stop, self._size, self._engine, self._order = stop, size, engine, order
         self._next = 0
 
     def is_at(self, position: int) -> bool:
@@ -599,6 +636,7 @@ class RangeEnd:
             stop=self._stop,
             size=self._size,
             engine=self._engine,
+            order=self._order,
         )
         if found.is_batch:
             self._next = found.position
@@ -613,17 +651,19 @@ def first_batch(
     stop: int | None = None,
     size: int | None = None,
     engine: Engine = "auto",
+    order: OffsetOrder | None = None,
 ) -> FirstBatch:
     """Return (position, True) of the first batch from byte ``start`` on, where one begins, that may
     hold selected records, by the headers alone. Return (position, False) if none does before the
     headers end: at ``stop``, the end of the file, or the first damage. No checksum is verified.
     Raise FileNotFoundError for a missing file if ``size`` is None (else the headers end at
-    ``start``); ValueError for an unknown engine; ImportError if ``arrow`` cannot be imported.
+    ``start``); ValueError for an unknown engine; ImportError if ``arrow`` cannot be imported. The
+    headers are added to ``order``; raise ValueRefused if offsets among them cannot be right.
     """
     masks = RowMasks(selection)
     scanner = header_scanner(
         path,
-        HEADERS,
+        HEADERS if order is None else [*dict.fromkeys((*HEADERS, *COMPARED))],
         on_damage="keep",
         start=start,
         stop=stop,
@@ -632,9 +672,15 @@ def first_batch(
     )
     end = start
     for headers in scanner:
+        if order is not None:
+            order.add_headers(headers)
+            order.raise_error()
         positions = numbers(headers, "position")
         found = np.flatnonzero(masks.may_have(headers))
         if len(found):
             return FirstBatch(int(positions[found[0]]), True)
         end = int(positions[-1] + numbers(headers, "size")[-1])
+    if order is not None and stop is None:
+        order.finish()
+        order.raise_error()
     return FirstBatch(end, False)

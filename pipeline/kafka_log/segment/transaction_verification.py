@@ -27,6 +27,7 @@ from kafka_log.segment.cursor import Source
 from kafka_log.segment.framing import HeaderColumns, layout_of
 from kafka_log.segment.kernels import load_view
 from kafka_log.segment.model import Batch, Policy
+from kafka_log.segment.offset_order import OffsetOrder
 from kafka_log.segment.offsets_of_files import is_copy, offsets_of
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import SegmentReader, damage
@@ -40,6 +41,7 @@ _COLUMNS = (
     "size",
     "magic",
     "base_offset",
+    "last_offset",
     "offset_bound",
     "producer_id",
     "is_transactional",
@@ -300,17 +302,25 @@ class TransactionVerifier:
 
 
 class VerifyingSource:
-    """Decoder that compares the batches of each chunk with aborted transactions before it decodes them."""
+    """Decoder that compares the batches of each chunk with aborted transactions, and their offsets, before it decodes them."""
 
     def __init__(
-        self, source: Source, decoder: Decoder, verifier: TransactionVerifier, high: int | None
+        self,
+        source: Source,
+        decoder: Decoder,
+        verifier: TransactionVerifier | None,
+        order: OffsetOrder | None,
+        high: int | None,
     ) -> None:
         """Make a decoder of headers with the limits and kernels of ``decoder``; ``source`` decodes
-        the rows, of which those below offset ``high`` are selected (None: all).
+        the rows, of which those below offset ``high`` are selected (None: all). Without
+        ``verifier``, batches are not compared with transactions, without ``order`` not with the
+        batches before them.
         """
         self._high = high
         self._source = source
         self._verifier = verifier
+        self._order = order
         load = load_kernels if decoder.numpy is None else load_numpy_reader
         view = load_view("batches")
         self._headers = Decoder(
@@ -320,12 +330,18 @@ class VerifyingSource:
     def decode(self, chunk: Chunk, position: int) -> Iterator[Rows | Rejected]:
         """Yield the rows and rejected entries of a chunk, which begins at byte ``position`` of the
         file. Raise ValueRefused before the first one if a batch of the chunk contradicts an aborted
-        transaction; rejected entries are not compared.
+        transaction, or its offsets cannot be right; rejected entries are not compared.
         """
         for item in self._headers.decode(chunk, position):
-            if isinstance(item, Rows):
+            if not isinstance(item, Rows):
+                continue
+            if self._order is not None:
+                self._order.add_headers(item.batch)
+                self._order.raise_error()
+            if self._verifier is not None:
                 self._verifier.verify_chunk(item.batch, chunk, position)
-        self._verifier.verify_open(self._high)
+        if self._verifier is not None:
+            self._verifier.verify_open(self._high)
         yield from self._source.decode(chunk, position)
 
 

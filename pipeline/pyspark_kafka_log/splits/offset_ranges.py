@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import starmap
 from pathlib import Path
 
-from codecgen.runtime.errors import CodecError
+from codecgen.runtime.errors import CodecError, ValueRefused
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.tiers import find_lost_offsets
 from kafka_log.read.isolation import Known, PartitionFilters
@@ -105,7 +105,18 @@ def check_lost_offsets(log: Log, offsets: Range, options: Options, starts: LogSt
     """
     if options.files.are_filtered:
         return
-    losses = list(starmap(describe_lost, find_lost_offsets(log, offsets, starts)))
+    _report_losses(list(starmap(describe_lost, find_lost_offsets(log, offsets, starts))), options)
+
+
+def check_order(error: ValueRefused | None, options: Options) -> None:
+    """Raise DataLossError for the error of offsets that leave open which records are committed;
+    without ``failOnDataLoss`` warn of it. Do nothing if it is None.
+    """
+    _report_losses([] if error is None else [str(error)], options)
+
+
+def _report_losses(losses: Sequence[str], options: Options) -> None:
+    """Raise DataLossError if there are losses; without ``failOnDataLoss`` warn of each."""
     if losses and options.fail_on_data_loss:
         raise DataLossError(losses)
     for loss in losses:

@@ -26,7 +26,11 @@ from pyspark_kafka_log.options import Options
 from pyspark_kafka_log.splits.cuts import find_selected_runs, intersect_runs, split_segment
 from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges, intersect_ranges
 from pyspark_kafka_log.splits.logs import Log
-from pyspark_kafka_log.splits.offset_ranges import check_lost_offsets, resolve_offsets
+from pyspark_kafka_log.splits.offset_ranges import (
+    check_lost_offsets,
+    check_order,
+    resolve_offsets,
+)
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 
 MIN_TASK_BYTES = 4 << 20
@@ -233,7 +237,8 @@ def _log_splits(
     row selection of each. With ignoreCorruptFiles each segment is one split. Raise OptionError if
     no record has the starting time, unless the strategy is ``latest``. With ``failOnDataLoss``
     raise OptionError if the log lacks a named offset or the start is after the end, and
-    DataLossError if tiered storage lacks offsets; without it only warn of the latter. Raise
+    DataLossError if tiered storage lacks offsets, or damaged ones leave open which records are
+    committed; without it only warn of the latter two. Raise
     CodecError for damage in transactions, or before the record of a time, unless the mode or
     ``ignoreCorruptFiles`` accepts it.
     """
@@ -252,6 +257,7 @@ def _log_splits(
     check_lost_offsets(log, wanted.offsets, options, starts)
     of_view = options.view is not None
     filters = PartitionFilters(wanted, options.engine, of_view=of_view, starts=starts, known=known)
+    check_order(filters.find_order_error(log), options)
     following = dict(pairwise(log.segments))
     # Headers of a store would be asked for one by one. Damage that lies outside of the range stays unseen, as in a scan.
     wants_rows = options.view is None and options.max_records is None
@@ -273,9 +279,11 @@ def _log_splits(
             continue
         is_remote = not isinstance(segment.path, Path)
         runs = None
-        is_part = query.only_offsets or not _is_within(segment, next_offset, here.offsets)
+        # A batch that seems to lie behind the last stable offset is read: its offset may be damaged.
+        span = (here.offsets[0], wanted.offsets[1]) if here.verifies_order else here.offsets
+        is_part = query.only_offsets or not _is_within(segment, next_offset, span)
         if narrows and not is_remote and is_part:
-            runs = find_selected_runs(segment, here.offsets, query.only_offsets)
+            runs = find_selected_runs(segment, span, query.only_offsets)
         # Where damage is no error, a broker's reader gives nothing of a file after it: cuts are made up to there only.
         for part in split_segment(
             segment,

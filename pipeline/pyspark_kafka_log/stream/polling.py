@@ -504,6 +504,9 @@ def _log_splits(
     )
     filters = PartitionFilters(wanted, options.engine)
     rows = read_steadily(log.segments[-1].path, lambda: filters.filter_for(near))
+    error = filters.find_order_error(near)
+    if error is not None:
+        on_loss(f"partition {partition_name(log.key)}: {error}")
     every_row = replace(rows, offsets=EVERYTHING)
     if rows.offsets != (start, end):
         every_row = rows

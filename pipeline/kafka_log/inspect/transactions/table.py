@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby
@@ -11,6 +12,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from codecgen.runtime.errors import ValueRefused
 from kafka_log.inspect.partition_headers import (
     OnDamage,
     PartitionHeaders,
@@ -18,7 +20,7 @@ from kafka_log.inspect.partition_headers import (
 )
 from kafka_log.inspect.transactions.coordinator_states import Coordinators
 from kafka_log.inspect.transactions.hanging import Clock, judge_transaction
-from kafka_log.logs.partitions import Partition, Segment
+from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
 from kafka_log.logs.removed_segments import read_history
 from kafka_log.logs.transactions import (
     MarkerCache,
@@ -36,6 +38,7 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.block_reader import BlockReader
 from kafka_log.segment.model import Batch, Policy
+from kafka_log.segment.offset_order import OffsetOrder
 from kafka_log.segment.ranges import EVERYTHING, Range
 
 Wanted = Literal["open", "aborted", "committed", "hanging"]
@@ -236,7 +239,7 @@ def _partition_rows(
     place = utf8(partition.topic), partition.partition
     directory = utf8(os.fspath(partition.directory))
     hides: int | None = None
-    steps = sort_steps(_steps(headers, markers), partition.segments)
+    steps = sort_steps(_steps(headers, markers, on_damage), partition.segments)
     is_damaged: bool | None = None
     for one in track_transactions(steps, begun):
         is_hanging: bool | None = False
@@ -276,19 +279,34 @@ def _partition_rows(
         )
 
 
-def _steps(headers: PartitionHeaders, known: MarkerCache) -> Iterator[Step]:
+def _steps(headers: PartitionHeaders, known: MarkerCache, on_damage: OnDamage) -> Iterator[Step]:
     """Yield each transactional batch of a partition, control batches paired with the kind of their
-    marker (``known`` markers are extended). Raise UnreadableError if a marker cannot be read, or
-    retention deletes a segment meanwhile.
+    marker (``known`` markers are extended). If there is one, call ``on_damage`` after the last one
+    for the first batch whose offsets cannot be right. Raise UnreadableError if a marker cannot be
+    read, or retention deletes a segment meanwhile.
     """
-    transactional = (pair for pair in headers if pair[1].column("is_transactional").true_count)
-    for segment, batches in groupby(transactional, key=lambda pair: pair[0]):
-        with MarkerReader(segment, known) as markers:
+    error: ValueRefused | None = None
+    has_steps = False
+    following = dict(pair_with_next_base_offset(headers.partition.segments))
+    for segment, batches in groupby(headers, key=lambda pair: pair[0]):
+        order = OffsetOrder(segment.path, following.get(segment))
+        with ExitStack() as stack:
+            markers: MarkerReader | None = None
             for _, batch in batches:
+                order.add_headers(batch)
+                if not batch.column("is_transactional").true_count:
+                    continue
+                if markers is None:
+                    markers = stack.enter_context(MarkerReader(segment, known))
                 rows = batch.filter(batch.column("is_transactional"))
                 columns = (rows.column(name).to_pylist() for name in TransactionalBatch._fields)
                 for values in zip(*columns, strict=True):
+                    has_steps = True
                     yield pair_with_marker_kind(TransactionalBatch(*values), markers)
+        order.finish()
+        error = error or order.error
+    if error is not None and has_steps:
+        on_damage(str(error))
 
 
 def _find_wrong_checksum(partition: Partition, first_offset: int) -> str | None:
