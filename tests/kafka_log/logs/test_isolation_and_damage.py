@@ -174,7 +174,7 @@ def test_both_feeds_give_the_same_steps(tmp_path: Path) -> None:
         for damage in subject.DamageHandling:
             if damage is not subject.DamageHandling.RAISE:
                 damaged(made, random.Random(seed), FRAMES)
-            steps = [list(subject._steps(segments, damage, engine)) for engine in ENGINES]
+            steps = [list(subject._steps(segments, damage, engine, 0, [])) for engine in ENGINES]
             assert steps[0] == steps[1], (seed, damage)
             met += len(steps[0])
     assert met > 1000
