@@ -98,7 +98,7 @@ class RowSelection:
     keys: Sequence[bytes | None] | None = None
     headers: Sequence[Header] = ()
     producers: Sequence[int] | None = None
-    verifies_order: bool = False
+    verifies_order: bool = field(default=False, compare=False)
 
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns of the view ``records`` that are needed to filter rows by
