@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codecgen import output
-from codecgen.output import LIST, MARKER, STAGING, OutputError, Summary
+from codecgen.output import LIST, LOCK, MARKER, STAGING, OutputError, Summary, locked_directory
 
 ONE = f"# {MARKER}\none = 1\n"
 TWO = f"# {MARKER}\ntwo = 2\n"
@@ -400,13 +400,15 @@ def test_a_change_that_fails_leaves_everything_as_it_was(tmp_path: Path) -> None
             except OutputError as error:
                 refused = str(error)
         if refused is None:  # the copies could not be removed, or nothing failed
-            left = {p: text for p, text in tree(out).items() if not p.startswith(STAGING)}
+            left = {p: text for p, text in tree(out).items() if not p.startswith((STAGING, LOCK))}
             assert left == NEW
         else:
             assert whole_tree(out) == before
-            assert refused == (
-                f"nothing was generated in {out}, its files are as they were: x.py: No space left on device"
+            reasons = (
+                f"nothing was generated in {out}, its files are as they were: x.py: No space left on device",
+                f"nothing was written to {out}, as it cannot be locked: x.py: No space left on device",
             )
+            assert refused == reasons[after < 2]
         if FAULT.after >= 0:
             break
     assert 15 < after < 99
@@ -432,7 +434,7 @@ def test_a_run_that_is_killed_leaves_whole_files_that_the_next_run_replaces(tmp_
                 write_tree(out, {"a": NEW})
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        left = {path for path in tree(out) if not path.startswith(STAGING)}
+        left = {path for path in tree(out) if not path.startswith((STAGING, LOCK))}
         listed = {line.split(" ")[2] for line in (out / LIST).read_text().splitlines()}
         assert left <= listed
         for path in left:
@@ -447,16 +449,22 @@ def test_a_run_that_is_killed_leaves_whole_files_that_the_next_run_replaces(tmp_
 
 def test_two_runs_do_not_write_to_one_directory_at_once(tmp_path: Path) -> None:
     write_tree(tmp_path, {"a": OLD})
-    handle = os.open(tmp_path, os.O_RDONLY)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    try:
-        with pytest.raises(OutputError, match="another process writes generated files"):
+    with locked_directory(tmp_path):
+        with pytest.raises(OutputError, match=rf"process {os.getpid()} on .* writes into it"):
             write_tree(tmp_path, {"a": NEW})
+        (tmp_path / LOCK).unlink()
         assert tree(tmp_path) == OLD
         assert write_tree(tmp_path, {"a": OLD}, dry_run=True) == Summary(
             unchanged=tuple(sorted(OLD))
         )
-    finally:
-        os.close(handle)
+    write_tree(tmp_path, {"a": NEW})
+    assert tree(tmp_path) == NEW
+
+
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
     write_tree(tmp_path, {"a": NEW})
     assert tree(tmp_path) == NEW

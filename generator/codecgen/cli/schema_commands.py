@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codecgen import directories, output
 from codecgen.cli.common import (
@@ -31,6 +32,9 @@ from codecgen.schema.loader import MANIFEST
 from codecgen.schema.model import Model
 from codecgen.targets.target_output import Emitted
 from codecgen.template_files import TemplateFilesError, read_templates
+
+if TYPE_CHECKING:
+    from codecgen.importers.kafka_json import Definitions
 
 
 @paused_garbage_collection()
@@ -254,6 +258,18 @@ def import_kafka_json(arguments: argparse.Namespace) -> int:
     if found.findings:
         report(list(found.findings), found.texts())
         return FINDINGS
+    with output.locked_directory(out):
+        return _import_definitions(found, out, force=arguments.force, begin=begin)
+
+
+def _import_definitions(found: Definitions, out: Path, *, force: bool, begin: float) -> int:
+    """Write the schema files of definitions without findings below the locked directory ``out``.
+    Return 0, or 1, with nothing written, if the resulting schemas have findings. Raise UsageError if
+    a file in the way differs and ``force`` is False. ``begin`` is the value of ``perf_counter`` at
+    the start of the command.
+    """
+    from codecgen.importers import kafka_json as kafka
+
     there = loader.read_files(out) if out.is_dir() else {}
     made = {} if MANIFEST in there else {MANIFEST: kafka.NEW_MANIFEST}
     known, _ = loader.load({**made, **there})
@@ -263,7 +279,7 @@ def import_kafka_json(arguments: argparse.Namespace) -> int:
     known, _ = loader.load({**made, **others})
     if known is not None and _declared(known):
         imported = kafka.convert(found, spelling, _declared(known))
-    files = _select_changed_files(out, {**made, **imported.files}, force=arguments.force)
+    files = _select_changed_files(out, {**made, **imported.files}, force=force)
     model, diagnostics, texts = directories.load_with(out, files)
     if diagnostics or model is None:
         print_message(f"codecgen: nothing is written, since {out} would have findings then")

@@ -167,10 +167,23 @@ def build(arguments: argparse.Namespace) -> int:
         )
     if out is None and arguments.overwrite:
         raise UsageError("--overwrite is only allowed with --out")
-    if out is not None and out.exists() and not arguments.overwrite:
-        raise UsageError(f"{out} exists and is unchanged: add --overwrite to replace it")
-    if out is not None and not out.parent.is_dir():
+    if out is None:
+        return _build(arguments)
+    if not out.parent.is_dir():
         raise UsageError(f"{out.parent} is not a directory")
+    with output.locked_file(out):
+        if out.exists() and not arguments.overwrite:
+            raise UsageError(f"{out} exists and is unchanged: add --overwrite to replace it")
+        return _build(arguments)
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    """Write the bytes to the locked file ``--out`` or standard output. Return 0, or 1 if schemas or
+    values have diagnostics. Raise UsageError if the schema directory is missing, no codec has the
+    name, ``--given`` does not fit it, or the input is too large; OSError if it cannot be read, or
+    the output cannot be written.
+    """
+    out: Path | None = arguments.out
     what = _find_codec(arguments)
     if what is None:
         return FINDINGS

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Unpack
 
 import pyarrow as pa
 
+from codecgen.runtime.file_lock import MAX_NAME
 from codecgen.runtime.nouns import count_noun
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.logs.log_start import LogStarts
@@ -27,7 +28,7 @@ from kafka_log.segment.model import Lost, Policy, describe_lost
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.text.lines import encode_csv_header, encode_csv_lines, encode_json_lines
 from kafka_log.write.manifest import Manifest
-from kafka_log.write.output_lock import MAX_NAME, locked_output
+from kafka_log.write.output_lock import locked_output
 from kafka_log.write.staged_output import (
     describe_difference,
     describe_source,

@@ -39,6 +39,20 @@ class Rewritten(NamedTuple):
     offset: int
 
 
+class Made(NamedTuple):
+    """A batch that was made of entries of another layout.
+
+    Attributes:
+        source: The bytes of its first entry.
+        written: The bytes of the batch.
+        offset: The first offset of the batch, for messages.
+    """
+
+    source: Written
+    written: Written
+    offset: int
+
+
 class Difference(NamedTuple):
     """A field that has another value in what was written. ``path`` is the one of the source (``records[2].key``)."""
 
@@ -68,13 +82,36 @@ def compare_fields(batches: Sequence[Rewritten]) -> None:
                 continue
         parsed = _parse(one.older, before, one.source), _parse(one.newer, after, one.written)
         for found in _find_differences(*parsed, one.older, one.newer, one.changes, ""):
-            values = [_format_value(value) for value in (found.expected, found.found)]
-            reason = (
-                f"{found.path} of the batch at offset {one.offset} is {values[0]}, but {values[1]} in what was written at byte"
-                f" {one.written.start} of {one.written.path}; {DEFECT}"
-            )
-            where = Where(position=one.source.start, file=os.fspath(one.source.path))
-            raise WrittenError(reason, where)
+            raise _error_of(found, one)
+
+
+def compare_defaults(batches: Sequence[Made], layout: Layout, carried: Collection[str]) -> None:
+    """Raise WrittenError, which names the field, if a batch has a value other than the default in a
+    field that its source does not have. Raise other CodecErrors if a batch does not parse;
+    UnreadableError if a file cannot be read.
+
+    Args:
+        batches: What was written, ascending in each file.
+        layout: The layout of what was written.
+        carried: Paths of the fields that have values of the source (``records.key``).
+    """
+    written = read_ranges(one.written for one in batches)
+    for one, data in zip(batches, written, strict=True):
+        parsed = _parse(layout, data, one.written)
+        for found in _find_set_values(parsed, layout, carried, ""):
+            raise _error_of(found, one)
+
+
+def _error_of(found: Difference, batch: Rewritten | Made) -> WrittenError:
+    """Return the error that describes a difference in a batch, at the place of its source."""
+    values = [_format_value(value) for value in (found.expected, found.found)]
+    reason = (
+        f"{found.path} of the batch at offset {batch.offset} is {values[0]}, but {values[1]} in what was written at byte"
+        f" {batch.written.start} of {batch.written.path}; {DEFECT}"
+    )
+    return WrittenError(
+        reason, Where(position=batch.source.start, file=os.fspath(batch.source.path))
+    )
 
 
 def is_computed(field: Field) -> bool:
@@ -207,30 +244,81 @@ def _find_differences(
             elif before[field.name] not in (None, field.absent):
                 yield Difference(inner, before[field.name], None)
         if older is not newer:
-            yield from _find_added_values(after, older, newer, path)
+            yield from _find_set_values(after, newer, _shared_paths(older, newer), path)
     elif before != after and (before == before or after == after):  # NaN is no difference
         yield Difference(path, before, after)
 
 
-def _find_added_values(after: Any, older: Layout, newer: Layout, path: str) -> Iterator[Difference]:
-    """Yield the values of ``after``, parsed by ``newer``, in fields and bits that ``older`` does
-    not have, if they differ from the default. ``path`` is the path of the layout.
+def _shared_paths(older: Layout, newer: Layout) -> set[str]:
+    """Return the names of the fields that builders compute in neither layout and both have; of bits
+    their paths, such as ``attributes.compression``.
     """
+    paths: set[str] = set()
     for field in newer.fields:
         source = older.by_name.get(field.name)
-        inner = f"{path}.{field.name}" if path else field.name
-        if is_computed(field) or isinstance(field.codec, Padding | Tags):
-            continue
         if source is None or is_computed(source):
-            if field.when is None or field.when(after):
-                pair = default_value(field, after), after[field.name]
-                yield from _find_differences(*pair, field.codec, field.codec, {}, inner)
-        elif isinstance(source.codec, Bits) and isinstance(field.codec, Bits):
-            defaults = field.codec.filled(None, after)
+            continue
+        if isinstance(source.codec, Bits) and isinstance(field.codec, Bits):
+            paths.update(f"{field.name}.{name}" for name in source.codec.by_name)
+        else:
+            paths.add(field.name)
+    return paths
+
+
+def _find_set_values(
+    fields: Any, layout: Layout, carried: Collection[str], path: str, prefix: str = ""
+) -> Iterator[Difference]:
+    """Yield the values of ``fields``, parsed by ``layout``, that differ from the default. Fields
+    with a path in ``carried`` (without indexes of elements) are ignored. ``path`` is the path of
+    ``fields`` in a message; ``prefix`` begins the paths of its fields in ``carried``.
+    """
+    for field in layout.fields:
+        inner = f"{path}.{field.name}" if path else field.name
+        plain = f"{prefix}{field.name}"
+        if is_computed(field) or isinstance(field.codec, Padding | Tags) or plain in carried:
+            continue
+        if field.when is not None and not field.when(fields):
+            continue
+        value = fields[field.name]
+        if isinstance(field.codec, Array) and any(c.startswith(f"{plain}.") for c in carried):
+            element, start = field.codec.element, f"{plain}."
+            checked = [
+                f for f in element.fields if not is_computed(f) and start + f.name not in carried
+            ]
+            is_constant = not any(f.when or has_computed_default(f) for f in checked)
+            right = None
+            for i, item in enumerate(value):
+                values = [_comparable(item[f.name]) for f in checked]
+                if is_constant and values == right:
+                    continue  # most elements have the values of the one before
+                found = list(_find_set_values(item, element, carried, f"{inner}[{i}]", start))
+                right = None if found else values
+                yield from found
+            continue
+        default = default_value(field, fields)
+        if isinstance(field.codec, Bits):
             for name in field.codec.by_name:
-                if name not in source.codec.by_name:
-                    pair = defaults[name], after[field.name][name]
+                if f"{plain}.{name}" not in carried:
+                    pair = default[name], value[name]
                     yield from _find_differences(*pair, None, None, {}, f"{inner}.{name}")
+        else:
+            yield from _find_differences(default, value, field.codec, field.codec, {}, inner)
+
+
+def _comparable(value: Any) -> Any:
+    """Return the values of bits as a tuple, which compares ten times as fast; another value itself."""
+    return tuple(value.values()) if isinstance(value, dict) else value
+
+
+def has_computed_default(field: Field) -> bool:
+    """Return whether the default of a field depends on other fields."""
+    if field.default is None:
+        return False
+    try:
+        field.default(None)
+    except (AttributeError, TypeError):
+        return True
+    return False
 
 
 def _format_value(value: Any) -> str:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from codecgen.runtime.arrow.decoder import choose, schema_of
 from codecgen.runtime.errors import ParseError, Where
-from codecgen.runtime.rows import Place, RowView
+from codecgen.runtime.rows import Column, Place, RowView
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.segment.framing import layout_of
 from kafka_log.segment.header_arrays import Headers
@@ -66,17 +66,15 @@ def columns_of(view: RowView, magics: Iterable[int]) -> list[str]:
     layouts = {id(layout_of(magic)) for magic in magics}
     cases = [case for case in view.cases if id(case.layout) in layouts]
     kept = [name for name in view.columns if name not in _MAY_CHANGE]
-    return [n for n in kept if not any(_is_missing(case.columns[n].value) for case in cases)]
+    return [n for n in kept if not any(constant_of(case.columns[n]) is None for case in cases)]
 
 
-def _is_missing(value: Any) -> bool:
-    """Return whether a column's function gives None for any entry. A function that needs an entry's
-    fields returns another value or fails, so return False.
-    """
+def constant_of(column: Column) -> Any:
+    """Return the value that a column has for every entry; ``...`` if it depends on the entry."""
     try:
-        return value(None, None, Place(0, 0)) is None
+        return column.value(None, None, Place(0, 0))
     except (AttributeError, TypeError):
-        return False
+        return ...
 
 
 def read_records(

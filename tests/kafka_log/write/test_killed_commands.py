@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from kafka_log import write_log
 from kafka_log.cli import main
 from kafka_log.write.output_lock import OUTPUT_LOCK, is_staged
+from tests.support.killed_processes import KILLED, fork, killed_at
 from tests.support.output_commands import COMMANDS, command_line, inputs_of
 from tests.support.write_errors import content
 
@@ -23,9 +23,6 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork"),
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
 ]
-
-STEPS = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "shutil.rmtree"}
-KILLED = 113
 
 
 @pytest.fixture(scope="module")
@@ -36,44 +33,6 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows = pa.table({"value": [b"%d" % i for i in range(40)]})
         write_log(root, rows, topic=topic, batch_records=10, segment_bytes=500)
     return root
-
-
-def fork(work: Callable[[], int]) -> int:
-    """Return the exit code of ``work`` in a process of its own, which prints nothing."""
-    child = os.fork()
-    if not child:
-        code = 99
-        try:
-            null = os.open(os.devnull, os.O_RDWR)
-            os.dup2(null, 1)
-            os.dup2(null, 2)
-            code = work()
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def killed_at(nth: int, out: Path, work: Callable[[], int]) -> int:
-    """Run ``work`` in a process that ends, without any cleanup, before its ``nth`` change of a file below ``out``."""
-    left = nth
-
-    def count(event: str, arguments: tuple[object, ...]) -> None:
-        nonlocal left
-        if event == "open":
-            path, _, flags = arguments
-            is_step = isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR))
-        else:
-            path, is_step = (arguments or ("",))[0], event in STEPS
-        if is_step and isinstance(path, str | bytes | os.PathLike) and os.fsdecode(path).startswith(os.fspath(out)):  # fmt: skip
-            left -= 1
-            if not left:
-                os._exit(KILLED)
-
-    def run() -> int:
-        sys.addaudithook(count)
-        return work()
-
-    return fork(run)
 
 
 def digest(root: Path) -> dict[str, str]:

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from codecgen.runtime import file_lock
 from kafka_log import LogDirectory
 from kafka_log.cli import main
-from kafka_log.write import output_lock
 from kafka_log.write.output_lock import (
     OUTPUT_LOCK,
     OutputLockedError,
@@ -139,7 +139,7 @@ def test_a_directory_in_which_nothing_was_written_is_removed(
 
     outs = (tmp_path / "new" / "out", tmp_path / "there", tmp_path / "there" / "out")
     commands = [command_line(name, source, out) for out in outs]
-    monkeypatch.setattr("kafka_log.write.output_lock._write_holder", refuse)
+    monkeypatch.setattr("codecgen.runtime.file_lock._write_holder", refuse)
     (tmp_path / "there").mkdir()
     before = names(tmp_path)
     for command in commands:
@@ -221,7 +221,7 @@ def test_a_lock_file_that_is_removed_while_it_is_opened_locks_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The holder before removes the file after we have opened it: the lock is taken on a new one."""
-    plain, tries = output_lock._try_lock, []
+    plain, tries = file_lock._try_lock, []
 
     def late(file: object) -> bool:
         tries.append(file)
@@ -229,7 +229,7 @@ def test_a_lock_file_that_is_removed_while_it_is_opened_locks_nothing(
             (tmp_path / OUTPUT_LOCK).unlink()
         return plain(file)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(output_lock, "_try_lock", late)
+    monkeypatch.setattr(file_lock, "_try_lock", late)
     with locked_output(tmp_path):
         assert json.loads((tmp_path / OUTPUT_LOCK).read_bytes())["pid"] == os.getpid()
     assert len(tries) == 2

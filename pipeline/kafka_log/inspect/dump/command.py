@@ -198,8 +198,9 @@ def _reject_record_options(options: argparse.Namespace, mode: str) -> None:
 
 def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
     """Print the objects of the reference vectors, one JSON object per line, for each segment.
-    ``--decode`` is ``auto`` (the topic of the segment), ``none`` or an internal topic. Return 1 if a partition cannot be read, a batch has a problem or a wrong checksum, or a file
-    does not end normally; else 0. Raise EngineError if ``--engine arrow`` is not installed.
+    ``--decode`` is ``auto`` (the topic of the segment), ``none`` or an internal topic. Return 1 if a
+    partition cannot be read, a batch has a problem or a wrong checksum, a control record cannot be
+    decoded, or a file does not end normally; else 0. Raise EngineError if ``--engine arrow`` is not installed.
     """
     from kafka_log.inspect.dump import json_objects as json_dump
     from kafka_log.read.internal_topics import internal_topic
@@ -237,12 +238,14 @@ class _ProblemWatcher:
         return self.reader.end
 
     def found_problems(self) -> bool:
-        """Return whether a batch had a problem or the end is not normal. Call it after the file was read."""
+        """Return whether a batch had a problem or an unreadable control record, or the end is not normal. Call it after the file was read."""
         end = self.reader.end
         return self.failed or end is None or not end.is_normal
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield all batches, and note invalid ones and those with problems."""
+        """Yield all batches, and note invalid ones, those with problems, and control records that cannot be decoded."""
         for batch in self.reader:
             self.failed |= bool(batch.problems) or not batch.is_valid
+            if batch.is_control:
+                self.failed |= any(r.control is not None and r.control.error for r in batch.records)
             yield batch

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 AUTO, NONE = "auto", "none"
 _LENGTHS = (1, 2, 4, 8)
+_CONTROL_RECORD = "control record"
+"""Noun of the control records that could not be decoded."""
 
 Render = Callable[[bytes], str | None]
 """Format bytes that no format decodes. None leaves them out."""
@@ -325,7 +327,7 @@ class KeyValueDecoder:
         """
         decoded = read_control(key, value, strict=False, file=file, position=position)
         if decoded.error is not None:
-            self._count_failure("control record", "cannot be decoded", str(decoded.error))
+            self._count_failure(_CONTROL_RECORD, "cannot be decoded", str(decoded.error))
         named = None if decoded.type is None else {"control": decoded.type}
         return self._format(named, key), self._format(decoded.value, value)
 
@@ -344,6 +346,11 @@ class KeyValueDecoder:
         kind = noun, f"{problem} ({how})"
         count, first = self.failures.get(kind, (0, reason))
         self.failures[kind] = count + 1, first
+
+    @property
+    def has_invalid_control_records(self) -> bool:
+        """Whether a control record could not be decoded, which is damage: Kafka refuses it too."""
+        return any(noun == _CONTROL_RECORD for noun, _ in self.failures)
 
     def failure_messages(self) -> list[str]:
         """Return one line per kind of failure, in the order of first occurrence, with its count and

@@ -19,6 +19,7 @@ from codecgen.runtime.nouns import count_noun
 from kafka_codecs.columns.records import RECORDS
 from kafka_log.cli.common import (
     GOOD,
+    PROBLEMS,
     list_partitions,
     may_get_partitions,
     progress_of,
@@ -69,8 +70,9 @@ _POLL_S, _MAX_POLL_S, _POLL_FACTOR = 0.2, 10.0, 4
 def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -> int:
     """Print one row per selected record in ``--format``, with damage between the rows of text or
     else on stderr, and failures to decode on stderr. With ``--follow`` go on with appended records,
-    until Ctrl-C, SIGTERM or ``-n``. Return 1 if a consumer would reject a batch, bytes are lost, or
-    a file or directory cannot be read; else 0, also after failures to decode. Raise ValueError for
+    until Ctrl-C, SIGTERM or ``-n``. Return 1 if a consumer would reject a batch, bytes are lost, a
+    control record cannot be decoded, or a file or directory cannot be read; else 0, also after
+    other failures to decode. Raise ValueError for
     an unknown column or decoding format, an invalid ``--grep`` or ``--where``, one that cannot be
     computed for a row, invalid ``--schemas``, and options that exclude each other; ImportError if
     DuckDB (``--where``), ``--engine arrow`` or the package of a schema format is not installed;
@@ -90,8 +92,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
         reporter = DamageReporter(printer.print_line, lambda size: None)
         with StopOnSignal() as stop:
             _follow(options, partitions, selection, printer, reporter, stop, limits)
-        printer.close(has_damage=reporter.found != GOOD)
-        return reporter.found
+        return printer.close(reporter.found)
 
     def describe_progress() -> str:
         """Describe what was printed before an interruption."""
@@ -132,8 +133,7 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
                     break
             if printer.is_full:
                 break
-    printer.close(has_damage=reporter.found != GOOD)
-    return reporter.found
+    return printer.close(reporter.found)
 
 
 class RowFilter(Protocol):
@@ -301,14 +301,15 @@ class _RecordPrinter:
             self._output.write(part if self._text is None else null_missing_timestamps(part))
         self.count += left.num_rows
 
-    def close(self, *, has_damage: bool) -> None:
-        """End the output, and print how many keys and values could not be decoded to stderr. If no
-        row was printed, text gets the line ``no records``, and stderr says that the filters match
-        nothing, unless ``has_damage``: then matching records may be in what was not read.
+    def close(self, found: int) -> int:
+        """End the output, and print how many keys and values could not be decoded to stderr. Return
+        the exit code: ``found``, that of the reading, or 1 if a control record could not be decoded.
+        If no row was printed, text gets the line ``no records``, and stderr says that the filters
+        match nothing, unless ``found`` is 1: then matching records may be in what was not read.
         """
         if self._text is not None and self._text.is_first:
             self._text.write_line("no records")
-        if not self.count and not has_damage:
+        if not self.count and found == GOOD:
             given = {"--grep": self._options.grep, "--where": self._options.where}
             warn_of_no_match(
                 self._options, *(flag for flag, text in given.items() if text is not None)
@@ -317,6 +318,7 @@ class _RecordPrinter:
             self._output.close()
         for line in self._decoder.failure_messages():
             print_damage(line)
+        return PROBLEMS if self._decoder.has_invalid_control_records else found
 
 
 def _reject_combinations(options: argparse.Namespace, selection: Selection) -> None:

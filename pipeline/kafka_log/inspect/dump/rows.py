@@ -54,9 +54,10 @@ class DumpRows:
         self.text_columns = text_columns
         wanted = [n for n in _DECODED if n in self.names and decoder.is_decoded(topic, n)]
         self.read = list(text_columns) if text_columns is not None else wanted
-        reads = self.read or (control and text_columns is None)
+        self.reads_control = control and any(name in self.names for name in _DECODED)
+        reads = self.read or self.reads_control
         hidden: tuple[str, ...] = (*_DECODED, "position", "segment") if reads else ()
-        hidden += ("is_control",) if control and reads else ()
+        hidden += ("is_control",) if self.reads_control else ()
         hidden += ("headers",) if reads and decoder.needs_headers else ()
         self.needed = tuple(dict.fromkeys((*self.names, *hidden)))
 
@@ -80,14 +81,15 @@ class DumpRows:
     def build_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the output rows of a batch of a scan. Keys and values of all its rows are decoded
         into text if their format says so or, unless ``text_columns`` is given, if any of its rows
-        is a control record. If ``sparse`` and no row is damaged or has an unverified checksum, the
+        is a control record. The decoder counts control records that cannot be decoded, also if
+        their bytes are not shown as text. If ``sparse`` and no row is damaged or has an unverified checksum, the
         damage columns are left out. Formats that need schemas raise a ValueError, DirectoryError,
         OSError or ModuleNotFoundError if these cannot be used; other undecodable bytes are shown as
         bytes.
         """
         read = self.read
         controls = [False] * batch.num_rows
-        if "is_control" in self.needed:
+        if self.reads_control:
             controls = batch.column("is_control").to_pylist()
             if any(controls) and self.text_columns is None:
                 read = [name for name in _DECODED if name in self.names]
@@ -95,7 +97,7 @@ class DumpRows:
         if self.sparse and not has_damage(batch):
             names = tuple(name for name in names if name not in DAMAGE_COLUMNS)
         columns = {name: (batch.schema.field(name), batch.column(name)) for name in names}
-        if read:
+        if read or any(controls):
             file = batch.column("segment")[0].as_py() if batch.num_rows else ""
             positions = batch.column("position").to_pylist()
             keys, values = batch.column("key"), batch.column("value")

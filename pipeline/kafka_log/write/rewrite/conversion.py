@@ -58,8 +58,11 @@ from kafka_log.segment.versions import (
 )
 from kafka_log.write.encoding import CODECS, encode
 from kafka_log.write.field_comparison import (
+    Made,
     Rewritten,
+    compare_defaults,
     compare_fields,
+    has_computed_default,
     is_computed,
     read_ranges,
 )
@@ -71,6 +74,7 @@ from kafka_log.write.verification import (
     columns_of,
     compare_bytes,
     compare_rows,
+    constant_of,
     headers_written,
     read_headers,
     read_records,
@@ -368,7 +372,9 @@ def write_converted(
                 roller = SegmentRoller(log, MAX_SEGMENT)
                 made, places = _write(roller, segment, headers, counts, kinds, target, base)
                 keeps_codec = target.codec is None
-                _verify(segment, headers, kinds, log.since(mark), places, keeps_codec=keeps_codec)
+                written = log.since(mark)
+                _verify(segment, headers, kinds, written, places, keeps_codec=keeps_codec)
+                _verify_messages(segment, headers, kinds == _OLD, written, target.of_messages)
                 if rest is not None:
                     made.reason = f"{utf8(segment.path.name)}: bytes {rest.start} to {rest.end} are left out: {rest.reason}"
                 rows.append(made)
@@ -594,7 +600,7 @@ def _verify(
     batches are compared byte by byte, recompressed and upgraded ones in all fields. If not all are
     copied (by their codes in ``kinds``), the columns of all records are compared too (the codec
     only if ``keeps_codec``), and with an upgrade those of all headers except those of legacy messages; columns that the version changes
-    are not. Raise other CodecErrors if they cannot be read.
+    are not. :func:`_verify_messages` compares the fields that legacy messages do not have. Raise other CodecErrors if they cannot be read.
 
     The views tell whether the fields of another version mean the same, and their readers share no code with writers.
     """
@@ -626,6 +632,49 @@ def _verify(
         columns,
         "batch",
     )
+
+
+def _verify_messages(
+    segment: Segment, headers: Headers, is_old: Any, written: Sequence[Written], magic: int
+) -> None:
+    """Raise WrittenError if a batch of version ``magic``, written for legacy messages of a segment
+    (``is_old`` of ``headers``), has a value in a field that is not theirs. Raise other CodecErrors
+    if a batch cannot be read.
+    """
+    if not is_old.any():
+        return
+    made = []
+    for path, rows in headers_written(written, ["size"]):
+        columns = (numbers(rows, n) for n in ("base_offset", "last_offset", "position", "size"))
+        first, last, positions, sizes = columns
+        row = np.searchsorted(headers.first, last, side="right") - 1
+        for i in np.flatnonzero(is_old[row]).tolist():
+            start = int(headers.position[row[i]])
+            source = Written(segment.path, start, start + int(headers.size[row[i]]))
+            place = Written(path, int(positions[i]), int(positions[i] + sizes[i]))
+            made.append(Made(source, place, int(first[i])))
+    older = np.unique(headers.magic[is_old]).tolist()
+    compare_defaults(made, LOG_ENTRY.cases[magic], _list_carried(older, magic))
+
+
+def _list_carried(older: Sequence[int], magic: int) -> set[str]:
+    """Return the paths of the fields of version ``magic`` that hold values of entries of the versions
+    ``older``. These are compared as columns of the view ``records``. A field whose default is
+    computed is left out.
+    """
+    layout = LOG_ENTRY.cases[magic]
+    layouts = [LOG_ENTRY.cases[number] for number in older]
+    sources = [case for case in RECORDS.cases if case.layout in layouts]
+    (case,) = (case for case in RECORDS.cases if case.layout is layout)
+    carried = {path for path in case.writes if path.startswith(f"{case.each}.")}
+    for name, column in case.columns.items():
+        if any(constant_of(one.columns[name]) is ... for one in sources):
+            carried.update(column.paths)
+    return {
+        path
+        for path in carried
+        if path not in layout.by_name or not has_computed_default(layout.by_name[path])
+    }
 
 
 def _with_timestamp_type(rows: pa.RecordBatch) -> pa.RecordBatch:
