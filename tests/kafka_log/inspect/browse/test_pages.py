@@ -7,6 +7,7 @@ import json
 import random
 import re
 import shutil
+import struct
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,19 @@ def test_transactions_and_groups_are_those_of_txn_and_groups(
     assert seen == log.txn().num_rows
     monkeypatch.setattr("kafka_log.inspect.browse.activity_pages.MAX_BYTES", 5)
     assert "is too large to be read here" in damaged.see("/groups").text
+
+
+def test_a_wrong_time_index_does_not_stretch_the_timeline(tmp_path: Path) -> None:
+    for name in ("transactions-2", "codecs-0"):
+        shutil.copytree(BROKER / name, tmp_path / name)
+        index = tmp_path / name / f"{FIRST}.timeindex"
+        index.write_bytes(struct.pack(">qi", 4_000_000_000_000, 9))
+    page = Visitor(tmp_path).see("/transactions")
+    assert "2096-" not in page.text
+    newest = max(one["timestamp"] for one in lines_of("dump", tmp_path / "transactions-2"))
+    (open_one,) = (text for text in page.texts if text.startswith("open: "))
+    assert open_one == "open: 2026-11-20T07:00:00.000Z to the end of the log"
+    assert newest.startswith("2026-11-20T") and any(text >= newest for text in page.texts)
 
 
 def test_damaged_and_missing_groups_are_named(tmp_path: Path) -> None:

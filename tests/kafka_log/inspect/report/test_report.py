@@ -186,6 +186,23 @@ def test_a_timestamp_0_is_named() -> None:
     assert "with times far from the others: 1970-01-01T00:00:00.000Z." in plain(page.text)
 
 
+def test_the_timeline_ends_at_the_newest_record_of_open_transactions(tmp_path: Path) -> None:
+    """A wrong time index, the header of a damaged batch, and another partition do not move it."""
+    for name in ("transactions-2", SMALL):
+        shutil.copytree(BROKER / name, tmp_path / name)
+    before = page_of(tmp_path).texts
+    for path in tmp_path.glob("*/*.timeindex"):
+        path.write_bytes(b"\0\0\3\0\0\0\0\0" + path.read_bytes()[8:])
+    put(f"{SMALL}/{LAST}.log", 35, 43, b"\0\0\3\0\0\0\0\0")(tmp_path)
+    restamp(tmp_path / SMALL / f"{SECOND}.log", 383, max_timestamp=0x30000000000)
+    contents = contents_of(tmp_path)
+    page = Page.read(make_page(contents, ORIGIN))
+    far = "2074-"
+    start = page.texts.index("Timeline")
+    timeline = page.texts[start : page.texts.index("Open transactions", start)]
+    assert not any(far in text for text in timeline) and timeline[-1] in before
+
+
 def test_transactions_at_one_moment_are_no_long_bars(gathered: Contents) -> None:
     assert gathered.transactions is not None
     ended = gathered.transactions.filter(pc.equal(gathered.transactions["state"], "aborted"))
