@@ -21,6 +21,7 @@ NAMES = (
     "file_to_arrow",
     "threads",
     "verbs",
+    "tasks",
     "start",
     "memory",
     "no_jit",

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.shapes import segment
@@ -56,23 +56,41 @@ def write(path: Path, codec: str, total: int) -> int:
     return offset
 
 
-def seconds(command: tuple[str, ...]) -> tuple[float, float]:
-    """Seconds of the processors, and of the clock, that a command takes."""
+def seconds(
+    command: Sequence[str], directory: Path | None = None, codes: Sequence[int] = (0,)
+) -> tuple[float, float]:
+    """Return the seconds of the processors, and of the clock, that a command takes in a directory.
+    Raise CalledProcessError if its exit code is not one of ``codes``.
+    """
     # Nothing that keeps Python from writing its bytecode, which an installation has.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryFile() as out:
         before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        subprocess.run(command, stdout=out, stderr=subprocess.DEVNULL, check=True, env=environment)
+        done = subprocess.run(
+            command,
+            stdout=out,
+            stderr=subprocess.DEVNULL,
+            check=False,
+            env=environment,
+            cwd=directory,
+        )
         after, end = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    if done.returncode not in codes:
+        raise subprocess.CalledProcessError(done.returncode, list(command))
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return used, end - begun
+
+
+def java_command() -> tuple[str, ...]:
+    """Return the command of Kafka's dump tool, to which names of files are added."""
+    path_of_classes = os.pathsep.join(map(classpath, (DUMP_TOOL, DUMP_TOOL_API)))
+    return "java", "-Xmx512m", "-cp", path_of_classes, THEIRS, "--files"
 
 
 def table(megabytes: int, runs: int) -> Iterator[str]:
     yield "| codec | file | shown | ours | of it start | M records/s after it | theirs | theirs / ours | by the clock |"
     yield "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
-    path_of_classes = os.pathsep.join(map(classpath, (DUMP_TOOL, DUMP_TOOL_API)))
-    java = ("java", "-Xmx512m", "-cp", path_of_classes, THEIRS, "--files")
+    java = java_command()
     with tempfile.TemporaryDirectory() as made:
         small = Path(made) / "small-0" / f"{0:020d}.log"
         small.parent.mkdir()

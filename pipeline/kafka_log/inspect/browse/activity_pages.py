@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.nouns import count_noun
-from kafka_log.inspect.browse.batch_windows import read_index_times
+from kafka_log.inspect.browse.batch_windows import Budget, Target, read_window
 from kafka_log.inspect.browse.document import Page, Query, make_link, make_url
 from kafka_log.inspect.browse.listing import Listing
+from kafka_log.inspect.browse.place import MAX_ENTRIES
 from kafka_log.inspect.browse.problems import MAX_BYTES, choose_partitions, find_transactions
 from kafka_log.inspect.groups.table import Groups, commit_table, group_table
 from kafka_log.inspect.report.activity_sections import build_groups, build_transactions
@@ -15,8 +21,10 @@ from kafka_log.inspect.report.html import Child, element
 from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.report.section import list_lines
 from kafka_log.logs.names import CONSUMER_OFFSETS
-from kafka_log.logs.partitions import DirectoryError, NotFoundError
+from kafka_log.logs.partitions import DirectoryError, NotFoundError, Partition
 from kafka_log.logs.replicas import find_duplicate
+from kafka_log.segment.arrow_text import utf8
+from kafka_log.segment.model import Batch
 from kafka_log.text.json_values import to_rows
 
 
@@ -30,12 +38,10 @@ def show_transactions(listing: Listing, query: Query, now: int | None, origin: O
     begin = min(query.count("from"), len(partitions))
     checked, large, end = choose_partitions(partitions, begin)
     contents = Contents(checked, find_duplicate(checked) is not None, deep=False)
-    last = (partition.segments[-1] for partition in checked if partition.segments)
-    times = [found for found in map(read_index_times, last) if found is not None]
-    contents.stat = [{"last_timestamp": newest} for _, newest in times]  # the end of the timeline
     contents.transactions = find_transactions(
         checked, listing.found, contents.unread.append, now=now
     )
+    contents.stat = list(_read_newest_times(checked, contents.transactions))
     said = f"Read: {count_noun(len(checked), 'partition', spec=',')} of {len(partitions):,}."
     if large:
         said += f" Not read: {count_noun(len(large), 'large partition', spec=',')}; kafka-log txn reads all."
@@ -48,6 +54,31 @@ def show_transactions(listing: Listing, query: Query, now: int | None, origin: O
             element("p", make_link("Transactions of the next partitions →", href), class_="next")
         )
     return Page("Transactions", body, [("Transactions", make_url("transactions"))])
+
+
+def _read_newest_times(
+    partitions: Sequence[Partition], transactions: pa.Table
+) -> Iterator[dict[str, Any]]:
+    """Yield topic, partition and ``last_timestamp`` of the partitions with an open transaction, in the
+    time of one request. It is the newest timestamp in the last MAX_ENTRIES batches with a valid
+    checksum, None without any.
+    """
+    rows = to_rows(transactions.select(["topic", "partition", "state"]))
+    are_open = {(row["topic"], row["partition"]) for row in rows if row["state"] == "open"}
+    budget = Budget()
+    for partition in partitions:
+        key = utf8(partition.topic), partition.partition
+        if key not in are_open or not partition.segments or budget.is_spent:
+            continue
+        last = partition.segments[-1]
+        window = read_window(last, None, Target("end"), MAX_ENTRIES, budget)
+        batches = [one for one in window.entries if isinstance(one, Batch) and not one.is_control]
+        newest = max((one.max_timestamp for one in batches), default=-1)
+        yield {
+            "topic": key[0],
+            "partition": key[1],
+            "last_timestamp": newest if newest >= 0 else None,
+        }
 
 
 def show_groups(listing: Listing, origin: Origin) -> Page:

@@ -39,8 +39,8 @@ from kafka_log.inspect.browse.records import (
 from kafka_log.inspect.dump.batch_rows import batch_rows
 from kafka_log.inspect.report.damage_sections import describe_missing
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
+from kafka_log.inspect.report.missing_ends import LostRange, describe_missing_size
 from kafka_log.inspect.report.section import format_range, format_short_time, make_badge
-from kafka_log.inspect.report.segment_maps import LostRange
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.model import Batch, Policy, codec_label
 from kafka_log.segment.reader import SegmentReader, damage
@@ -57,8 +57,10 @@ def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
     """
     place = Place(listing, partition_id, query)
     target = _parse_target(query)
+    if target.kind == "byte" and target.value >= place.segment.size:
+        target = Target("end")
     indexed = [(i, segment, base) for i, (segment, base) in enumerate(place.segments)]
-    if target.kind == "end" and not query.text("segment"):
+    if query.text("end") and not query.text("segment"):
         filled = [i for i, segment, _ in indexed if not segment.is_empty]
         place.index = max(filled, default=0)
     elif target.kind in ("offset", "time") and not query.text("segment"):
@@ -95,12 +97,25 @@ def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
         ]
         body.append(make_table(headings, rows, kinds="knnnkkkw", caption="Batches"))
         body.append(_make_steps(place, window))
+    if window.missing is not None:
+        body.append(_make_missing_notice(window.missing))
     if window.note:
         body.append(
             element("p", f"{window.note}. That is normal in an active segment.", class_="more")
         )
     title = f"Batches of {name_partition(place.partition)}"
     return Page(title, [*body, make_go_to(place.partition_id)], place.path())
+
+
+def _make_missing_notice(missing: LostRange) -> Child:
+    """Return the box about batches that are missing at the end of a segment."""
+    said = f"Missing: {describe_missing_size(missing)}. Offsets lost: {describe_missing(missing)}."
+    return make_notice(
+        "error",
+        f"Batches, or their last bytes, are missing after byte {missing.start:,}",
+        element("p", said),
+        element("p", shorten(missing.reason), class_="where"),
+    )
 
 
 def _parse_target(query: Query) -> Target:

@@ -11,7 +11,13 @@ from typing import Literal
 import numpy as np
 
 from kafka_log.inspect.check.segment_scan import find_tail_kind, is_active
-from kafka_log.inspect.report.segment_maps import LostRange, find_missing_offsets
+from kafka_log.inspect.report.missing_ends import (
+    LostRange,
+    find_missing_end,
+    find_missing_offsets,
+)
+from kafka_log.logs.broker_files import log_directory_of, read_broker_files
+from kafka_log.logs.incomplete_tails import is_tail_error
 from kafka_log.logs.index_files import (
     OFFSET_ENTRY_DTYPE,
     TIME_ENTRY_DTYPE,
@@ -76,12 +82,14 @@ class BatchWindow:
         following: First byte of the next entry; None if the window reaches the end of the segment.
         resume: Byte at which the work was over before the target was reached; None if it was reached.
         note: Why bytes at the end of the segment are normal; None if there are none.
+        missing: What the segment lacks after its last byte; None if nothing proves it, or the window ends before.
     """
 
     entries: Sequence[Entry] = ()
     following: int | None = None
     resume: int | None = None
     note: str | None = None
+    missing: LostRange | None = None
 
 
 def start_of(entry: Entry) -> int:
@@ -139,14 +147,17 @@ def read_window(
         **read_options(segment),
     )
     if reader.options.start >= segment.size:
-        return BatchWindow()
+        is_cut = segment.is_empty and target.kind != "time"
+        missing = _find_missing_end(segment, next_base, None) if is_cut else None
+        return BatchWindow(missing=_choose_missing(missing, target))
     chosen: deque[Entry] = deque(maxlen=count if backward else None)
     lost: list[Entry] = []
     is_reached = backward
-    following = resume = None
+    following = resume = last = None
     with reader.opened() as run:
         for entry in () if run is None else _iter_entries(run, segment, next_base):
             budget.spend(end_of(entry) - start_of(entry))
+            last = entry
             if stop is not None and start_of(entry) >= stop:
                 following = start_of(entry)
                 break
@@ -173,7 +184,48 @@ def read_window(
         chosen += [_convert_lost(lost) for lost in end.lost]
     at_end = following is None and resume is None
     note = end.note if at_end and end is not None else None
-    return BatchWindow(tuple(chosen), following, resume, note)
+    missing = None
+    if at_end and last is not None and (chosen or target.kind == "offset"):
+        missing = _choose_missing(_find_missing_end(segment, next_base, last), target)
+    return BatchWindow(tuple(chosen), following, resume, note, missing)
+
+
+def _choose_missing(missing: LostRange | None, target: Target) -> LostRange | None:
+    """Return what a segment lacks at its end, None if it cannot hold the target offset."""
+    if missing is None or target.kind != "offset" or missing.last_offset is None:
+        return missing
+    return missing if target.value <= missing.last_offset else None
+
+
+def _find_missing_end(
+    segment: Segment, next_base: int | None, last: Entry | None
+) -> LostRange | None:
+    """Return what a segment lacks after its last byte, by :func:`find_missing_end` and, for the active
+    segment, by the checkpoints of the broker. ``last`` is its last entry; None if it is empty. Return
+    None if nothing proves that bytes are missing, and if the file changed since it was listed, as one
+    that a broker writes to. Raise OSError if the file cannot be read.
+    """
+    start, first = segment.size, segment.base_offset
+    if isinstance(last, Batch):
+        first = last.last_offset + 1
+    elif last is not None:
+        start, first = last.start, first if last.first_offset is None else last.first_offset
+    limit, reason = next_base, ""
+    if is_active(segment, next_base):
+        broker = read_broker_files(log_directory_of(segment.path.parent))
+        reached = broker.reached_offset((segment.topic, segment.partition))
+        if segment.state != "live" or (
+            reached <= first and not is_tail_error(segment.topic, broker)
+        ):
+            return None
+        limit = reached if reached > first else None
+        reason = f"by the checkpoints, the log reached offset {reached}"
+    missing = find_missing_end(segment, start, segment.size, first, limit)
+    if segment.path.stat().st_size != segment.size:
+        return None
+    if missing is None and limit is not None and reason:
+        return LostRange(segment.size, segment.size, "missing", first, limit - 1, reason)
+    return missing
 
 
 def _convert_lost(lost: Lost, kind: str = "lost") -> LostRange:
@@ -184,10 +236,14 @@ def _convert_lost(lost: Lost, kind: str = "lost") -> LostRange:
 
 def is_normal_tail(segment: Segment, next_base: int | None, lost: Lost, size: int) -> bool:
     """Return whether a lost range is what a crash, or a broker that is writing, leaves at the end of
-    an active segment of ``size`` bytes. Raise OSError if the file cannot be read.
+    an active segment of ``size`` bytes. No incomplete end is after a clean shutdown. Raise OSError if
+    the file cannot be read.
     """
-    at_end = lost.end >= size and is_active(segment, next_base)
-    return at_end and find_tail_kind(segment, lost, True) is not None
+    if lost.end < size or not is_active(segment, next_base):
+        return False
+    broker = read_broker_files(log_directory_of(segment.path.parent))
+    is_error = is_tail_error(segment.topic, broker)
+    return not is_error and find_tail_kind(segment, lost, True) is not None
 
 
 def _find_start(segment: Segment, target: Target) -> int:
@@ -274,8 +330,8 @@ def read_index_times(segment: Segment) -> tuple[int, int] | None:
 def find_window(
     segments: Iterable[tuple[int, Segment, int | None]], target: Target, count: int, budget: Budget
 ) -> tuple[int, BatchWindow]:
-    """Return the first window of ``segments`` that has entries or had to stop (``resume``), and the
-    index of its segment; the last one, empty, if none has. ``segments`` yields index, segment and
+    """Return the first window of ``segments`` that has entries or a missing end, or had to stop
+    (``resume``), and the index of its segment; the last one, empty, if none has. ``segments`` yields index, segment and
     next base offset, at least once. The budget is for all together. Raise OSError only if a damaged
     end cannot be read again.
     """
@@ -284,7 +340,7 @@ def find_window(
         if found[0] >= 0 and budget.is_spent:
             return i, BatchWindow(resume=0)
         found = i, read_window(segment, next_base, target, count, budget)
-        if found[1].entries or found[1].resume is not None:
+        if found[1].entries or found[1].missing or found[1].resume is not None:
             return found
         target = replace(target, resume=0)
     return found

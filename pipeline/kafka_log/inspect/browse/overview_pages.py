@@ -426,7 +426,9 @@ def _link_finding(row: Mapping[str, Any], places: Places) -> str:
     if segment is not None and row["byte"] is not None:
         return make_url("partitions", partition_id, "batches", segment=segment, byte=row["byte"])
     if not partition_id:  # a file beside the segments
-        partition_id = places.get(os.path.dirname(row["file"] or ""), ("", None))[0]  # noqa: PTH120
+        parent = os.path.dirname(row["file"] or "")  # noqa: PTH120
+        own = os.path.join(parent, f"{row['topic']}-{row['partition']}")  # noqa: PTH118
+        partition_id = places.get(parent, places.get(own, ("", None)))[0]
     if partition_id and row["first_offset"] is not None:
         return make_url("partitions", partition_id, "batches", offset=max(row["first_offset"], 0))
     return make_url("partitions", partition_id) if partition_id else "/"

@@ -41,7 +41,7 @@ class TailCheck(Check):
     def _tail_finding(self, scanned: ScannedSegment, run: Lost, kind: str) -> Finding:
         """Return the finding ``kind`` (``torn_tail`` or ``zero_tail``) about the bytes after the
         last batch. Active segment: a note, but an error after a clean shutdown, except in the
-        metadata log. Rolled segment: an error, with the offsets up to the next segment if they are
+        metadata log, with the offsets that the log had reached by its checkpoints. Rolled segment: an error, with the offsets up to the next segment if they are
         known; without offsets if none is missing before the next segment.
         """
         size = count_noun(run.end - run.start, "byte")
@@ -51,13 +51,19 @@ class TailCheck(Check):
         else:
             what = f"The last {size} are a batch that was not written completely"
         if scanned.is_active and is_tail_error(self.context.key[0], self.context.broker):
+            reached = self.context.broker.reached_offset(self.context.key)
+            is_short = reached > first
+            if is_short:
+                what += f". By the checkpoints, the log reached offset {reached}"
             return self.context.finding(
                 kind,
                 scanned.segment.path,
-                f"{what}. The file {CLEAN_SHUTDOWN} exists, so the broker does not truncate the segment when it starts: it fails, or appends after them.",
+                f"{what}. The file {CLEAN_SHUTDOWN} exists, so the broker does not truncate the segment when it starts: it fails, or appends after these bytes.",
                 remedy=TRUNCATE_AT_START,
                 byte=run.start,
                 first_offset=first,
+                last_offset=reached - 1 if is_short else None,
+                records=reached - first if is_short else None,
             )
         if scanned.is_active:
             return self.context.finding(

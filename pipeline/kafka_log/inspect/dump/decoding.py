@@ -295,7 +295,7 @@ class KeyValueDecoder:
         try:
             return self.format_value(read(data))
         except (ValueError, CodecError, RecursionError) as error:
-            self._count_failure(name, f"cannot be decoded as {what}", str(error))
+            self._count_failure(name, f"cannot be decoded as {what}", _describe_error(error))
             return self.render_bytes(data)
 
     def _decode_internal(
@@ -315,7 +315,10 @@ class KeyValueDecoder:
             how = "hidden, because it may contain secrets: add --show-secrets to see it"
         if decoded.error is not None:
             self._count_failure(
-                "record", f"cannot be decoded as a record of {own.name}", str(decoded.error), how
+                "record",
+                f"cannot be decoded as a record of {own.name}",
+                _describe_error(decoded.error),
+                how,
             )
         return self._format(decoded.key, key), self._format(shown, value)
 
@@ -327,7 +330,9 @@ class KeyValueDecoder:
         """
         decoded = read_control(key, value, strict=False, file=file, position=position)
         if decoded.error is not None:
-            self._count_failure(_CONTROL_RECORD, "cannot be decoded", str(decoded.error))
+self._count_failure(
+                _CONTROL_RECORD, "cannot be decoded", _describe_error(decoded.error)
+            )
         named = None if decoded.type is None else {"control": decoded.type}
         return self._format(named, key), self._format(decoded.value, value)
 
@@ -360,3 +365,14 @@ class KeyValueDecoder:
             f"{count_noun(count, noun, spec=',')} {problem}; the first: {first}"
             for (noun, problem), (count, first) in self.failures.items()
         ]
+
+
+def _describe_error(error: Exception) -> str:
+    """Return what is wrong with which field of a key or value, and with the record of which batch."""
+    if not isinstance(error, CodecError):
+        return str(error)
+    where = error.where
+    said = f"field {where.path}: {error.reason}" if where.path else error.reason
+    return (
+        said if where.file is None else f"{said} (batch at byte {where.position} of {where.file})"
+    )

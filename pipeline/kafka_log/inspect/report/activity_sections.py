@@ -118,8 +118,9 @@ def _make_timeline(
     contents: Contents, open_rows: Sequence[Row], ended_rows: Sequence[Row]
 ) -> list[Child]:
     """Return the elements of a timeline with a strip for each transaction that has timestamps;
-    ``[]`` if none has. At most MAX_STRIPS open ones come first, drawn up to the newest record, then
-    all of ``ended_rows``; hanging ones have their own color.
+    ``[]`` if none has. At most MAX_STRIPS open ones come first, drawn up to the newest record of
+    their partitions (``contents.stat``), then all of ``ended_rows``; hanging ones have their own
+    color.
     """
     rows = [
         row
@@ -129,11 +130,14 @@ def _make_timeline(
     if not rows:
         return []
     low = min(row["first_timestamp"] for row in rows)
-    newest = (row["last_timestamp"] for row in contents.stat)
-    end_of_log = max((time for time in newest if time is not None), default=0)
-    high = max([row["last_timestamp"] for row in rows])
-    if any(row["state"] == "open" for row in rows):
-        high = max(high, end_of_log)
+    are_open = {(row["topic"], row["partition"]) for row in rows if row["state"] == "open"}
+    ends = [row["last_timestamp"] for row in rows]
+    ends += [
+        row["last_timestamp"]
+        for row in contents.stat
+        if row["last_timestamp"] is not None and (row["topic"], row["partition"]) in are_open
+    ]
+    high = max(ends)
     strips = []
     for row in rows:
         kind = "hanging" if row["hanging"] else row["state"]
@@ -165,7 +169,7 @@ def _make_timeline(
         element("h3", "Timeline"),
         element(
             "p",
-            "Open transactions are drawn up to the newest record. Times of records are those of producers' clocks."
+            "Open transactions are drawn up to the newest record of their partitions. Times of records are those of producers' clocks."
             + drawn,
         ),
         legend,

@@ -11,6 +11,7 @@ from kafka_log.inspect.check.text import describe_place
 from kafka_log.inspect.report.charts import Span, add_axis, draw_strip, make_legend
 from kafka_log.inspect.report.contents import Contents
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
+from kafka_log.inspect.report.missing_ends import LostRange, describe_missing_size
 from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.report.section import (
     Section,
@@ -19,7 +20,7 @@ from kafka_log.inspect.report.section import (
     make_badge,
     make_more_paragraph,
 )
-from kafka_log.inspect.report.segment_maps import LostRange, SegmentMap
+from kafka_log.inspect.report.segment_maps import SegmentMap
 from kafka_log.inspect.report.verdict import FindingGroup, group_findings
 
 MAX_OF_KIND: Mapping[str, int] = {"error": 25, "warning": 15, "note": 5}
@@ -98,17 +99,16 @@ def _make_group(group: FindingGroup, origin: Origin) -> Element:
 
 def build_maps(contents: Contents, origin: Origin) -> Section:
     """Return the section with a map of each damaged segment that ``contents.maps`` has, a legend,
-    and how many more segments are damaged. Return a section with one sentence if none has an error
-    or a warning at a byte position.
+    and how many more segments are damaged. Return a section with one sentence if none is damaged.
     """
     heading = f"Damaged segments ({contents.damaged_segments:,})"
     if not contents.damaged_segments:
-        none = "No segment has an error or a warning at a position in the file."
+        none = "No segment has an error or a warning at a position in the file, or is too short."
         return Section("segments", heading, [element("p", none)])
     body: list[Child] = [
         element(
             "p",
-            "Each strip is a file, from its first byte to its last. Small ranges are drawn wider than they are.",
+            "Each strip is a file, from its first byte to its last. Small ranges are drawn wider than they are, and missing batches as a line.",
         ),
         make_legend(
             [
@@ -116,6 +116,7 @@ def build_maps(contents: Contents, origin: Origin) -> Section:
                 ("lost", "no valid batch: consumers stop here"),
                 ("refused", "valid checksum, but records that cannot be decoded"),
                 ("tail", "incomplete end, as a crash leaves it"),
+                ("missing", "place of missing batches"),
                 ("mark", "position of a finding"),
             ]
         ),
@@ -145,13 +146,15 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
     said = f"{count_noun(segment_map.size, 'byte', spec=',')}; {count_noun(segment_map.batches, 'valid batch', 'valid batches', spec=',')} with {_describe_offsets(segment_map)}."
     if lost_bytes:
         said += f" {count_noun(lost_bytes, 'byte is', 'bytes are', spec=',')} no valid batch."
+    if any(lost.kind == "missing" for lost in segment_map.lost):
+        said += " Batches, or their last bytes, are missing in the file."
     spans = [Span(0, segment_map.size, "good", f"{count_noun(segment_map.size, 'byte', spec=',')}")]
     spans += [
         Span(
             lost.start,
             lost.end,
             lost.kind,
-            f"bytes {lost.start:,} to {lost.end - 1:,}: {shorten(lost.reason, 200)}",
+            f"{_describe_bytes(lost)}: {shorten(lost.reason, 200)}",
         )
         for lost in segment_map.lost[: 10 * MAX_RANGES]
     ]
@@ -165,14 +168,14 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
     chart = add_axis(strip, ["byte 0", f"{segment_map.size // 2:,}", f"{segment_map.size:,}"])
     rows = [
         (
-            f"{lost.start:,} to {lost.end - 1:,}",
-            f"{lost.end - lost.start:,}",
+            _describe_bytes(lost),
+            describe_missing_size(lost) if lost.kind == "missing" else f"{lost.end - lost.start:,}",
             describe_missing(lost),
             shorten(lost.reason),
         )
         for lost in segment_map.lost[:MAX_RANGES]
     ]
-    headings = ["bytes", "size", "offsets lost", "reason"]
+    headings = ["place", "bytes", "offsets lost", "reason"]
     table = make_table(headings, rows, kinds="knkw", caption="Lost ranges") if rows else None
     if not rows:
         said += " Every batch is valid by itself; the findings say what contradicts what."
@@ -192,16 +195,24 @@ def _describe_offsets(segment_map: SegmentMap) -> str:
     return f"offsets {said}{more}"
 
 
+def _describe_bytes(lost: LostRange) -> str:
+    """Return where a lost range lies: ``bytes N to M``, or ``at byte N`` if batches are missing there."""
+    if lost.kind == "missing":
+        return f"at byte {lost.start:,}"
+    return f"bytes {lost.start:,} to {lost.end - 1:,}"
+
+
 def describe_missing(lost: LostRange) -> str:
     """Return the offsets that a range has lost as words for a table cell: ``N`` or ``N to M``. If
     one end is unknown, it is ``from N on, if any`` or ``up to M``; if both are, ``none, or
-    unknown``. For a refused batch it says that its records cannot be decoded.
+    unknown``. For a refused batch it says that its records cannot be decoded. For missing bytes
+    without offsets it says that the batch before them has these.
     """
     first, last = lost.first_offset, lost.last_offset
     if lost.kind == "refused":
         return f"records of offsets {first} to {last} cannot be decoded"
     if first is None and last is None:
-        return "none, or unknown"
+        return "those of the incomplete batch" if lost.kind == "missing" else "none, or unknown"
     if last is None:
         return f"from {first} on, if any"
     if first is None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from codecgen.runtime.nouns import count_noun
+from kafka_log.read.schemas.avro_faults import find_fault
 from kafka_log.read.schemas.avro_resolution import (
     MAX_DEFAULTS,
     OTHER_VERSION,
@@ -114,7 +115,8 @@ class AvroSchema:
     def decoder(self, reader: AvroSchema | None = None) -> Decode:
         """Return a function that decodes the bytes of one value, resolved to the schema ``reader``
         if it is given. It raises ValueError for bytes that are no value of the schema, are followed
-        by others, encode the value in another way than the encoder does, or cannot be resolved.
+        by others, encode the value in another way than the encoder does, or cannot be resolved;
+        its text names the field that does not fit, if one is found.
         Raise ModuleNotFoundError if fastavro is not installed, SchemaError if ``reader`` has another
         logical type for the same part.
         """
@@ -133,18 +135,15 @@ class AvroSchema:
                 value = schemaless_reader(source, schema, None, **options)
                 left = len(data) - source.tell()
                 if left:
-                    raise ValueError(
-                        f"{count_noun(left, 'byte follows', 'bytes follow')} the value, which may be of another schema"
-                    )
+                    raise ValueError(f"{count_noun(left, 'byte follows', 'bytes follow')} it")
                 schemaless_writer(again, schema, value)
                 if again.getvalue() != data:
-                    raise ValueError(
-                        "the value encodes to other bytes than these, so that it was written with another schema, or is damaged"
-                    )
+                    raise ValueError("its fields encode to other bytes than these")
                 if resolved is not None:
                     value = schemaless_reader(io.BytesIO(data), schema, resolved, **options)
             except Exception as error:  # fastavro raises many classes, also of its own
-                raise ValueError(_describe(error)) from None
+                fault = find_fault(self._parsed, self._named, data)
+                raise ValueError(fault or _describe(error)) from None
             return value
 
         return decode

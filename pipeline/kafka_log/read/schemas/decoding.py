@@ -63,6 +63,9 @@ _MAX_PARTS = 2_000_000
 _MAX_KNOWN = 10_000
 """Maximum number of ids whose schemas, or whose problems, are kept."""
 
+NEXT_STEP = "another schema wrote it, or it is damaged: give the right schema (--schemas), or read its bytes"
+"""What a value that does not fit its schema means, and what to do."""
+
 _MAX_PROBLEM = 500
 """Maximum characters of a problem."""
 
@@ -358,7 +361,9 @@ class PartDecoder:
                     found[row] = value if convert is None else convert(value)
                 except _ERRORS as error:
                     self._texts.left = left
-                    problems[row] = shorten(f"it is no value of schema {schema_id}: {error}")
+                    problems[row] = (
+                        f"{shorten(f'it is no value of schema {schema_id}: {error}')}; {NEXT_STEP}"
+                    )
         column = self._join(pieces, found, problems)
         ids = np.array(
             [-1 if i is None or i.number is None else i.number for i in [*frames.ids, None]]

@@ -24,7 +24,9 @@ HEADERS = {"key": "__key_schema_id", "value": "__value_schema_id"}
 MAX_PATH = 200
 """Maximum bytes of a GUID and the path of a message after it."""
 
-NOT_FRAMED = "it does not begin with the id of a schema"
+NOT_FRAMED = (
+    "it does not begin with the id of a schema: read it as text or bytes (--decode utf8, none)"
+)
 
 
 @dataclass(frozen=True, slots=True)

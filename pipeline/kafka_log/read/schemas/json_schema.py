@@ -18,7 +18,16 @@ from kafka_log.read.schemas.registry import (
     SchemaVersion,
     parse_json,
 )
-from kafka_log.read.schemas.shapes import JSON, NULL, Budget, Decode, Shape, Size, check_name
+from kafka_log.read.schemas.shapes import (
+    JSON,
+    NULL,
+    Budget,
+    Decode,
+    Shape,
+    Size,
+    check_name,
+    name_field,
+)
 
 _SCALARS = {
     "null": NULL,
@@ -234,6 +243,12 @@ def _decode(shape: Shape, data: bytes) -> Any:
     """
     try:
         return _check(shape, _DECODER.decode(data.decode()), "")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8 from byte {error.start} on") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"it is not JSON: {error.msg.removesuffix(' at')} at character {error.pos}"
+        ) from None
     except RecursionError:
         raise ValueError("the JSON is nested too deep to be read") from None
 
@@ -252,28 +267,60 @@ def _check(shape: Shape, value: Any, path: str) -> Any:
                 inner = known.get(name)
                 if inner is None:
                     raise ValueError(
-                        f"the value has the property {path}/{name!a}, which the schema lacks"
+                        f"it has the field {_join(path, name)}, which the schema lacks"
                     )
-                found[name] = _check(inner, item, f"{path}/{name}")
+                found[name] = _check(inner, item, _join(path, name))
             return found
     elif shape.item is not None:
         if shape.is_map and isinstance(value, dict):
-            return {name: _check(shape.item, v, f"{path}/{name}") for name, v in value.items()}
+            return {name: _check(shape.item, v, f"{path}[{name!a}]") for name, v in value.items()}
         if not shape.is_map and isinstance(value, list):
-            return [_check(shape.item, v, f"{path}/{i}") for i, v in enumerate(value)]
+            return [_check(shape.item, v, f"{path}[{i}]") for i, v in enumerate(value)]
     elif type(value) in _PYTHON_TYPES[shape.type]:
         if shape.type == pa.int64() and isinstance(value, float):
             if not value.is_integer():
                 raise ValueError(
-                    f"{path or '/'} is {value}, which is not an integer, as the schema requires"
+                    f"{name_field(path)} is {value}, not an integer as the schema requires"
                 )
             if abs(value) >= _EXACT:
                 raise ValueError(
-                    f"{path or '/'} is {value}, which float64 does not hold to the last digit"
+                    f"{name_field(path)} is {value}, which float64 does not hold to the last digit"
                 )
             return int(value)
         return value
-    raise ValueError(f"{path or '/'} is {type(value).__name__}, not {shape.arrow}")
+    raise ValueError(
+        f"{name_field(path)} is {_JSON_NAMES[type(value)]}, not {_describe_shape(shape)} as the schema requires"
+    )
+
+
+def _join(path: str, name: str) -> str:
+    """Return the path of a property of the object at ``path``."""
+    plain = name if name.isidentifier() else f"{name!a}"
+    return f"{path}.{plain}" if path else plain
+
+
+def _describe_shape(shape: Shape) -> str:
+    """Return what JSON values a shape takes, in the words of JSON."""
+    if shape.fields is not None or shape.is_map:
+        return "an object"
+    return "an array" if shape.item is not None else _TYPE_NAMES.get(shape.type, str(shape.arrow))
+
+
+_JSON_NAMES = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "an array",
+    dict: "an object",
+}
+_TYPE_NAMES = {
+    pa.null(): "null",
+    pa.bool_(): "true or false",
+    pa.int64(): "an integer",
+    pa.float64(): "a number",
+    pa.string(): "text",
+}
 
 
 _PYTHON_TYPES = {

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from codecgen.runtime.nouns import count_noun
+from kafka_log.read.schemas.protobuf_faults import find_fault
 from kafka_log.read.schemas.registry import PROTOBUF, SchemaError, SchemaRegistry, SchemaVersion
 from kafka_log.read.schemas.shapes import JSON, Budget, Shape, Size, check_name
 
@@ -106,8 +107,7 @@ class ProtobufSchema:
         for index in indexes:
             if not 0 <= index < len(messages):
                 raise ValueError(
-                    f"the message indexes {list(indexes)} before the value name no message of the schema: the value was written"
-                    " with another schema, or is damaged"
+                    f"the message indexes {list(indexes)} before the value name no message of the schema"
                 )
             names.append(messages[index].name)
             messages = messages[index].nested_type
@@ -248,7 +248,8 @@ class MessageDecoder:
         """Return the value of a message with its path in front: its fields, in a dict under the
         name of the message if the decoder wraps messages. An unknown number of an enum becomes
         text. Raise ValueError for bytes that are none, for fields that the schema lacks,
-        extensions, and a message without a column.
+        extensions, and a message without a column. The text names the first field that does not
+        fit, if one is found.
         """
         indexes, start = read_indexes(data)
         name = self._schema.find_name(indexes)
@@ -263,13 +264,15 @@ class MessageDecoder:
             message.DiscardUnknownFields()
             if message.ByteSize() != size:
                 raise ValueError(
-                    f"the value has fields that message {name} of the schema lacks: it was written with another schema"
+                    find_fault(message.DESCRIPTOR, data[start:])
+                    or f"the value has fields that message {name} of the schema lacks"
                 )
             value = self._schema.convert(message)
         except ValueError:
             raise
-        except Exception as error:  # protobuf raises classes of its own
-            raise ValueError(f"{type(error).__name__} {error}") from None
+        except Exception:  # protobuf raises classes of its own
+            fault = find_fault(message.DESCRIPTOR, data[start:])
+            raise ValueError(fault or f"it is no message {name} in Protobuf's encoding") from None
         return {name: value} if self._is_wrapped else value
 
 

@@ -26,6 +26,11 @@ MAX_REFERENCES = 1_000
 MAX_PROBLEMS = 1_000
 """Maximum number of problems of records that are kept."""
 
+OTHER_SOURCE = (
+    "give the registry or the file that has it (--schemas), or read the bytes (--decode none)"
+)
+"""What to do about a schema that is not known."""
+
 _MAX_NUMBER = (1 << 31) - 1
 _CONTEXT = re.compile(r":(\.[^:]*):")
 _DEFAULT_CONTEXT = "."
@@ -104,7 +109,7 @@ class SchemaRegistry:
         """
         found = self._by_id.get(schema_id, [])
         if not found:
-            raise SchemaError(f"no schema with id {schema_id} is registered")
+            raise SchemaError(f"no schema with id {schema_id} is registered: {OTHER_SOURCE}")
         return self._select(found, subject, f"id {schema_id}")
 
     def find_by_guid(self, guid: str) -> SchemaVersion:
@@ -114,7 +119,7 @@ class SchemaRegistry:
         """
         found = self._by_guid.get(guid, [])
         if not found:
-            raise SchemaError(f"no schema with GUID {guid} is registered")
+            raise SchemaError(f"no schema with GUID {guid} is registered: {OTHER_SOURCE}")
         return self._select(found, None, f"GUID {guid}")
 
     def _select(

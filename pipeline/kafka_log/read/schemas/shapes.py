@@ -134,6 +134,11 @@ JSON = Shape(is_json=True)
 NULL = Shape(pa.null())
 
 
+def name_field(path: str) -> str:
+    """Return a place in a value as words: ``field PATH``, or ``the value`` for all of it (``""``)."""
+    return f"field {path}" if path else "the value"
+
+
 def check_name(name: Any) -> None:
     """Raise SchemaError if a name cannot be that of a column: it is no text, has a zero character,
     or is no UTF-8. Return nothing otherwise.

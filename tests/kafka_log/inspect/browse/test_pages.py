@@ -7,6 +7,7 @@ import json
 import random
 import re
 import shutil
+import struct
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from kafka_codecs import RECORD_BATCH
 from kafka_log import LogDirectory
 from kafka_log.cli import main
 from kafka_log.inspect.browse.batch_windows import Budget, Target, read_window, start_of
+from kafka_log.inspect.browse.listing import segment_id
 from kafka_log.inspect.browse.records import RecordView
 from kafka_log.logs.discovery import discover
 from kafka_log.segment.model import Batch
@@ -244,6 +246,19 @@ def test_transactions_and_groups_are_those_of_txn_and_groups(
     assert "is too large to be read here" in damaged.see("/groups").text
 
 
+def test_a_wrong_time_index_does_not_stretch_the_timeline(tmp_path: Path) -> None:
+    for name in ("transactions-2", "codecs-0"):
+        shutil.copytree(BROKER / name, tmp_path / name)
+        index = tmp_path / name / f"{FIRST}.timeindex"
+        index.write_bytes(struct.pack(">qi", 4_000_000_000_000, 9))
+    page = Visitor(tmp_path).see("/transactions")
+    assert "2096-" not in page.text
+    newest = max(one["timestamp"] for one in lines_of("dump", tmp_path / "transactions-2"))
+    (open_one,) = (text for text in page.texts if text.startswith("open: "))
+    assert open_one == "open: 2026-11-20T07:00:00.000Z to the end of the log"
+    assert newest.startswith("2026-11-20T") and any(text >= newest for text in page.texts)
+
+
 def test_damaged_and_missing_groups_are_named(tmp_path: Path) -> None:
     root = tmp_path / "disk"
     shutil.copytree(BROKER / "__consumer_offsets-0", root / "__consumer_offsets-0")
@@ -412,6 +427,64 @@ def test_damage_is_shown_with_what_is_lost(damaged: Visitor) -> None:
     place = damaged.partition("segments.small")
     found = damaged.see(f"{place}/search?text=nothing")
     assert "Damaged, so that records may be missing" in found.text
+
+
+CUT = {
+    # segment and size: missing bytes and batches, and offsets
+    "inside a batch": (SECOND, 2505, "at least 200 bytes of 1 batch", "those of"),
+    "between batches": (SECOND, 2316, "at least 17 bytes of 1 batch", "78 to 83"),
+    "to nothing": (SECOND, 0, "at least 2,333 bytes of 6 batches", "42 to 83"),
+    "the active one": (f"{126:020d}", 389, "at least 406 bytes of 2 batches", "132 to 143"),
+    "the active one, after its last index entry": (
+        f"{126:020d}",
+        1000,
+        "at least 167 bytes of 1 batch",
+        "those of",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_a_cut_segment_shows_what_is_missing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Budget, "is_spent", False)  # however slow the machine is
+    segment, size, missing, offsets = CUT[name]
+    shutil.copytree(BROKER / "segments.small-0", tmp_path / "segments.small-0")
+    for path in BROKER.glob("*-checkpoint"):
+        shutil.copy(path, tmp_path)
+    path = tmp_path / "segments.small-0" / f"{segment}.log"
+    with path.open("r+b") as file:
+        file.truncate(size)
+    visitor = Visitor(tmp_path)
+    place = visitor.partition("segments.small")
+    said = f"Missing: {missing}. Offsets lost: {offsets}"
+    [partition] = discover(tmp_path)
+    wanted = next(segment_id(one) for one in partition.segments if one.path == path)
+    for query in (f"segment={wanted}&byte={size}", f"segment={wanted}&end=1"):
+        assert said in visitor.see(f"{place}/batches?{query}").text
+    last = 83 if segment == SECOND else 143
+    found = visitor.see(f"{place}/batches?offset={last}")
+    assert said in found.text and "verdict error" in str(found.tags)
+    if segment == SECOND:
+        assert "Missing" not in visitor.see(f"{place}/batches?offset={last + 1}").text
+    problem = next(
+        found
+        for link in dict.fromkeys(links(visitor.see(place), "/batches[?]"))
+        if "Missing" in (found := visitor.see(link)).text
+    )
+    assert said in problem.text
+
+
+def test_an_incomplete_end_after_a_clean_shutdown_is_damage(tmp_path: Path) -> None:
+    shutil.copytree(BROKER / "codecs-1", tmp_path / "codecs-1")
+    (tmp_path / ".kafka_cleanshutdown").touch()
+    path = tmp_path / "codecs-1" / f"{FIRST}.log"
+    path.write_bytes(path.read_bytes()[:-200])
+    visitor = Visitor(tmp_path)
+    page = visitor.see(f"{visitor.partition('codecs', 1)}/batches?end=1")
+    assert page.rows[-1][0] == "damaged details" and "normal" not in page.text
+    assert "Missing: at least 200 bytes of 1 batch. Offsets lost: from 64 on, if any." in page.text
 
 
 def test_the_batch_after_damage_is_found_by_its_byte(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from kafka_log.cli import main
+from tests.paths import SAMPLES
 from tests.support.make_schema_registry_sample import SAMPLE
 
 
@@ -56,3 +57,19 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
         == 0
     )
     assert capsys.readouterr().out.splitlines()[1] == '{"sku": "x", "count": 0}'
+
+
+@pytest.mark.parametrize(
+    ("decoding", "reason"),
+    [
+        ("confluent", "the first: 1 is not one of 0"),
+        ("__consumer_offsets", "the first: "),
+    ],
+)
+def test_reasons_name_the_field_and_no_schema(
+    decoding: str, reason: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    main(["dump", str(SAMPLES / "kafka-4.x" / "codecs-1"), "--decode", decoding, "-n", "1"])
+    errors = capfd.readouterr().err
+    print(errors, reason)
+    assert "the first: field " in errors and ".yaml" not in errors and "stream" not in errors

@@ -186,6 +186,23 @@ def test_a_timestamp_0_is_named() -> None:
     assert "with times far from the others: 1970-01-01T00:00:00.000Z." in plain(page.text)
 
 
+def test_the_timeline_ends_at_the_newest_record_of_open_transactions(tmp_path: Path) -> None:
+    """A wrong time index, the header of a damaged batch, and another partition do not move it."""
+    for name in ("transactions-2", SMALL):
+        shutil.copytree(BROKER / name, tmp_path / name)
+    before = page_of(tmp_path).texts
+    for path in tmp_path.glob("*/*.timeindex"):
+        path.write_bytes(b"\0\0\3\0\0\0\0\0" + path.read_bytes()[8:])
+    put(f"{SMALL}/{LAST}.log", 35, 43, b"\0\0\3\0\0\0\0\0")(tmp_path)
+    restamp(tmp_path / SMALL / f"{SECOND}.log", 383, max_timestamp=0x30000000000)
+    contents = contents_of(tmp_path)
+    page = Page.read(make_page(contents, ORIGIN))
+    far = "2074-"
+    start = page.texts.index("Timeline")
+    timeline = page.texts[start : page.texts.index("Open transactions", start)]
+    assert not any(far in text for text in timeline) and timeline[-1] in before
+
+
 def test_transactions_at_one_moment_are_no_long_bars(gathered: Contents) -> None:
     assert gathered.transactions is not None
     ended = gathered.transactions.filter(pc.equal(gathered.transactions["state"], "aborted"))
@@ -240,7 +257,7 @@ def test_an_incomplete_end_and_records_that_cannot_be_decoded(tmp_path: Path) ->
         one.path[-6:-4]: [(lost.kind, lost.start) for lost in one.lost] for one in contents.maps
     }
     assert kinds["00"] == [("refused", 383)]
-    assert [kind for kind, _ in kinds["26"]] == ["lost", "tail"]
+    assert [kind for kind, _ in kinds["26"]] == ["lost", "tail", "missing"]
     (refused,) = next(one.lost for one in contents.maps if one.path[-6:-4] == "00")
     assert (refused.end, refused.first_offset, refused.last_offset) == (766, 6, 11)
     text = plain(Page.read(make_page(contents, ORIGIN)).text)
@@ -635,3 +652,119 @@ def test_segments_that_are_not_live(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "no segment was checked" in capsys.readouterr().err and not out.exists()
     assert main([*words, "--include", "deleted"]) in (0, 1)
     assert "--include=deleted" in Page.read(out.read_bytes()).text
+
+
+# ---------------------------------------------------------------- segments that were cut
+
+SMALL, CODECS = "segments.small-0", "codecs-1"
+LAST = f"{126:020d}"
+CUTS = {
+    # partition, segment, size: lost ranges with bytes, kind, offsets, missing bytes and batches
+    "inside a batch": (
+        (SMALL, SECOND, 2505),
+        [(2316, 2505, "lost", 78, 83, 0, 0), (2505, 2505, "missing", None, None, 200, 1)],
+    ),
+    "inside a batch, batches follow": (
+        (SMALL, SECOND, 1000),
+        [(766, 1000, "lost", 54, 59, 0, 0), (1000, 1000, "missing", 60, 83, 1333, 5)],
+    ),
+    "between batches": (
+        (SMALL, SECOND, 2316),
+        [(2316, 2316, "missing", 78, 83, 17, 1)],
+    ),
+    "to nothing": (
+        (SMALL, SECOND, 0),
+        [(0, 0, "missing", 42, 83, 2333, 6)],
+    ),
+    "the active one inside a batch": (
+        (SMALL, LAST, 500),
+        [(389, 500, "tail", 132, 137, 0, 0), (500, 500, "missing", 138, 143, 295, 2)],
+    ),
+    "the active one between batches": (
+        (CODECS, FIRST, 1769),
+        [(1769, 1769, "missing", 61, 63, 0, 0)],
+    ),
+    "the active one inside a header": (
+        (CODECS, FIRST, 20),
+        [(0, 20, "tail", 0, 63, 0, 0)],
+    ),
+}
+
+
+def copy_cut(root: Path, partition: str, segment: str, size: int, *, clean: bool) -> None:
+    """Copy a partition with the checkpoints of its broker, and cut one of its segments to ``size`` bytes."""
+    shutil.copytree(BROKER / partition, root / partition)
+    for path in BROKER.glob("*-checkpoint"):
+        shutil.copy(path, root)
+    shutil.copy(BROKER / "meta.properties", root)
+    if clean:
+        shutil.copy(BROKER / ".kafka_cleanshutdown", root)
+    path = root / partition / f"{segment}.log"
+    assert path.stat().st_size > size
+    with path.open("r+b") as file:
+        file.truncate(size)
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_a_cut_segment_has_a_map_of_what_is_lost(name: str, tmp_path: Path) -> None:
+    (partition, segment, size), expected = CUTS[name]
+    copy_cut(tmp_path, partition, segment, size, clean=False)
+    contents = contents_of(tmp_path)
+    (one,) = contents.maps
+    assert (one.path, one.size) == (str(tmp_path / partition / f"{segment}.log"), size)
+    found = [
+        (x.start, x.end, x.kind, x.first_offset, x.last_offset, x.missing_bytes, x.missing_batches)
+        for x in one.lost
+    ]
+    assert found == expected
+    rows = [row[:3] for row in Page.read(make_page(contents, ORIGIN)).rows]
+    for start, end, kind, first, last, missing, batches in expected:
+        cells = [f"bytes {start:,} to {end - 1:,}", f"{end - start:,}"]
+        if kind == "missing":
+            of = f"{batches} batch{'es' * (batches > 1)}"
+            cells = [f"at byte {start:,}", f"at least {missing:,} bytes of {of}"]
+            cells[1] = cells[1] if missing else "unknown"
+        offsets = "those of the incomplete batch" if first is None else f"{first} to {last}"
+        assert [*cells, offsets] in rows
+    lost = sum(row["records"] for row in contents.findings if row["severity"] != "note")
+    whole = {SECOND: 84, LAST: 144, FIRST: 64}[segment]
+    begin = next(x.first_offset for x in one.lost if x.first_offset is not None)
+    assert lost >= whole - begin
+
+
+def test_a_cut_after_a_clean_shutdown_says_what_is_lost(tmp_path: Path) -> None:
+    copy_cut(tmp_path, CODECS, FIRST, 14728, clean=True)
+    contents = contents_of(tmp_path)
+    (row,) = [row for row in contents.findings if row["severity"] == "error"]
+    assert row["code"] == "torn_tail"
+    assert (row["first_offset"], row["last_offset"], row["records"]) == (61, 63, 3)
+    assert "By the checkpoints, the log reached offset 64." in row["meaning"]
+    (one,) = contents.maps
+    assert [(x.kind, x.first_offset, x.last_offset) for x in one.lost] == [
+        ("lost", 61, 63),
+        ("missing", None, None),
+    ]
+    rows = [row[:3] for row in Page.read(make_page(contents, ORIGIN)).rows]
+    cut = ["at byte 14,728", "at least 200 bytes of 1 batch", "those of the incomplete batch"]
+    assert ["bytes 1,769 to 14,727", "12,959", "61 to 63"] in rows and cut in rows
+
+
+def test_batches_cut_out_of_the_middle_have_a_place_in_the_map(tmp_path: Path) -> None:
+    shutil.copytree(BROKER / SMALL, tmp_path / SMALL)
+    path = tmp_path / SMALL / f"{SECOND}.log"
+    data = path.read_bytes()
+    path.write_bytes(data[:383] + data[1149:])
+    (one,) = contents_of(tmp_path).maps
+    assert [(x.start, x.end, x.kind, x.first_offset, x.last_offset) for x in one.lost] == [
+        (383, 383, "missing", 48, 59)
+    ]
+    assert one.offsets == ((42, 47), (60, 83))
+
+
+def test_an_index_of_another_segment_proves_no_cut(tmp_path: Path) -> None:
+    """Its entries have offsets that are not missing: the index is wrong, not the segment."""
+    shutil.copytree(BROKER / SMALL, tmp_path / SMALL)
+    put(f"{SMALL}/{SECOND}.index", 40, 48, b"\0\0\0\x29\0\0\x20\0")(tmp_path)
+    contents = contents_of(tmp_path)
+    assert {row["code"] for row in contents.findings if row["severity"] != "note"}
+    assert not any(lost.kind == "missing" for one in contents.maps for lost in one.lost)

@@ -168,12 +168,14 @@ extend B { optional int32 more = 100; }
         (ONE, b"\2\2\x08\5", None, "the message indexes [1] before the value name no message"),
         (ONE, b"\2\1\x08\5", None, "the message indexes [-1] before the value name no message"),
         (ONE, b"\4\0\0\x08\5", None, "message A.In, which is nested in another message"),
-        (ONE, b"\0\x08", None, "Error"),
-        (ONE, b"\0\x10\5", None, "fields that message A of the schema lacks"),
-        (ONE, b"\0\x0a\1x", None, "fields that message A of the schema lacks"),  # another type on the wire
+        (ONE, b"\0\x08", None, "the value ends in field a;"),
+        (ONE, b"\0\x10\5", None, "it has the field number 2, which the schema lacks"),
+        (ONE, b"\0\x0a\1x", None, "field a is not of the type int32, which the schema says"),  # another type on the wire
         (TWO, b"\0\x08\5", {"A": {"a": 5}, "B": None}, None),
         (TWO, b"\2\2\x08\5", {"A": None, "B": {"b": 5}}, None),
-        (PROTO3 + "message A { string s = 1; }", b"\0\x0a\1\xff", None, "Error"),
+        (PROTO3 + "message A { string s = 1; }", b"\0\x0a\1\xff", None, "field s is text that is not UTF-8"),
+        (PROTO3 + "message A { In in = 1; message In { repeated string s = 7; } }", b"\0\x0a\3\x3a\1\xff", None, "field in.s is text that is not UTF-8"),
+        (PROTO3 + "message A { In in = 1; message In { fixed64 n = 7; } }", b"\0\x0a\3\x39\1\2", None, "field in.n needs 8 bytes, but 2 bytes are left"),
         (PROTO3 + "message A {}", b"\0", "{}", None),
         (PROTO3 + "message A { int32 n = 1; A next = 2; }", b"\0\x08\1\x12\2\x08\2", {"n": 1, "next": '{"n": 2, "next": null}'}, None),
         ('syntax = "proto2"; message A { required int32 a = 1; optional int32 b = 2 [default = 7]; }', b"\0\x08\1", {"a": 1, "b": None}, None),
