@@ -444,6 +444,21 @@ def test_control_records_are_written() -> None:
     assert written(larger) == written(rows)
 
 
+def test_a_constant_says_which_rows_are_control_records() -> None:
+    """It replaces the column: an ordinary key is refused only if the row is written as a control record."""
+    plain = pa.table({"offset": pa.array([0, 1], pa.int64()), "key": [b"a", b"b"]})
+    for mark in (True, False):
+        rows = plain.append_column("is_control", pa.array([mark, mark]))
+        for none in (False, 0):
+            found = decoded(written(rows, is_control=none), ["key", "is_control"])
+            assert found.column("key").to_pylist() == [b"a", b"b"]
+            assert found.column("is_control").to_pylist() == [False, False]
+        for every in (True, 1):
+            with pytest.raises(RowRefused, match="marked as a control record") as refused:
+                written(rows, is_control=every)
+            assert (refused.value.row, refused.value.column) == (0, "key")
+
+
 def test_one_offset_for_several_rows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / f"{5:020}.log"
     with pytest.raises(RowRefused, match="each row has the offset 5") as refused:
