@@ -435,6 +435,17 @@ def test_a_control_record_that_is_none(key: bytes | None, value: bytes | None, c
     assert (found.value.row, found.value.column) == (0, column)
 
 
+def test_the_row_of_a_control_record_counts_rows_of_other_versions() -> None:
+    """Of versions without control records too, and of several tables of Arrow in one version."""
+    rows = controls((COMMIT, COMMIT_VALUE), (COMMIT, COMMIT_VALUE), (b"x", COMMIT_VALUE))
+    rows = rows.set_column(3, "is_control", pa.array([False, False, True, True]))
+    rows = rows.append_column("magic", pa.array([1, 1, 2, 2], pa.int8()))
+    for size in (1, 9):
+        with pytest.raises(RowRefused, match="control record") as found:
+            written(pa.Table.from_batches(rows.to_batches(max_chunksize=size)))
+        assert (found.value.row, found.value.column) == (3, "key")
+
+
 def test_control_records_are_written() -> None:
     """Control records of types that the schemas do not know may have any value."""
     rows = controls((COMMIT, COMMIT_VALUE), (UNKNOWN_TYPE, b"anything"), (UNKNOWN_TYPE, None))
