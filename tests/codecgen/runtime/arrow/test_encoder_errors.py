@@ -27,6 +27,7 @@ from kafka_codecs import (
 )
 from kafka_codecs.arrow.records_writer import RECORDS_WRITER
 from kafka_log import encode, write_segment
+from kafka_log.write import encoding
 from tests.support.encoded_values import PLAIN, SOME
 from tests.support.record_tables import DEFAULT, decoded, table, written
 
@@ -391,6 +392,19 @@ def test_a_segment_is_there_when_it_is_whole(tmp_path: Path) -> None:
     with pytest.raises(CodecError):
         write_segment(bad, spread("timestamp_type", 0, 7))
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("most", [1, 100, 1000, 1 << 20])
+def test_a_large_table_is_written_in_parts(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row is in one part, in order, and no part is larger than it may be, unless it is one row."""
+    monkeypatch.setattr(encoding, "_SPLIT", most)
+    rows = table([row | {"offset": i} for i, row in enumerate(PLAIN[:37])])
+    (batch,) = rows.combine_chunks().to_batches()
+    parts = list(encoding.split_batch(batch))
+    assert pa.Table.from_batches(parts).equals(rows)
+    assert all(part.num_rows == 1 or 0 < part.nbytes <= most for part in parts)
+    assert (len(parts) == 1) == (batch.nbytes <= most)
+    assert decoded(written(rows)).equals(rows)
 
 
 UNKNOWN_TYPE = bytes(CONTROL_RECORD_KEY.build({"version": 0, "type": 77}))
