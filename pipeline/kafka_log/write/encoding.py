@@ -131,8 +131,9 @@ def _encode_versions(
             writer, version, constants=constants, batch_bytes=batch_bytes, level=level
         )
         rows: Iterator[pa.RecordBatch] = (batch for _, batch in group)
-        if has_field(version, "is_control"):
-            rows = _check_control_records(rows, row, constants.get("is_control") in (True, 1))
+        is_control = constants.get("is_control")  # replaces the column
+        if has_field(version, "is_control") and is_control != 0:
+            rows = _check_control_records(rows, row, is_control == 1)
         yield from encoder.encode(rows, row)
         row = encoder.rows
 

@@ -95,3 +95,23 @@ def test_bytes_may_follow_any_layout() -> None:
     model, found = loader.load({"codecgen.yaml": MANIFEST, "case.yaml": text})
     assert model is not None and not found
     assert list(tolerances.check(model)) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "has_effect"),
+    [
+        ("x: {type: u8, measures: rest, ACCEPTS}, data: {bytes: rest}", True),
+        ("x: {layout: fixed, ACCEPTS}", True),
+        ("x: {array: fixed, count: u8, ACCEPTS}", True),
+        ("x: {type: u8, ACCEPTS}", False),
+        ("x: {bytes: u8, ACCEPTS}", False),
+    ],
+)
+def test_bytes_may_follow_what_a_field_measures_or_holds(fields: str, has_effect: bool) -> None:
+    held = f"\n---\n{ELEMENTS['fixed']}\n".replace("layout: e", "layout: fixed")
+    fields = fields.replace("ACCEPTS", "accepts: [trailing_bytes]")
+    text = f"layout: top\nfields: {{{fields}}}{held if 'fixed' in fields else ''}"
+    model, found = loader.load({"codecgen.yaml": MANIFEST, "case.yaml": text})
+    assert model is not None and not found, [d.message for d in found]
+    messages = [d.message for d in tolerances.check(model)]
+    assert messages == ([] if has_effect else ['"trailing_bytes" has no effect on "x"'])

@@ -16,6 +16,7 @@ from kafka_log.cli import main, parser
 from kafka_log.read.parquet import Compression
 from kafka_log.read.plan import Split
 from kafka_log.read.selection import Selection
+from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.output_lock import staged_path
 from kafka_log.write.staged_output import OutputError
 from pyspark_kafka_log.export import (
@@ -29,6 +30,9 @@ from pyspark_kafka_log.export import (
 from pyspark_kafka_log.export.command import export_by_spark
 from pyspark_kafka_log.export.state import State
 from pyspark_kafka_log.export.writing import Job, TaskResult
+from pyspark_kafka_log.options import Options
+from pyspark_kafka_log.splits.logs import Log
+from pyspark_kafka_log.splits.query_logs import QueryLogs
 from tests.paths import ROOT
 from tests.support.spark_exports import expected, plain
 from tests.support.spark_logs import TIME, batch, build, flipped, numbered, write
@@ -113,6 +117,38 @@ def test_a_log_that_begins_where_the_last_export_ended(tmp_path: Path, directory
     write(directory, "t", 0, 10, build(batch(10, [b"10"])))
     done = table.export(directory)
     assert (done.rows, done.missed) == (1, ())
+
+
+def test_a_segment_that_is_deleted_before_its_log_is_looked_at(
+    tmp_path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log's end is unknown then, and the task finds the records under the new name."""
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 2))
+    table.export(directory)
+    last = write(directory, "t", 0, 10, build(batch(10, [b"10"])))
+    select = QueryLogs.select
+
+    def select_before(seen: QueryLogs, options: Options) -> Sequence[Log]:
+        found = select(seen, options)
+        if last.exists():  # the plan selects again
+            last.rename(last.with_name(f"{last.name}.deleted"))
+        return found
+
+    monkeypatch.setattr(QueryLogs, "select", select_before)
+    done = table.export(directory)
+    assert (done.rows, done.ends, done.missed) == (1, {("t", 0): 11}, ())
+
+
+def test_a_log_whose_end_cannot_be_read(tmp_path: Path, directory: Path) -> None:
+    """It may end before what was exported: an export that needs none of the unreadable bytes fails too."""
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 2))
+    wanted = {"endingOffsets": '{"t": {"0": 10}}'}
+    assert table.export(directory, **wanted).rows == 10
+    (directory / "t-0" / f"{10:020}.log").mkdir()
+    with pytest.raises(UnreadableError, match="it cannot be read"):
+        table.export(directory, **wanted)
 
 
 def test_an_end_for_each_partition(tmp_path: Path, directory: Path) -> None:

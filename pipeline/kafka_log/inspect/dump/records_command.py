@@ -504,13 +504,20 @@ def _read_last(
 
 def _keep_last(count: int, kept: pa.Table, pending: Sequence[pa.RecordBatch]) -> pa.Table:
     """Return the ``count`` rows with the highest offsets of ``kept`` and ``pending``, in their
-    order; all if there are fewer. If segments are misplaced, these need not be the last rows.
+    order; all if there are fewer. If segments are misplaced, these need not be the last rows. As in
+    a scan, no record batch of the table has rows of two segments.
     """
     rows = pa.concat_tables([kept, pa.Table.from_batches(pending, kept.schema)])
     if rows.num_rows <= count:
         return rows
     order = np.argsort(rows.column("offset").to_numpy(), kind="stable")
-    return rows.take(np.sort(order[-count:]))
+    is_kept = np.zeros(rows.num_rows, np.bool_)
+    is_kept[order[-count:]] = True
+    parts, start = [], 0
+    for batch in rows.to_batches():
+        parts.append(batch.filter(pa.array(is_kept[start : start + batch.num_rows])))
+        start += batch.num_rows
+    return pa.Table.from_batches([part for part in parts if part.num_rows], rows.schema)
 
 
 def _empty_batch(schema: pa.Schema) -> pa.RecordBatch:

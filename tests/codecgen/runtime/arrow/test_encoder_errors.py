@@ -27,6 +27,7 @@ from kafka_codecs import (
 )
 from kafka_codecs.arrow.records_writer import RECORDS_WRITER
 from kafka_log import encode, write_segment
+from kafka_log.write import encoding
 from tests.support.encoded_values import PLAIN, SOME
 from tests.support.record_tables import DEFAULT, decoded, table, written
 
@@ -393,6 +394,19 @@ def test_a_segment_is_there_when_it_is_whole(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.parametrize("most", [1, 100, 1000, 1 << 20])
+def test_a_large_table_is_written_in_parts(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row is in one part, in order, and no part is larger than it may be, unless it is one row."""
+    monkeypatch.setattr(encoding, "_SPLIT", most)
+    rows = table([row | {"offset": i} for i, row in enumerate(PLAIN[:37])])
+    (batch,) = rows.combine_chunks().to_batches()
+    parts = list(encoding.split_batch(batch))
+    assert pa.Table.from_batches(parts).equals(rows)
+    assert all(part.num_rows == 1 or 0 < part.nbytes <= most for part in parts)
+    assert (len(parts) == 1) == (batch.nbytes <= most)
+    assert decoded(written(rows)).equals(rows)
+
+
 UNKNOWN_TYPE = bytes(CONTROL_RECORD_KEY.build({"version": 0, "type": 77}))
 COMMIT = bytes(CONTROL_RECORD_KEY.build({"version": 0, "type": int(ControlRecordType.COMMIT)}))
 COMMIT_VALUE = bytes(
@@ -435,6 +449,17 @@ def test_a_control_record_that_is_none(key: bytes | None, value: bytes | None, c
     assert (found.value.row, found.value.column) == (0, column)
 
 
+def test_the_row_of_a_control_record_counts_rows_of_other_versions() -> None:
+    """Of versions without control records too, and of several tables of Arrow in one version."""
+    rows = controls((COMMIT, COMMIT_VALUE), (COMMIT, COMMIT_VALUE), (b"x", COMMIT_VALUE))
+    rows = rows.set_column(3, "is_control", pa.array([False, False, True, True]))
+    rows = rows.append_column("magic", pa.array([1, 1, 2, 2], pa.int8()))
+    for size in (1, 9):
+        with pytest.raises(RowRefused, match="control record") as found:
+            written(pa.Table.from_batches(rows.to_batches(max_chunksize=size)))
+        assert (found.value.row, found.value.column) == (3, "key")
+
+
 def test_control_records_are_written() -> None:
     """Control records of types that the schemas do not know may have any value."""
     rows = controls((COMMIT, COMMIT_VALUE), (UNKNOWN_TYPE, b"anything"), (UNKNOWN_TYPE, None))
@@ -442,6 +467,21 @@ def test_control_records_are_written() -> None:
     assert found.to_pylist() == rows.to_pylist()
     larger = rows.set_column(2, "value", rows.column("value").cast(pa.large_binary()))
     assert written(larger) == written(rows)
+
+
+def test_a_constant_says_which_rows_are_control_records() -> None:
+    """It replaces the column: an ordinary key is refused only if the row is written as a control record."""
+    plain = pa.table({"offset": pa.array([0, 1], pa.int64()), "key": [b"a", b"b"]})
+    for mark in (True, False):
+        rows = plain.append_column("is_control", pa.array([mark, mark]))
+        for none in (False, 0):
+            found = decoded(written(rows, is_control=none), ["key", "is_control"])
+            assert found.column("key").to_pylist() == [b"a", b"b"]
+            assert found.column("is_control").to_pylist() == [False, False]
+        for every in (True, 1):
+            with pytest.raises(RowRefused, match="marked as a control record") as refused:
+                written(rows, is_control=every)
+            assert (refused.value.row, refused.value.column) == (0, "key")
 
 
 def test_one_offset_for_several_rows_is_refused(tmp_path: Path) -> None:

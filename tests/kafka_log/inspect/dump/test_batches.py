@@ -74,6 +74,20 @@ def test_damage_is_said_in_every_output(
         assert said in found[2], (name, found[2])
 
 
+@pytest.mark.parametrize("engine", ["auto", *ENGINES])
+@pytest.mark.parametrize("output", OUTPUTS, ids=" ".join)
+def test_a_segment_without_a_batch(
+    output: list[str], engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is the largest one too, whose first batch says which engine reads."""
+    empty = put(tmp_path / "empty-0", b"")
+    code, offsets, said = shown(capsys, empty, "--engine", engine, *output)
+    assert (code, offsets) == (0, []) and "lost" not in said
+    wrong = put(tmp_path / "wrong-0", b"\xff" * 80)
+    code, offsets, said = shown(capsys, wrong, "--engine", engine, *output)
+    assert (code, offsets) == (1, []) and str(wrong / f"{0:020d}.log") in said
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_damage_behind_a_range_is_not_read(
     engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

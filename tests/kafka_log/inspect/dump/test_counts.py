@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kafka_log
+from kafka_codecs import CONSUMER_OFFSETS_KEY
 from kafka_log.cli import main
 from kafka_log.inspect.dump import records_command
 from kafka_log.read.scanning import scan
@@ -107,6 +108,26 @@ def test_damage_among_the_last_records_is_reported_once(tmp_path: Path, dump: An
     assert (code, rows) == (1, whole[1][-4:])
     assert err.splitlines() == whole[2].splitlines()
     assert err.count("crc") == 1
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+def test_a_record_that_cannot_be_decoded_is_named_by_its_own_file(
+    count: int, tmp_path: Path, dump: Any
+) -> None:
+    """The last records lie in several segments."""
+    key = bytes(CONSUMER_OFFSETS_KEY.build({"type": "group_metadata", "group": "g"}))
+    (tmp_path / "__consumer_offsets-0").mkdir()
+    path = tmp_path / "__consumer_offsets-0" / f"{0:020d}.log"
+    kafka_log.write_segment(path, pa.table({"offset": [0, 1, 2], "key": [key] * 3}))
+    path = path.with_name(f"{10:020d}.log")
+    size = kafka_log.write_segment(path, pa.table({"offset": [10, 11], "key": [key] * 2}))
+    later = path.with_name("later")
+    kafka_log.write_segment(later, pa.table({"offset": [12], "key": [b"x"]}))
+    path.write_bytes(path.read_bytes() + later.read_bytes())
+    later.unlink()
+    code, rows, said = dump(path.parent, "--last", count)
+    assert (code, [row["offset"] for row in rows]) == (0, [0, 1, 2, 10, 11, 12][-count:])
+    assert f"byte {size} of {path}" in said
 
 
 def test_damage_before_the_last_records_is_not_read(tmp_path: Path, dump: Any) -> None:
