@@ -108,6 +108,14 @@ def log_directory_of(directory: Path) -> Path:
     return directory.parent if has_name else directory.resolve().parent
 
 
+def has_proof_files(directory: Path) -> bool:
+    """Return whether a log directory has a file that may prove how far logs were written: that of a
+    clean shutdown, or a checkpoint of :data:`REACHED`. Raise OSError if the directory may not be
+    searched, or its store cannot be asked.
+    """
+    return any((directory / name).is_file() for name in (CLEAN_SHUTDOWN, *REACHED))
+
+
 def read_broker_files(directory: Path) -> BrokerFiles:
     """Return the offsets in the checkpoint files of a log directory, and whether the file of a
     clean shutdown exists. Missing files are left out. A file that is invalid or cannot be read is

@@ -13,7 +13,7 @@ from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import Segment
 from kafka_log.read.selection import Selection
 from kafka_log.segment.model import Policy
-from kafka_log.segment.ranges import MAX_OFFSET, counts_from_end, offsets_from
+from kafka_log.segment.ranges import MAX_OFFSET, Range, counts_from_end, offsets_from
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.segment.urls import is_url
 
@@ -78,13 +78,23 @@ class PartitionFilters:
         if partition is not self._partition:
             self._count(partition)
             rows = self._find(partition) if self._committed else self._selection.rows()
-            self._partition, self._rows, self._in_log = partition, rows, rows
-            for start in (self.start(partition), self._firsts.get(partition)):
-                if start is not None:
-                    self._in_log = replace(
-                        self._in_log, offsets=offsets_from(self._in_log.offsets, start)
-                    )
+            self._partition, self._rows = partition, rows
+            self._in_log = replace(rows, offsets=self._from_start(partition, rows.offsets))
         return self._in_log if state in LOG_STATES else self._rows
+
+    def selected_offsets(self, partition: Log) -> Range:
+        """Return the selected offsets of a partition from its log start on, also those of undecided
+        records, which :meth:`filter_for` excludes. Raise the errors of :meth:`filter_for`.
+        """
+        self.filter_for(partition)
+        return self._from_start(partition, self._selection.offsets)
+
+    def _from_start(self, partition: Log, offsets: Range) -> Range:
+        """Return a range of offsets without those below the log start offset of a partition, and those that retention removed meanwhile."""
+        for start in (self.start(partition), self._firsts.get(partition)):
+            if start is not None:
+                offsets = offsets_from(offsets, start)
+        return offsets
 
     def segments(self, partition: Log) -> list[Segment]:
         """Return the segments of a partition that may hold selected offsets, by the base offsets in
