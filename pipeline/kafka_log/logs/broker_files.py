@@ -108,12 +108,12 @@ def log_directory_of(directory: Path) -> Path:
     return directory.parent if has_name else directory.resolve().parent
 
 
-def has_proof_files(directory: Path) -> bool:
-    """Return whether a log directory has a file that may prove how far logs were written: that of a
-    clean shutdown, or a checkpoint of :data:`REACHED`. Raise OSError if the directory may not be
-    searched, or its store cannot be asked.
+def list_proof_files(directory: Path) -> list[str]:
+    """Return the names of the files of a log directory that may prove how far logs were written:
+    that of a clean shutdown, and the checkpoints of :data:`REACHED`. Raise OSError if the directory
+    may not be searched, or its store cannot be asked.
     """
-    return any((directory / name).is_file() for name in (CLEAN_SHUTDOWN, *REACHED))
+    return [name for name in (CLEAN_SHUTDOWN, *REACHED) if (directory / name).is_file()]
 
 
 def read_broker_files(directory: Path) -> BrokerFiles:

@@ -12,7 +12,7 @@ from pathlib import Path
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.broker_files import (
     BrokerFiles,
-    has_proof_files,
+    list_proof_files,
     log_directory_of,
     read_broker_files,
 )
@@ -129,7 +129,7 @@ def find_lost_end(segments: Sequence[Segment], read_broker: ReadBroker) -> Lost 
     if not segments or segments[-1].rolled:
         return None
     last = segments[-1]
-    if not has_proof_files(log_directory_of(last.path.parent)):
+    if not list_proof_files(log_directory_of(last.path.parent)):
         return None
     try:
         from kafka_log.logs.index_files import find_position_by_index  # needs numpy

@@ -16,6 +16,7 @@ from kafka_log.logs.names import CLEAN_SHUTDOWN, HIGH_WATERMARK
 from kafka_log.segment.model import Lost
 from tests.support.batches import batch
 from tests.support.segment_files import put
+from tests.support.torn_logs import torn_log
 
 COMMANDS = {
     "dump": (),
@@ -27,18 +28,6 @@ COMMANDS = {
     "overview": (),
     "sql": ("select count(*) from records",),
 }
-
-
-def torn_log(root: Path, proof: str) -> Path:
-    """Write a log whose last batch lacks 3 bytes, and a file of the broker."""
-    put(root / "t-0", (0, batch(0) + batch(10) + batch(20)[:-3]))
-    if proof == "clean shutdown":
-        (root / CLEAN_SHUTDOWN).write_text("{}")
-    elif proof:
-        reached = 23 if proof == "high watermark" else 13
-        entries = [{"topic": "t", "partition": 0, "offset": reached}]
-        (root / HIGH_WATERMARK).write_bytes(OFFSET_CHECKPOINT.build({"entries": entries}))
-    return root
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, "export"])
