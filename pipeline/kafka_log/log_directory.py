@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -1486,10 +1486,10 @@ def _report_gaps(
     from kafka_log.logs.log_start import LogStarts
     from kafka_log.segment.model import describe_lost
 
-    starts = LogStarts()
+    starts, read_broker = LogStarts(), cache(read_broker_files)
     for partition in partitions:
         offsets = selection.resolve_offsets(partition.segments).offsets
-        for path, lost in find_losses(partition, offsets, starts):
+        for path, lost in find_losses(partition, offsets, starts, read_broker):
             line = describe_lost(path, lost)
             if on_damage is None:
                 warnings.warn(f"kafka-log: {line}", stacklevel=3)

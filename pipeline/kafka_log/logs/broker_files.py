@@ -108,6 +108,14 @@ def log_directory_of(directory: Path) -> Path:
     return directory.parent if has_name else directory.resolve().parent
 
 
+def list_proof_files(directory: Path) -> list[str]:
+    """Return the names of the files of a log directory that may prove how far logs were written:
+    that of a clean shutdown, and the checkpoints of :data:`REACHED`. Raise OSError if the directory
+    may not be searched, or its store cannot be asked.
+    """
+    return [name for name in (CLEAN_SHUTDOWN, *REACHED) if (directory / name).is_file()]
+
+
 def read_broker_files(directory: Path) -> BrokerFiles:
     """Return the offsets in the checkpoint files of a log directory, and whether the file of a
     clean shutdown exists. Missing files are left out. A file that is invalid or cannot be read is

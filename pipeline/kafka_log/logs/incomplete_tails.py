@@ -5,19 +5,24 @@ unless the files of the broker say that the log was complete there.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
-from kafka_log.logs.broker_files import BrokerFiles, log_directory_of, read_broker_files
+from kafka_log.logs.broker_files import (
+    BrokerFiles,
+    list_proof_files,
+    log_directory_of,
+    read_broker_files,
+)
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.names import CLEAN_SHUTDOWN, CLUSTER_METADATA
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.replicas import read_segment_end
 from kafka_log.logs.tiers import find_lost_offsets
 from kafka_log.segment import tails
-from kafka_log.segment.model import End, Lost, Tail
+from kafka_log.segment.model import End, Lost, Policy, Tail
 from kafka_log.segment.positioned_reads import UnreadableError, open_segment, read_exactly, size_of
 from kafka_log.segment.ranges import EVERYTHING, MAX_OFFSET, Range
 from kafka_log.segment.reader import SegmentReader
@@ -26,6 +31,10 @@ from kafka_log.segment.urls import is_url
 _FIRST_AND_LAST = ("base_offset", "last_offset")
 _APPENDED = ("live", "future")
 """States of segments that a broker appends to."""
+
+ReadBroker = Callable[[Path], BrokerFiles]
+"""Function that returns the broker's files of a log directory: :func:`read_broker_files`. Callers that ask about several partitions
+cache it, because each file has a line for each partition."""
 
 
 def find_incomplete_tail(segment: Segment, position: int) -> Lost | None:
@@ -86,7 +95,9 @@ def is_tail_error(topic: str, broker: BrokerFiles) -> bool:
     return broker.was_clean_shutdown and topic != CLUSTER_METADATA
 
 
-def find_tail_loss(segment: Segment, tail: Lost) -> Lost | None:
+def find_tail_loss(
+    segment: Segment, tail: Lost, read_broker: ReadBroker = read_broker_files
+) -> Lost | None:
     """Return the incomplete tail ``tail`` of an active segment as a lost range if the broker was shut
     down cleanly, or if its recovery point or high watermark is above the first offset of the tail.
     The higher one of the two is its ``before_offset``. Return None in all other cases, if the
@@ -95,7 +106,7 @@ def find_tail_loss(segment: Segment, tail: Lost) -> Lost | None:
     """
     if segment.state not in _APPENDED:
         return None
-    broker = read_broker_files(log_directory_of(segment.path.parent))
+    broker = read_broker(log_directory_of(segment.path.parent))
     first = _first_offset_of(segment, tail)
     reached = broker.reached_offset((segment.topic, segment.partition))
     reasons = [tail.reason]
@@ -109,16 +120,16 @@ def find_tail_loss(segment: Segment, tail: Lost) -> Lost | None:
     return replace(tail, reason="; ".join(reasons), after_offset=first - 1, before_offset=before)
 
 
-def find_lost_end(segments: Sequence[Segment]) -> Lost | None:
+def find_lost_end(segments: Sequence[Segment], read_broker: ReadBroker) -> Lost | None:
     """Return the incomplete tail at the end of a partition's log whose records were written
     (:func:`find_tail_loss`). Return None if there is none, and if other damage comes before it. Raise OSError if the log directory may not be searched.
+
+    ``read_broker`` is only called if there is an incomplete tail.
     """
     if not segments or segments[-1].rolled:
         return None
     last = segments[-1]
-    broker = read_broker_files(log_directory_of(last.path.parent))
-    reached = broker.reached_offset((last.topic, last.partition))
-    if not is_tail_error(last.topic, broker) and reached <= last.base_offset:
+    if not list_proof_files(log_directory_of(last.path.parent)):
         return None
     try:
         from kafka_log.logs.index_files import find_position_by_index  # needs numpy
@@ -133,22 +144,28 @@ def find_lost_end(segments: Sequence[Segment]) -> Lost | None:
     except CodecError:
         return None
     _, tail = separate_incomplete_tail(last, reader.end)
-    return None if tail is None else find_tail_loss(last, tail)
+    return None if tail is None else find_tail_loss(last, tail, read_broker)
 
 
 def find_losses(
-    partition: Partition, offsets: Range, starts: LogStarts
+    partition: Partition,
+    offsets: Range,
+    starts: LogStarts,
+    read_broker: ReadBroker,
+    policy: Policy = Policy.KAFKA,
 ) -> Iterator[tuple[Path, Lost]]:
     """Yield what the files of a merged partition prove to be lost of ``offsets`` (half-open)
-    although no reader meets damage, with the path of a segment: ranges that no segment has
-    (:func:`find_lost_offsets`), and the incomplete tail of its log (:func:`find_end_losses`).
+    although no reader of ``policy`` meets damage, with the path of a segment: ranges that no
+    segment has (:func:`find_lost_offsets`), and under ``kafka`` the incomplete tail of its log
+    (:func:`find_end_losses`). ``salvage`` reports that tail as a lost range, ``strict`` raises an error.
     """
     yield from find_lost_offsets(partition, offsets, starts)
-    yield from find_end_losses(partition, offsets)
+    if policy is Policy.KAFKA:
+        yield from find_end_losses(partition, read_broker, offsets)
 
 
 def find_end_losses(
-    partition: Partition, offsets: Range = EVERYTHING
+    partition: Partition, read_broker: ReadBroker, offsets: Range = EVERYTHING
 ) -> Iterator[tuple[Path, Lost]]:
     """Yield the incomplete tail of a partition's log (:func:`find_lost_end`) if it may hold
     ``offsets``, with the path of its segment. Yield nothing for a log in a store, where each file
@@ -157,7 +174,7 @@ def find_end_losses(
     if not partition.segments or is_url(partition.segments[-1].path):
         return
     try:
-        lost = find_lost_end(partition.segments)
+        lost = find_lost_end(partition.segments, read_broker)
     except OSError:
         return
     low, high = offsets

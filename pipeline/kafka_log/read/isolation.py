@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,13 +12,12 @@ from kafka_log.logs.names import State
 from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import Segment
 from kafka_log.read.selection import Selection
-from kafka_log.segment.model import Policy
-from kafka_log.segment.ranges import MAX_OFFSET, counts_from_end, offsets_from
+from kafka_log.segment.model import Lost, Policy
+from kafka_log.segment.ranges import MAX_OFFSET, Range, counts_from_end, offsets_from
 from kafka_log.segment.row_selection import Aborted, RowSelection
 from kafka_log.segment.urls import is_url
 
 if TYPE_CHECKING:
-    from codecgen.runtime.errors import ValueRefused
     from kafka_log.logs.transactions import Transactions
     from kafka_log.segment.kernels import Engine
 
@@ -79,13 +78,23 @@ class PartitionFilters:
         if partition is not self._partition:
             self._count(partition)
             rows = self._find(partition) if self._committed else self._selection.rows()
-            self._partition, self._rows, self._in_log = partition, rows, rows
-            for start in (self.start(partition), self._firsts.get(partition)):
-                if start is not None:
-                    self._in_log = replace(
-                        self._in_log, offsets=offsets_from(self._in_log.offsets, start)
-                    )
+            self._partition, self._rows = partition, rows
+            self._in_log = replace(rows, offsets=self._from_start(partition, rows.offsets))
         return self._in_log if state in LOG_STATES else self._rows
+
+    def selected_offsets(self, partition: Log) -> Range:
+        """Return the selected offsets of a partition from its log start on, also those of undecided
+        records, which :meth:`filter_for` excludes. Raise the errors of :meth:`filter_for`.
+        """
+        self.filter_for(partition)
+        return self._from_start(partition, self._selection.offsets)
+
+    def _from_start(self, partition: Log, offsets: Range) -> Range:
+        """Return a range of offsets without those below the log start offset of a partition, and those that retention removed meanwhile."""
+        for start in (self.start(partition), self._firsts.get(partition)):
+            if start is not None:
+                offsets = offsets_from(offsets, start)
+        return offsets
 
     def segments(self, partition: Log) -> list[Segment]:
         """Return the segments of a partition that may hold selected offsets, by the base offsets in
@@ -111,12 +120,16 @@ class PartitionFilters:
         """
         return self._transactions_of(partition).last_stable_offset
 
-    def find_order_error(self, partition: Log) -> ValueRefused | None:
-        """Return the error of a batch whose offsets cannot be right, so that read_committed may
-        leave out or return wrong records although damage is accepted; None if there is none. Raise
-        UnreadableError if retention removes a segment meanwhile and ``lists_again`` is False.
+    def find_order_losses(self, partition: Log) -> Iterator[tuple[Path, Lost]]:
+        """Yield the file of a batch whose offsets cannot be right, and why, as an empty lost range, if
+        read_committed may leave out or return wrong records because of it although damage is
+        accepted. Raise UnreadableError if retention removes a segment meanwhile and ``lists_again``
+        is False.
         """
-        return self._transactions_of(partition).order_error if self._committed else None
+        error = self._transactions_of(partition).order_error if self._committed else None
+        if error is not None:
+            path, position = Path(error.where.file or ""), error.where.position or 0
+            yield path, Lost(position, position, f"byte {position}: {error.reason}")
 
     def _count(self, partition: Log) -> None:
         """Replace offsets of the selection that count from the end of ``partition`` by absolute

@@ -97,6 +97,13 @@ class LogEnds:
                 return None
             raise
 
+    def has_tail(self, key: Key) -> bool:
+        """Return whether the last file of a log had bytes after its last whole batch when
+        :meth:`find_end` was called for ``key``. Raise KeyError if it was not.
+        """
+        known = self._known[key]
+        return known.size > (0 if known.last is None else known.last.end)
+
     def find_readable_end(self, key: Key, log: Log, end: Position) -> Position:
         """Return the position up to which a log that ends at ``end`` can be read: ``end`` itself,
         or under ``read_committed`` the first offset of its oldest open transaction, if that is

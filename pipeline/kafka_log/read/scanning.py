@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import pyarrow as pa
 
-from codecgen.runtime.errors import CodecError, ValueRefused
+from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.batches import BATCHES
 from kafka_codecs.columns.records import RECORDS
+from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.discovery import survey, warn_if_all_excluded
 from kafka_log.logs.incomplete_tails import find_losses
 from kafka_log.logs.log_start import LogStarts
@@ -44,7 +47,6 @@ from kafka_log.read.selection import (
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import Batch, End, Lost, Policy, describe_lost
 from kafka_log.segment.paths import path_list
-from kafka_log.segment.ranges import Range
 from kafka_log.segment.scanner import Flagged
 
 if TYPE_CHECKING:
@@ -177,7 +179,7 @@ def scan(
     found = _find(path, wanted)
     begin = wanted.timestamps[0]
     seeks = indexes and wanted.policy is Policy.KAFKA
-    starts = LogStarts()
+    starts, read_broker = LogStarts(), cache(read_broker_files)
     rows = PartitionFilters(
         wanted, engine, of_view=view is not None, starts=starts, lists_again=True
     )
@@ -229,10 +231,11 @@ def scan(
         """Yield the splits in reading order. Errors of directories, and of the search for transactions, come when their partition does."""
         for partition, selected in segments:
             report_partition(partition)
-            _report_losses(
-                partition, rows.filter_for(partition).offsets, starts, wanted.policy, on_lost, watch
+            losses = find_losses(
+                partition, rows.selected_offsets(partition), starts, read_broker, wanted.policy
             )
-            _report_order_error(rows.find_order_error(partition), partition, on_lost, watch)
+            losses = chain(losses, rows.find_order_losses(partition))
+            _report_losses(losses, on_lost, watch)
             for segment in selected:
                 start = 0
                 of_segment = limit_to_segment(rows.filter_for(partition, segment.state), segment)
@@ -368,12 +371,14 @@ def scan_batches(
     found = _find(path, wanted)
     resolved = [(partition, wanted.resolve_offsets(partition.segments)) for partition in found]
     output = Output(BATCHES, found, columns)
+    starts, read_broker = LogStarts(), cache(read_broker_files)
 
     def splits() -> Iterator[Split]:
         """Yield the splits in reading order. Raises the error of a directory that cannot be read, if damage is an error."""
         for partition, selection in resolved:
             _check_partition(partition, wanted, on_lost)
-            _report_losses(partition, selection.offsets, LogStarts(), wanted.policy, on_lost, None)
+            losses = find_losses(partition, selection.offsets, starts, read_broker, wanted.policy)
+            _report_losses(losses, on_lost)
             for segment in within_offsets(partition.segments, selection.offsets):
                 yield Split(segment, rows=limit_to_segment(selection.batches(), segment))
 
@@ -451,44 +456,19 @@ def _check_partition(partition: Partition, selection: Selection, on_lost: OnLost
 
 
 def _report_losses(
-    partition: Partition,
-    offsets: Range,
-    starts: LogStarts,
-    policy: Policy,
-    on_lost: OnLost | None,
-    watch: Watch | None,
+    losses: Iterable[tuple[Path, Lost]], on_lost: OnLost | None, watch: Watch | None = None
 ) -> None:
-    """Report what is lost of ``offsets`` without damage that a reader meets (:func:`find_losses`) to
-    ``watch``, else to ``on_lost``, else by a warning. Losses raise no error: compaction before the
-    segments were copied may have removed offsets. Leave out the incomplete tail unless the policy is
-    ``kafka``: ``salvage`` reports it as a lost range, and ``strict`` raises an error.
+    """Report what is lost without damage that a reader meets (:func:`find_losses`) to ``watch``,
+    else to ``on_lost``, else by a warning. Losses raise no error: compaction before the segments
+    were copied may have removed offsets.
     """
-    for path, lost in find_losses(partition, offsets, starts):
-        if lost.start < lost.end and policy is not Policy.KAFKA:
-            continue
-        _report_loss(path, lost, on_lost, watch)
-
-
-def _report_loss(path: Path, lost: Lost, on_lost: OnLost | None, watch: Watch | None) -> None:
-    """Report a loss that is no error to ``watch``, else to ``on_lost``, else by a warning."""
-    if watch is not None:
-        watch.missing(path, lost)
-    elif on_lost is not None:
-        on_lost(path, lost)
-    else:
-        warnings.warn(f"kafka-log: {describe_lost(path, lost)}", stacklevel=2)
-
-
-def _report_order_error(
-    error: ValueRefused | None, partition: Partition, on_lost: OnLost | None, watch: Watch | None
-) -> None:
-    """Report the error of offsets that leave open which records are committed to ``watch``, else to
-    ``on_lost``, else by a warning. Do nothing if it is None.
-    """
-    if error is None:
-        return
-    path, position = Path(error.where.file or partition.directory), error.where.position or 0
-    _report_loss(path, Lost(position, position, str(error)), on_lost, watch)
+    for path, lost in losses:
+        if watch is not None:
+            watch.missing(path, lost)
+        elif on_lost is not None:
+            on_lost(path, lost)
+        else:
+            warnings.warn(f"kafka-log: {describe_lost(path, lost)}", stacklevel=2)
 
 
 def _stream(

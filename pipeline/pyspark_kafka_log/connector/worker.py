@@ -184,8 +184,8 @@ def _plan(request: Mapping[str, Any], found: bytes, out: AnswerStream) -> None:
     splits of each task. ``found`` has the logs that earlier scans of the query sent. A query of
     aggregates gets one empty task if there are no splits. Raise OptionError for an invalid option;
     OptionError, DirectoryError or OSError if the logs cannot be found or listed; OptionError if
-    they lack offsets or times that the options name; DataLossError if tiered storage lacks offsets
-    and ``failOnDataLoss`` is set; CodecError for damage in transactions, or
+    they lack offsets or times that the options name; DataLossError if records are lost that no task
+    misses and ``failOnDataLoss`` is set; CodecError for damage in transactions, or
     before the record of a time, unless the mode or ``ignoreCorruptFiles`` accepts it.
     """
     reader = _reader(request)

@@ -7,22 +7,22 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from itertools import starmap
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
+from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.log_start import LogStarts
-from kafka_log.logs.tiers import find_lost_offsets, find_tier_gaps
 from kafka_log.read.changing_files import is_gone
 from kafka_log.read.parquet import Compression
 from kafka_log.read.plan import Split
 from kafka_log.read.progress import LogEnds as LogEnds
 from kafka_log.read.progress import Position
-from kafka_log.segment.model import describe_lost
 from kafka_log.segment.positioned_reads import UnreadableError
+from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.remote_errors import as_os_error
 from kafka_log.segment.urls import is_url
 from kafka_log.write.staged_output import OutputError, refuse_inside
@@ -34,7 +34,7 @@ from pyspark_kafka_log.options import EARLIEST, Options, default_columns
 from pyspark_kafka_log.scan import Scan
 from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges, intersect_ranges
 from pyspark_kafka_log.splits.logs import Log, find_paths
-from pyspark_kafka_log.splits.offset_ranges import resolve_offsets
+from pyspark_kafka_log.splits.offset_ranges import list_losses, resolve_offsets
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 
@@ -156,7 +156,7 @@ def run_export(
         known = {} if before is None else before.ends
         starts, missed = _start_offsets(logs, known, options)
         asked = replace(options, starting_offsets=starts, fail_on_data_loss=False)  # asked here
-        missed += _list_gaps(logs, asked, query)
+        missed += _list_losses(logs, asked, query)
         if missed and fail_on_data_loss:
             raise DataLossError(target.name, missed)
         first = {key: at for key, at in starts.items() if at != EARLIEST}
@@ -240,16 +240,16 @@ def _start_offsets(
     return starts, missed
 
 
-def _list_gaps(logs: Sequence[Log], options: Options, query: RowRanges) -> Iterator[str]:
-    """Yield a message for each range of offsets that options and filters select, and neither copies
-    in tiered storage nor live segments have. Yield nothing if options leave out files of logs. Raise
-    CodecError for damage before an ending time unless the mode accepts it.
+def _list_losses(logs: Sequence[Log], options: Options, query: RowRanges) -> Iterator[str]:
+    """Yield a message for each loss in the offsets that options and filters select
+    (:func:`list_losses`). Raise CodecError for damage before an ending time of a log with losses
+    unless the mode accepts it.
     """
-    starts = LogStarts()
-    for log in () if options.files.are_filtered else logs:
-        if any(find_tier_gaps(log)):
+    starts, read_broker = LogStarts(), cache(read_broker_files)
+    for log in logs:
+        if list_losses(log, EVERYTHING, options, starts, read_broker):
             offsets = intersect_ranges(resolve_offsets(log, options, starts, {}), query.offsets)
-            yield from starmap(describe_lost, find_lost_offsets(log, offsets, starts))
+            yield from list_losses(log, offsets, options, starts, read_broker)
 
 
 def _log_end(ends: LogEnds, log: Log) -> Position | None:

@@ -38,7 +38,7 @@
 | ``engine`` | ``auto``, ``arrow``, ``construct``: the codecs that read; the rows are the same | ``auto`` |
 | ``minPartitions`` | tasks that there are at least, as far as segments can be cut | |
 | ``maxRecordsPerPartition`` | offsets that one task reads, at most, unless a single batch has more; headers of all batches are read for it | |
-| ``failOnDataLoss`` | ``true`` fails a query whose ``startingOffsets`` or ``endingOffsets`` name offsets that are not there, or which asks for offsets that tiered storage lacks; ``false`` reads what is there | ``true`` |
+| ``failOnDataLoss`` | ``true`` fails a query whose ``startingOffsets`` or ``endingOffsets`` name offsets that are not there, or which asks for offsets that tiered storage lacks, or that an incomplete batch at the end of a log had; ``false`` reads what is there | ``true`` |
 
 Options of Spark's Kafka source that mean nothing where no broker is asked are taken, with a warning: all others that begin with ``kafka.``,
 ``groupIdPrefix``, ``kafkaConsumer.pollTimeoutMs``, ``fetchOffset.numRetries``, ``fetchOffset.retryIntervalMs``; and in a batch query

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from itertools import starmap
 from pathlib import Path
 
-from codecgen.runtime.errors import CodecError, ValueRefused
+from codecgen.runtime.errors import CodecError
+from kafka_log.logs.incomplete_tails import ReadBroker, find_end_losses, find_losses
 from kafka_log.logs.log_start import LogStarts
-from kafka_log.logs.tiers import find_lost_offsets
 from kafka_log.read.isolation import Known, PartitionFilters
 from kafka_log.read.progress import LogEnds
 from kafka_log.read.scanning import OnLost
-from kafka_log.segment.model import Lost, describe_lost
+from kafka_log.segment.model import Lost, Policy, describe_lost
 from kafka_log.segment.ranges import MAX_OFFSET, Range
 from pyspark_kafka_log.losses import DataLossError
 from pyspark_kafka_log.options import (
@@ -98,24 +98,26 @@ def _offset_at_time(
     return offset_at(log, time, options.planning, options.engine, begin, on_lost)
 
 
-def check_lost_offsets(log: Log, offsets: Range, options: Options, starts: LogStarts) -> None:
-    """Raise DataLossError if copies in tiered storage and live segments of a log lack offsets of the
-    half-open range ``offsets``, from the log start offset on; without ``failOnDataLoss`` warn of
-    each range. Check nothing if pathGlobFilter, modifiedAfter or modifiedBefore is set.
+def list_losses(
+    log: Log, offsets: Range, options: Options, starts: LogStarts, read_broker: ReadBroker
+) -> list[str]:
+    """Return a message for each loss in the half-open range ``offsets`` of a log that no task
+    meets: offsets that neither copies in tiered storage nor live segments have, from the log start
+    offset on, and an incomplete batch at its end that was written. The former are no loss if
+    pathGlobFilter, modifiedAfter or modifiedBefore is set; tasks meet the latter unless the policy
+    is ``kafka``.
     """
-    if options.files.are_filtered:
-        return
-    _report_losses(list(starmap(describe_lost, find_lost_offsets(log, offsets, starts))), options)
+    policy = options.selection.policy
+    if not options.files.are_filtered:
+        losses = find_losses(log, offsets, starts, read_broker, policy)
+    elif policy is Policy.KAFKA:
+        losses = find_end_losses(log, read_broker, offsets)
+    else:
+        return []
+    return list(starmap(describe_lost, losses))
 
 
-def check_order(error: ValueRefused | None, options: Options) -> None:
-    """Raise DataLossError for the error of offsets that leave open which records are committed;
-    without ``failOnDataLoss`` warn of it. Do nothing if it is None.
-    """
-    _report_losses([] if error is None else [str(error)], options)
-
-
-def _report_losses(losses: Sequence[str], options: Options) -> None:
+def raise_or_warn(losses: Sequence[str], options: Options) -> None:
     """Raise DataLossError if there are losses; without ``failOnDataLoss`` warn of each."""
     if losses and options.fail_on_data_loss:
         raise DataLossError(losses)

@@ -10,27 +10,27 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import pairwise
+from functools import cache
+from itertools import pairwise, starmap
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_log import Segment
+from kafka_log.logs.broker_files import list_proof_files, log_directory_of, read_broker_files
+from kafka_log.logs.incomplete_tails import ReadBroker
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.read.isolation import Known, PartitionFilters
 from kafka_log.read.plan import Split
 from kafka_log.read.selection import filter_for_segment
-from kafka_log.segment.model import Policy
+from kafka_log.segment.model import Policy, describe_lost
 from kafka_log.segment.ranges import EVERYTHING, Range
+from kafka_log.segment.urls import is_url
 from pyspark_kafka_log.options import Options
 from pyspark_kafka_log.splits.cuts import find_selected_runs, intersect_runs, split_segment
 from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges, intersect_ranges
 from pyspark_kafka_log.splits.logs import Log
-from pyspark_kafka_log.splits.offset_ranges import (
-    check_lost_offsets,
-    check_order,
-    resolve_offsets,
-)
+from pyspark_kafka_log.splits.offset_ranges import list_losses, raise_or_warn, resolve_offsets
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 
 MIN_TASK_BYTES = 4 << 20
@@ -70,6 +70,18 @@ def plan_key(logs: Sequence[Log], asked: object) -> str:
         for log in logs
     ]
     return hashlib.sha256(repr((files, asked)).encode()).hexdigest()
+
+
+def _list_proof_files(log: Log) -> list[str]:
+    """Return the names of the broker's files that may prove a loss at the end of a log on a disk;
+    ``[]`` for a log in a store, and if the log directory may not be searched.
+    """
+    if is_url(log.directory):
+        return []
+    try:
+        return list_proof_files(log_directory_of(log.directory))
+    except OSError:
+        return []
 
 
 def _modified_ns(path: Path) -> int:
@@ -143,8 +155,8 @@ def plan(
     plan if files and parameters are unchanged. Add what is found to ``seen``. Raise OptionError,
     DirectoryError or OSError if the selected logs cannot be found or listed; OptionError if no
     record has the starting time, or with ``failOnDataLoss`` if a log lacks a named offset, and
-    DataLossError if tiered storage lacks offsets; CodecError for damage in transactions, or before
-    the record of a time, unless the mode or ``ignoreCorruptFiles`` accepts it.
+    DataLossError if records are lost that no task misses; CodecError for damage in transactions, or
+    before the record of a time, unless the mode or ``ignoreCorruptFiles`` accepts it.
 
     A file is read up to its present size, so that a task that runs again reads the same rows. Plans are cached as long as sizes and times
     of the files stay the same.
@@ -160,7 +172,8 @@ def plan(
     logs = seen.select(options)
     # The columns of a view may have the names of those by which partitions are chosen.
     wanted = [log for log in logs if options.view is not None or query.may_contain(*log.key)]
-    asked = options, query, parallelism, [seen.starts.get(log) for log in wanted]
+    beside = [(seen.starts.get(log), _list_proof_files(log)) for log in wanted]
+    asked = options, query, parallelism, beside
     planned = PLAN_CACHE.get(
         plan_key(wanted, asked), lambda: _make_plan(wanted, options, query, parallelism, seen)
     )
@@ -178,17 +191,17 @@ def _make_plan(
     """Return a new plan for logs: their segments cut into splits, several small splits to a task;
     with maxRecordsPerPartition each split is a task. The plan has the transactions of ``seen`` and
     those that were found; ``seen`` keeps its own. Raise OptionError if no record has the starting
-    time, or with ``failOnDataLoss`` if a log lacks a named offset, and DataLossError if tiered
-    storage lacks offsets; CodecError for damage in transactions, or before the record of a time,
+    time, or with ``failOnDataLoss`` if a log lacks a named offset, and DataLossError if
+    records are lost that no task misses; CodecError for damage in transactions, or before the record of a time,
     unless the mode or ``ignoreCorruptFiles`` accepts it.
     """
     total = sum(segment.size for log in logs for segment in log.segments)
     enough = target_task_bytes(total, options, parallelism)
 
-    known = dict(seen.transactions)
+    known, read_broker = dict(seen.transactions), cache(read_broker_files)
 
     def splits_of(log: Log) -> list[Split]:
-        return list(_log_splits(log, options, query, enough, seen.starts, known))
+        return list(_log_splits(log, options, query, enough, seen.starts, known, read_broker))
 
     in_stores = any(not isinstance(part.path, Path) for log in logs for part in log.segments)
     splits = [
@@ -231,13 +244,19 @@ def pack(splits: Iterable[S], enough: int) -> Iterator[tuple[S, ...]]:
 
 
 def _log_splits(
-    log: Log, options: Options, query: RowRanges, split_bytes: int, starts: LogStarts, known: Known
+    log: Log,
+    options: Options,
+    query: RowRanges,
+    split_bytes: int,
+    starts: LogStarts,
+    known: Known,
+    read_broker: ReadBroker,
 ) -> Iterator[Split]:
     """Yield the splits of one log that may contain rows of options and query, in order, with the
     row selection of each. With ignoreCorruptFiles each segment is one split. Raise OptionError if
     no record has the starting time, unless the strategy is ``latest``. With ``failOnDataLoss``
     raise OptionError if the log lacks a named offset or the start is after the end, and
-    DataLossError if tiered storage lacks offsets, or damaged ones leave open which records are
+    DataLossError if records are lost that no task misses, or damaged offsets leave open which are
     committed; without it only warn of the latter two. Raise
     CodecError for damage in transactions, or before the record of a time, unless the mode or
     ``ignoreCorruptFiles`` accepts it.
@@ -254,10 +273,11 @@ def _log_splits(
         )
     else:
         wanted = wanted.but(offsets=of_options)  # columns of a view have these names too
-    check_lost_offsets(log, wanted.offsets, options, starts)
     of_view = options.view is not None
     filters = PartitionFilters(wanted, options.engine, of_view=of_view, starts=starts, known=known)
-    check_order(filters.find_order_error(log), options)
+    losses = list_losses(log, wanted.offsets, options, starts, read_broker)
+    losses += starmap(describe_lost, filters.find_order_losses(log))
+    raise_or_warn(losses, options)
     following = dict(pairwise(log.segments))
     # Headers of a store would be asked for one by one. Damage that lies outside of the range stays unseen, as in a scan.
     wants_rows = options.view is None and options.max_records is None

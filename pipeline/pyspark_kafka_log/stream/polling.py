@@ -6,11 +6,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any, TypeVar
 
 from codecgen.runtime.nouns import count_noun
+from kafka_log.logs.broker_files import read_broker_files
+from kafka_log.logs.incomplete_tails import ReadBroker, find_end_losses
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.logs.tiers import (
@@ -312,6 +315,7 @@ class LogStream:
         """
         now: dict[Key, Position] = {}
         losses: list[str] = []
+        read_broker = cache(read_broker_files)
         for key in sorted(start.keys() | logs.keys()):
             log, begins = logs.get(key), start.get(key)
             if begins is not None:
@@ -321,6 +325,7 @@ class LogStream:
             end = None if log is None else self._ends.find_end(key, log)
             if log is None or end is None:
                 continue
+            losses += self._list_end_losses(log, begins, read_broker)
             if begins is not None:
                 parted = self._ends.find_divergence(key, log, begins, end)
                 if parted is not None:
@@ -340,6 +345,25 @@ class LogStream:
                 if begins is None or end.offset > begins.offset:
                     now[key] = end
         return now, losses
+
+    def _list_end_losses(
+        self, log: Log, begins: Position | None, read_broker: ReadBroker
+    ) -> list[str]:
+        """Return a message if a log that was read up to ``begins`` (None: not at all) ends with an
+        incomplete batch that a broker had written. Return ``[]`` if it does not, and if the batch
+        lies after the fixed end of the query. :meth:`LogEnds.find_end` must have been called.
+
+        No task meets the batch: micro-batches end before it under every policy.
+        """
+        if not self._ends.has_tail(log.key):
+            return []
+        end = None
+        if self._target is not None:
+            if log.key not in self._target:
+                return []
+            end = self._target[log.key].offset + 1  # a batch at the end itself was not read
+        offsets = None if begins is None else begins.offset, end
+        return list(starmap(describe_lost, find_end_losses(log, read_broker, offsets)))
 
     def _start_position(self, logs: Mapping[Key, Log], key: Key) -> Position:
         """Return the position at the log start of a partition."""
@@ -504,9 +528,8 @@ def _log_splits(
     )
     filters = PartitionFilters(wanted, options.engine)
     rows = read_steadily(log.segments[-1].path, lambda: filters.filter_for(near))
-    error = filters.find_order_error(near)
-    if error is not None:
-        on_loss(f"partition {partition_name(log.key)}: {error}")
+    for path, lost in filters.find_order_losses(near):
+        on_loss(f"partition {partition_name(log.key)}: {describe_lost(path, lost)}")
     every_row = replace(rows, offsets=EVERYTHING)
     if rows.offsets != (start, end):
         every_row = rows

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafka_codecs import OFFSET_CHECKPOINT
+from kafka_codecs import OFFSET_CHECKPOINT, RECORD_BATCH
 from kafka_log import read_table, scan_batches
 from kafka_log.cli import main
+from kafka_log.logs.broker_files import read_checkpoint
 from kafka_log.logs.names import CLEAN_SHUTDOWN, HIGH_WATERMARK
 from kafka_log.segment.model import Lost
 from tests.support.batches import batch
 from tests.support.segment_files import put
+from tests.support.torn_logs import torn_log
 
 COMMANDS = {
     "dump": (),
@@ -25,18 +28,6 @@ COMMANDS = {
     "overview": (),
     "sql": ("select count(*) from records",),
 }
-
-
-def torn_log(root: Path, proof: str) -> Path:
-    """Write a log whose last batch lacks 3 bytes, and a file of the broker."""
-    put(root / "t-0", (0, batch(0) + batch(10) + batch(20)[:-3]))
-    if proof == "clean shutdown":
-        (root / CLEAN_SHUTDOWN).write_text("{}")
-    elif proof:
-        reached = 23 if proof == "high watermark" else 13
-        entries = [{"topic": "t", "partition": 0, "offset": reached}]
-        (root / HIGH_WATERMARK).write_bytes(OFFSET_CHECKPOINT.build({"entries": entries}))
-    return root
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, "export"])
@@ -77,3 +68,59 @@ def test_a_range_before_the_tail_loses_nothing(tmp_path: Path) -> None:
     lost: list[object] = []
     table = read_table(root, ["offset"], offsets=(0, 11), on_lost=lambda *one: lost.append(one))
     assert table["offset"].to_pylist()[-1] == 10 and not lost
+
+
+def test_an_open_transaction_hides_no_lost_end(tmp_path: Path) -> None:
+    """Its marker may be what is lost."""
+    fields: Any = {
+        "producer_id": 7,
+        "producer_epoch": 0,
+        "base_sequence": 0,
+        "base_offset": 13,
+        "attributes": {"is_transactional": True},
+        "records": [{"offset_delta": 0, "value": b"undecided"}],
+    }
+    root = torn_log(tmp_path, "clean shutdown")
+    whole = batch(0) + batch(10) + RECORD_BATCH.build(fields)
+    put(root / "t-0", (0, whole + batch(20)[:-3]))
+    lost: list[Lost] = []
+    for offsets in (None, (0, 20), (15, None)):
+        lost.clear()
+        options: Any = {"isolation": "read_committed", "offsets": offsets}
+        table = read_table(root, ["offset"], on_lost=lambda _, one: lost.append(one), **options)
+        assert 13 not in table["offset"].to_pylist()
+        assert [one.after_offset for one in lost] == [13]
+    lost.clear()
+    read_table(
+        root, isolation="read_committed", offsets=(0, 14), on_lost=lambda _, one: lost.append(one)
+    )
+    assert not lost
+
+
+def test_a_checkpoint_of_many_partitions_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not read at all if no log has an incomplete batch at its end."""
+    root = torn_log(tmp_path, "high watermark")
+    for number in range(1, 4):
+        put(root / f"t-{number}", (0, batch(0) + batch(10)[:-3]))
+    checkpoint = root / HIGH_WATERMARK
+    entries = [{"topic": "t", "partition": n, "offset": 23 - n * 10} for n in range(3)]
+    checkpoint.write_bytes(OFFSET_CHECKPOINT.build({"entries": entries}))
+    read: list[Path] = []
+
+    def count_reads(path: Path) -> Any:
+        read.append(path)
+        return read_checkpoint(path)
+
+    monkeypatch.setattr("kafka_log.logs.broker_files.read_checkpoint", count_reads)
+    found: list[str] = []
+    read_table(root, on_lost=lambda path, _: found.append(path.parent.name))
+    assert (found, read) == (["t-0", "t-1"], [checkpoint])
+    scan_batches(root, on_lost=lambda path, _: found.append(path.parent.name)).read_all()
+    assert (found[2:], read[1:]) == (["t-0", "t-1"], [checkpoint])
+    read.clear()
+    for number in range(4):
+        put(root / f"t-{number}", (0, batch(0)))
+    read_table(root)
+    assert not read

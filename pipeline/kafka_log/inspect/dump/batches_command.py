@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
@@ -18,6 +19,7 @@ from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import selection_of, warn_of_no_match
 from kafka_log.inspect.dump.batch_text import batch_line
 from kafka_log.inspect.statistics.hidden_records import list_before_log_start
+from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.incomplete_tails import find_end_losses
 from kafka_log.logs.offset_ranges import within_offsets
 from kafka_log.logs.partitions import Partition, Segment
@@ -72,6 +74,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
     size = sum(segment.size for p in partitions for segment in p.segments)
     open_segment = make_opener(_with_engine(options, partitions, size), list(partitions), False)
     count = 0
+    read_broker = cache(read_broker_files)
 
     def describe_progress() -> str:
         """Describe what was printed before an interruption."""
@@ -109,7 +112,7 @@ def dump_batches(options: argparse.Namespace, partitions: Sequence[Partition]) -
                             break
                 reporter.end(segment, None if ended else reader.end)
             if options.policy == Policy.KAFKA.value:
-                for path, lost in find_end_losses(partition, offsets):
+                for path, lost in find_end_losses(partition, read_broker, offsets):
                     reporter.missing(path, lost)
         writer.close()
     if not writer.rows and reporter.found == GOOD:

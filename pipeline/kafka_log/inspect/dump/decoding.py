@@ -330,7 +330,7 @@ class KeyValueDecoder:
         """
         decoded = read_control(key, value, strict=False, file=file, position=position)
         if decoded.error is not None:
-self._count_failure(
+            self._count_failure(
                 _CONTROL_RECORD, "cannot be decoded", _describe_error(decoded.error)
             )
         named = None if decoded.type is None else {"control": decoded.type}

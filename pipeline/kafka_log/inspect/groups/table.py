@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import ConsumerOffsetsRecordType
-from kafka_log.logs.broker_files import find_topic_id
-from kafka_log.logs.incomplete_tails import find_lost_end
+from kafka_log.logs.broker_files import find_topic_id, read_broker_files
+from kafka_log.logs.incomplete_tails import ReadBroker, find_lost_end
 from kafka_log.logs.names import CONSUMER_OFFSETS
 from kafka_log.logs.partitions import Partition, Segment, make_not_found_error
 from kafka_log.logs.replicas import LogEnd, read_log_end, select_newest_replicas
@@ -151,10 +152,12 @@ def commit_table(
     """
     found = offsets_partitions(partitions)
     rows = to_rows(newest_commits(found, wanted))
+    read_broker = cache(read_broker_files)
     for partition in found:
-        if (lost := find_lost_end(partition.segments)) is not None:
+        if (lost := find_lost_end(partition.segments, read_broker)) is not None:
             on_lost_end(partition.segments[-1], lost)
-    ends = _log_ends(partitions, {(row["topic"], row["partition"]) for row in rows}, on_lost_end)
+    places = {(row["topic"], row["partition"]) for row in rows}
+    ends = _log_ends(partitions, places, on_lost_end, read_broker)
     out = []
     for row in rows:
         end = _find_log_end(row, ends)
@@ -301,7 +304,12 @@ def _find_uncommitted_ranges(partition: Partition, at: int, salvage: bool) -> An
     return np.array(sorted(found), np.int64).reshape(-1, 2)
 
 
-def _log_ends(partitions: Sequence[Partition], places: set[_Place], on_lost_end: OnLostEnd) -> Ends:
+def _log_ends(
+    partitions: Sequence[Partition],
+    places: set[_Place],
+    on_lost_end: OnLostEnd,
+    read_broker: ReadBroker,
+) -> Ends:
     """Return topic id (None if unknown) and end offset of each replica of the topic-partitions
     ``places``; the end is None if damage or an unreadable file hides the end or the id, and after a
     call of ``on_lost_end`` if records are lost at the end. Replicas without segments are left out.
@@ -312,7 +320,8 @@ def _log_ends(partitions: Sequence[Partition], places: set[_Place], on_lost_end:
         if place in places and partition.segments:
             topic_id, hidden = find_topic_id(partition.directory)
             end = read_log_end(partition.segments) if hidden is None else None
-            if end is not None and (lost := find_lost_end(partition.segments)) is not None:
+            lost = None if end is None else find_lost_end(partition.segments, read_broker)
+            if lost is not None:
                 on_lost_end(partition.segments[-1], lost)
                 end = None
             ends.setdefault(place, []).append((topic_id, end))

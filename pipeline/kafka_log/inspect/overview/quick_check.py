@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice, starmap
 
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.nouns import count_noun
+from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.incomplete_tails import find_end_losses
 from kafka_log.logs.index_files import OFFSET_ENTRY_DTYPE, read_index_entries
 from kafka_log.logs.partitions import Partition, Segment
@@ -66,6 +68,7 @@ def check_ends(
     deadline = clock() + (SECONDS if seconds is None else seconds)
     problems: dict[int, list[str]] = {}
     times: list[int] = []
+    read_broker = cache(read_broker_files)
     checked = skipped = 0
     order = sorted(range(len(partitions)), key=lambda i: -partitions[i].size)
     for i in order:
@@ -84,7 +87,7 @@ def check_ends(
             times += _read_first_times(written[0])
             times += _read_end(written[-1], lambda: clock() >= deadline)
             checked += 1
-            lines = list(starmap(describe_lost, find_end_losses(partition)))
+            lines = list(starmap(describe_lost, find_end_losses(partition, read_broker)))
             if lines:
                 problems.setdefault(i, []).extend(lines)
         except _TooFarError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -30,6 +31,7 @@ from kafka_log.inspect.statistics.options import (
     describe_end,
 )
 from kafka_log.inspect.statistics.totals import Sums, format_codec
+from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.incomplete_tails import find_end_losses
 from kafka_log.logs.names import State
 from kafka_log.logs.partitions import Partition, Segment, group_by_state
@@ -97,10 +99,10 @@ class Stat:
                     str(partition.error)
                 )
         self._read()
+        read_broker = cache(read_broker_files)
         for place in self.places:
-            for path, lost in find_end_losses(
-                replace(place.partition, segments=tuple(place.segments))
-            ):
+            log = replace(place.partition, segments=tuple(place.segments))
+            for path, lost in find_end_losses(log, read_broker):
                 place.report(describe_lost(path, lost))
         warn_of_copies(partitions)
 
