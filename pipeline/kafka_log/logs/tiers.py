@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import Partition, Segment
 from kafka_log.logs.remote_topics import Key, find_mixed_topics
-from kafka_log.logs.replicas import LogEnd, read_segment_end
+from kafka_log.logs.replicas import read_segment_end
 from kafka_log.segment.model import Lost
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
 from kafka_log.segment.ranges import MAX_OFFSET, Range
 
-Ends = MutableMapping[Segment, LogEnd]
+
+class CopyEnd(NamedTuple):
+    """The end of a copy in tiered storage, by its last batch or, if that has a wrong base offset, by the others.
+
+    Attributes:
+        leader_epoch: Leader epoch of the last batch, -1 without a batch.
+        offset: End of the copy (excluded).
+        last_first: First offset of the last batch. None if it was not read yet.
+        others_end: Offset after the highest one of the other batches, at least the base offset. None if it was not read yet.
+    """
+
+    leader_epoch: int
+    offset: int
+    last_first: int | None = None
+    others_end: int | None = None
+
+
+Ends = MutableMapping[Segment, CopyEnd]
 """Cached ends of remote segments, which never change."""
 
 
@@ -87,9 +107,10 @@ def find_repeated_offsets(
             for s in p.segments
             if s.state == "live" and s.has_canonical_name
         )
-        ends = [(s.base_offset, _find_end(s, known)) for s in remote]
-        ranges = [(base, end.offset) for base, end in ends if end is not None]
-        if (first := min(live, default=None)) is not None:
+        first = min(live, default=None)
+        _find_ends(remote, first, known)
+        ranges = [(s.base_offset, known[s].offset) for s in remote if s in known]
+        if first is not None:
             ranges.append((first, MAX_OFFSET))
         done = 0
         for base, stop in sorted(ranges):
@@ -176,7 +197,7 @@ def _is_copy(copy: Segment, segment: Segment) -> bool:
     """
     if copy.size < segment.size:
         return False
-    ends: dict[Segment, LogEnd] = {}
+    ends: Ends = {}
     of_copy, end = _find_end(copy, ends), _find_end(segment, ends)
     return of_copy is None or end is None or of_copy.leader_epoch >= end.leader_epoch
 
@@ -194,23 +215,29 @@ def _select_disjoint(segments: Sequence[Segment], end: int | None, known: Ends) 
     """
     ordered = sorted(segments, key=lambda s: (s.base_offset, str(s.path)))
     copies: dict[int, list[Segment]] = {}
-    for segment in ordered:
-        if end is None or segment.base_offset < end:
-            copies.setdefault(segment.base_offset, []).append(segment)
-            _find_end(segment, known)
+    before = [segment for segment in ordered if end is None or segment.base_offset < end]
+    _find_ends(before, end, known)
+    for segment in before:
+        copies.setdefault(segment.base_offset, []).append(segment)
     chosen = [s for found in copies.values() for s in _select_copies(found, known)]
     out: list[Segment] = []
     done, epoch = 0, -1  # end and leader epoch of what was taken
     for i, segment in enumerate(chosen):
-        base, held = segment.base_offset, known.get(segment, LogEnd(-1, MAX_OFFSET)).leader_epoch
+        base, held = segment.base_offset, known.get(segment, CopyEnd(-1, MAX_OFFSET)).leader_epoch
         if segment in known and base < done and held < epoch:
             continue  # truncated by the leader of what was taken
         stop = _find_stop(chosen, i, known, MAX_OFFSET if end is None else end)
         last = stop if end is None else min(stop, end)
-        if last > done:
+        following = chosen[i + 1].base_offset if i + 1 < len(chosen) else end
+        is_repeated = (
+            _has_stray_batch(known, segment) and following is not None and following <= last
+        )
+        if last > done or base >= done:  # its only batch may have a wrong offset
             limits = (
                 done if done > base else None,
-                None if segment in known and last == known[segment].offset else last,
+                None
+                if segment in known and last == known[segment].offset and not is_repeated
+                else last,
             )
             out.append(replace(segment, offsets=(max(done, base), last), overlap_limits=limits))
             done, epoch = last, held
@@ -250,23 +277,43 @@ def _select_copies(copies: Sequence[Segment], known: Ends) -> list[Segment]:
     """
     readable = [segment for segment in copies if segment in known]
     others = [segment for segment in copies if segment not in known]
-    best = [max(readable, key=lambda s: known[s])] if readable else []
+    best = [max(readable, key=lambda s: known[s][:2])] if readable else []
     size = best[0].size if best else -1
     return best + [s for s in sorted(others, key=lambda s: -s.size)[:1] if s.size > size]
 
 
-def _find_end(segment: Segment, known: Ends) -> LogEnd | None:
+def _find_ends(segments: Sequence[Segment], end: int | None, known: Ends) -> None:
+    """Add the ends of copies to ``known``, except of those that are damaged or cannot be read. If
+    the last batch of a copy must have a wrong base offset, its end is that of its other batches.
+
+    Args:
+        segments: Copies of one log.
+        end: First offset that is read elsewhere. None: no limit.
+        known: Cache of ends, which is extended.
+    """
+    begins = sorted({s.base_offset for s in segments} | (set() if end is None else {end}))
+    for segment in segments:
+        if _find_end(segment, known) is not None:
+            later = begins[bisect_right(begins, segment.base_offset) :]
+            with suppress(CodecError):
+                known[segment] = _without_stray_batch(segment, known[segment], later)
+
+
+def _find_end(segment: Segment, known: Ends) -> CopyEnd | None:
     """Return the end of a segment by its last batch; its base offset and the leader epoch -1 if it
     has no batch. Return None if it is damaged or cannot be read. Ends that are found are cached in ``known``.
     """
     if segment not in known:
         try:
-            end = read_segment_end(segment)
-            if end is not None and not _is_in_reach(segment, end.offset):
-                end = _find_end_in_reach(segment, end)
+            found = read_segment_end(segment)
+            end = CopyEnd(*(found or (-1, segment.base_offset)))
+            if found is not None and not _is_in_reach(segment, end.offset):
+                end = _read_last_two_ends(segment, end)
+                assert end.others_end is not None
+                end = end._replace(offset=end.others_end)
         except CodecError:
             return None
-        known[segment] = end or LogEnd(-1, segment.base_offset)
+        known[segment] = end
     return known[segment]
 
 
@@ -277,14 +324,56 @@ def _is_in_reach(segment: Segment, end: int) -> bool:
     return 0 < end - segment.base_offset <= MAX_RELATIVE + 1
 
 
-def _find_end_in_reach(segment: Segment, end: LogEnd) -> LogEnd:
-    """Return the end of a segment whose last batch has an impossible offset: the highest possible
-    one of all batches, in place of ``end``; ``end`` itself if there is none. Raise CodecError if a
-    header is damaged, or the file cannot be read.
-    """
-    from kafka_log.segment.scanner import header_scanner  # numpy
+def _without_stray_batch(segment: Segment, end: CopyEnd, later: Sequence[int]) -> CopyEnd:
+    """Return the end of a copy; that of its other batches if the last batch is before their end, or
+    is not there and states offsets of the next segment: no checksum covers its base offset, which
+    is wrong then. Raise CodecError if a header is damaged, or the file cannot be read.
 
-    scanner = header_scanner(segment.path, ("last_offset",), tail=segment.tail, size=segment.size)
-    ends = (offset + 1 for rows in scanner for offset in rows.column(0).to_pylist())
-    found = max((one for one in ends if _is_in_reach(segment, one)), default=end.offset)
-    return end._replace(offset=found)
+    Args:
+        segment: The copy.
+        end: Its end by the last batch.
+        later: Base offsets of the segments after it, ascending.
+    """
+    if not later or end.offset == later[0]:
+        return end
+    if end.others_end is None:
+        end = _read_last_two_ends(segment, end)
+    assert end.others_end is not None and end.last_first is not None
+    following = next((base for base in later if base >= end.others_end), MAX_OFFSET)
+    is_ahead = end.last_first > end.others_end and end.offset > following
+    if is_ahead or end.last_first < end.others_end:
+        return end._replace(offset=end.others_end)
+    return end
+
+
+def _has_stray_batch(known: Ends, segment: Segment) -> bool:
+    """Return whether the last batch of a copy has a wrong base offset, so that its other batches are its end in ``known``."""
+    end = known.get(segment)
+    return end is not None and end.offset == end.others_end
+
+
+def _read_last_two_ends(segment: Segment, end: CopyEnd) -> CopyEnd:
+    """Return ``end``, the end of a segment, with its ``last_first`` and ``others_end``. Batches with
+    impossible offsets or out of order do not count as others. Raise CodecError if a header is
+    damaged, or the file cannot be read.
+    """
+    import numpy as np  # not for other copies
+
+    from kafka_log.segment.placement import find_outside_segment, find_placed
+    from kafka_log.segment.scanner import header_scanner
+
+    columns = ("base_offset", "last_offset")
+    scanner = header_scanner(segment.path, columns, tail=segment.tail, size=segment.size)
+    spans = [
+        (last if first is None else first, last)
+        for rows in scanner
+        for first, last in zip(*(column.to_pylist() for column in rows.columns), strict=True)
+    ]
+    base = segment.base_offset
+    first, last = np.array(spans, np.int64).reshape(-1, 2).T
+    placed = find_placed(first, last, find_outside_segment(first, last, base, None), (base, None))
+    others = last[:-1][placed[:-1]]
+    return end._replace(
+        last_first=int(first[-1]) if spans else end.offset,
+        others_end=int(others[-1]) + 1 if len(others) else base,
+    )

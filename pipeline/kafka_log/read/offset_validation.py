@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE, offsets_of
-from kafka_log.segment.placement import find_outside_segment, unambiguous
+from kafka_log.segment.placement import FROM_ZERO, find_outside_segment, find_unambiguous
 from kafka_log.segment.reader import SegmentReader, batch_damage
 from kafka_log.segment.row_masks import numbers, numbers_of
 
@@ -125,10 +125,11 @@ class OffsetValidator:
         if getattr(self._reader.path, "is_remote", False) or self._ascends():
             return None
         position, first, last = self._headers()
-        base = None if self._allowed is None else self._allowed.start
-        valid = unambiguous(
-            first, last, find_outside_segment(first, last, base, self._reader.options.next_base)
-        )
+        allowed = self._allowed
+        base = None if allowed is None else allowed.start
+        outside = find_outside_segment(first, last, base, self._reader.options.next_base)
+        bounds = FROM_ZERO if allowed is None else (allowed.start, allowed.stop)
+        valid = find_unambiguous(first, last, outside, bounds)
         found = _Batches(position, position[valid], first[valid], last[valid])
         for i in np.flatnonzero(~valid).tolist():
             before, after = found.neighboring_offsets(int(position[i]))

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from kafka_log.segment.offsets_of_files import MAX_RELATIVE
-from kafka_log.segment.ranges import MAX_OFFSET
+from kafka_log.segment.ranges import MAX_OFFSET, Range
+
+FROM_ZERO: Range = (0, None)
+"""All offsets that a log can have."""
 
 
 def find_outside_segment(first: Any, last: Any, base: int | None, next_base: int | None) -> Any:
@@ -39,10 +42,70 @@ def find_ascending(first: Any, last: Any, excluded: Any) -> Any:
     return found
 
 
-def unambiguous(first: Any, last: Any, excluded: Any) -> Any:
-    """Return the mask of :func:`find_ascending` without both of two batches that contradict only each other."""
-    from_the_end = find_ascending(-last[::-1], -first[::-1], excluded[::-1])[::-1]
-    return find_ascending(first, last, excluded) & from_the_end
+def find_placed(first: Any, last: Any, excluded: Any, allowed: Range = FROM_ZERO) -> Any:
+    """Return the mask of the batches to keep as :func:`find_ascending` does. Of two batches that
+    contradict only each other, leave out the one whose offsets have room between the batches before
+    and after it; the first one in the wrong order if both have room, or neither has.
+
+    A batch whose base offset is wrong leaves the room of its right offsets free.
+
+    Args:
+        first: First offsets of the batches, in file order.
+        last: Last offsets.
+        excluded: Mask of batches that are never kept.
+        allowed: Offsets that the segment may hold.
+    """
+    found = find_ascending(first, last, excluded)
+    dropped = np.flatnonzero(~found & ~excluded & (last >= first)).tolist()
+    if not dropped:
+        return found
+    spans = list(zip(first.tolist(), last.tolist(), strict=True))
+    kept = np.flatnonzero(found).tolist()
+    for i in dropped:
+        at = bisect_left(kept, i)
+        beside = range(max(at - 2, 0), min(at + 2, len(kept)))
+        clashes = [
+            k
+            for k in beside
+            if (spans[kept[k]][1] >= spans[i][0] if k < at else spans[kept[k]][0] <= spans[i][1])
+        ]
+        if len(clashes) != 1 or _has_room(spans, kept, i, allowed):
+            continue
+        (k,) = clashes
+        other, kept[k] = kept[k], i
+        if _has_room(spans, kept, other, allowed):
+            found[i], found[other] = True, False
+        else:
+            kept[k] = other
+    return found
+
+
+def _has_room(spans: list[tuple[int, int]], kept: list[int], i: int, allowed: Range) -> bool:
+    """Return whether as many offsets as batch ``i`` has are free between the batches ``kept``
+    (ascending indexes, without ``i``) before and after it, or the bounds ``allowed``.
+
+    Args:
+        spans: First and last offset of each batch.
+        kept: Indexes of the batches that are kept.
+        i: Index of the batch.
+        allowed: Offsets that the segment may hold.
+    """
+    at = bisect_left(kept, i)
+    low, end = allowed
+    begin = spans[kept[at - 1]][1] + 1 if at else low
+    stop = spans[kept[at]][0] if at < len(kept) else end
+    first, last = spans[i]
+    return begin is None or stop is None or stop - begin > last - first
+
+
+def find_unambiguous(first: Any, last: Any, excluded: Any, allowed: Range = FROM_ZERO) -> Any:
+    """Return the mask of :func:`find_placed` without both of two batches that contradict only each
+    other, if both have room for their offsets or neither has.
+    """
+    low, end = allowed
+    mirrored = None if end is None else 1 - end, None if low is None else 1 - low
+    from_the_end = find_placed(-last[::-1], -first[::-1], excluded[::-1], mirrored)[::-1]
+    return find_placed(first, last, excluded, allowed) & from_the_end
 
 
 def _not_rising(first: list[int], last: list[int]) -> list[int]:

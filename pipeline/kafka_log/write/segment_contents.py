@@ -20,7 +20,7 @@ from kafka_log.segment.header_arrays import (
     headers_from_rows,
 )
 from kafka_log.segment.model import Batch, Lost, Policy, may_lack_records
-from kafka_log.segment.placement import find_ascending, find_outside_segment
+from kafka_log.segment.placement import find_outside_segment, find_placed
 from kafka_log.segment.reader import damage
 from kafka_log.segment.row_damage import crc_ok
 from kafka_log.segment.scanner import Scanner
@@ -206,7 +206,7 @@ def choose_batches(
         keep_damaged: Whether records whose checksum is wrong are written.
     """
     inside = mark_inside(found, next_base) & (found.headers.first > after)
-    taken = choose_intact(found, inside)
+    taken = choose_intact(found, next_base, inside)
     return add_damaged(found, taken, inside, keep_damaged)
 
 
@@ -219,12 +219,14 @@ def mark_inside(found: SegmentContents, next_base: int | None) -> Any:
     return ~find_outside_segment(headers.first, headers.last, base, next_base)
 
 
-def choose_intact(found: SegmentContents, inside: Any) -> Any:
+def choose_intact(found: SegmentContents, next_base: int | None, inside: Any) -> Any:
     """Return a mask of the batches of the mask ``inside`` without problems whose offsets ascend,
-    so that the fewest are left out.
+    so that the fewest are left out (:func:`find_placed`). ``next_base`` is the base offset of the
+    next segment, None without one.
     """
-    headers = found.headers
-    return find_ascending(headers.first, headers.last, ~inside | ~found.is_good)
+    headers, base = found.headers, get_named_base_offset(found.segment)
+    excluded = ~inside | ~found.is_good
+    return find_placed(headers.first, headers.last, excluded, (base or 0, next_base))
 
 
 def add_damaged(found: SegmentContents, taken: Any, inside: Any, keep_damaged: bool) -> Any:

@@ -17,7 +17,7 @@ from kafka_log.segment.header_arrays import WANTED, Headers
 from kafka_log.segment.header_columns import Arrays, BatchColumns
 from kafka_log.segment.kernels import Engine
 from kafka_log.segment.model import UNKNOWN_VERSION, Batch, Lost, Policy, Problem
-from kafka_log.segment.placement import find_ascending, find_outside_segment
+from kafka_log.segment.placement import find_outside_segment, find_placed
 from kafka_log.segment.reader import SegmentReader
 from kafka_log.segment.regular_files import open_regular
 from kafka_log.segment.versions import are_known
@@ -182,9 +182,9 @@ def scan_segment(
     runs = tuple(run for run in lost if run.start not in valid)
     end_of_last = int(headers.position[-1] + headers.size[-1]) if len(headers) else 0
     end_of_file = max([end_of_last, *(run.end for run in lost)])
-    base = segment.base_offset if segment.has_canonical_name else None
+    base = segment.base_offset if segment.has_offset_in_name else None
     out = find_outside_segment(headers.first, headers.last, base, next_base)
-    placed = find_ascending(headers.first, headers.last, out)
+    placed = find_placed(headers.first, headers.last, out, (base or 0, next_base))
     control = scan_control_batches(segment.path, headers)
     found = tuple(refused), next_base, out, placed, sequences, control, *times
     at_end = next((run for run in runs if run.end == end_of_file), None)

@@ -85,8 +85,9 @@ class Arrangement:
         after, misplaced = -1, []
         for k in range(len(contents)):
             found = contents.read(k)
-            inside = mark_inside(found, contents.next_base(k)) & (found.headers.first > after)
-            taken = choose_intact(found, inside)
+            next_base = contents.next_base(k)
+            inside = mark_inside(found, next_base) & (found.headers.first > after)
+            taken = choose_intact(found, next_base, inside)
             places.append(_list_batches(k, found, taken))
             if taken.any():
                 after = int(found.headers.last[taken][-1])
