@@ -293,6 +293,9 @@ tagged:
   number: {tag: 1, type: uvarint}
   signed: {tag: 2, type: varlong}
 ---
+layout: nullable
+fields: {numbers: {array: u32, count: i8, none: -1}}
+---
 layout: chosen
 fields: {kind: u8, body: {choice: body, given: {kind: kind}, length: uvarint}}
 ---
@@ -318,6 +321,9 @@ fields: {b: u64, text: {bytes: u16}}
         ("tagged", {"a": 1, "number": 128}),
         ("tagged", {"a": 1, "small": 1, "number": 1 << 31, "signed": -(1 << 62)}),
         ("tagged", {"a": 1, "signed": 64}),
+        ("nullable", {"numbers": None}),
+        ("nullable", {"numbers": []}),
+        ("nullable", {"numbers": [1, 2]}),
         ("chosen", {"kind": 0, "body": {"a": 1}}),
         ("chosen", {"kind": 1, "body": {"b": 1, "text": b""}}),
         ("chosen", {"kind": 1, "body": {"b": 1, "text": bytes(200)}}),
