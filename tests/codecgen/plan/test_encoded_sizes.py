@@ -283,6 +283,61 @@ fields: {kind: {type: varint, enum: kind}}
         encoded_size(plan, thing, {})
 
 
+OF_ITS_OWN = """
+layout: tagged
+versions: 0
+flexible: 0+
+fields: {a: u8}
+tagged:
+  small: {tag: 0, type: u8}
+  number: {tag: 1, type: uvarint}
+  signed: {tag: 2, type: varlong}
+---
+layout: nullable
+fields: {numbers: {array: u32, count: i8, none: -1}}
+---
+layout: chosen
+fields: {kind: u8, body: {choice: body, given: {kind: kind}, length: uvarint}}
+---
+choice: body
+given: {kind: u8}
+by: kind
+cases: {0: short, 1: long}
+---
+layout: short
+fields: {a: u8}
+---
+layout: long
+fields: {b: u64, text: {bytes: u16}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "value_"),
+    [
+        ("tagged", {"a": 1}),
+        ("tagged", {"a": 1, "small": 200, "number": 0, "signed": 0}),
+        ("tagged", {"a": 1, "number": 127}),
+        ("tagged", {"a": 1, "number": 128}),
+        ("tagged", {"a": 1, "small": 1, "number": 1 << 31, "signed": -(1 << 62)}),
+        ("tagged", {"a": 1, "signed": 64}),
+        ("nullable", {"numbers": None}),
+        ("nullable", {"numbers": []}),
+        ("nullable", {"numbers": [1, 2]}),
+        ("chosen", {"kind": 0, "body": {"a": 1}}),
+        ("chosen", {"kind": 1, "body": {"b": 1, "text": b""}}),
+        ("chosen", {"kind": 1, "body": {"b": 1, "text": bytes(200)}}),
+    ],
+)
+def test_the_size_is_that_of_what_is_built(name: str, value_: dict[str, Any]) -> None:
+    """What the layouts of Kafka and of the documents have none of: tagged numbers of any length."""
+    plan = make_plan(model_of(OF_ITS_OWN))
+    codecs, refused = load_codecs(plan)
+    assert codecs is not None and not refused
+    (layout,) = plan.versions[name]
+    assert encoded_size(plan, layout, value_) == len(codecs.layout(layout).build(dict(value_)))
+
+
 def test_nothing_is_compressed_when_there_is_nothing() -> None:
     plan, layout = layout_of(MAIL, "capsule", 1)
     value_ = {"packing_and_more": {"packing": "gzip"}, "letters": []}
