@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_codecs import ControlRecordType
-from kafka_log.inspect.control_batches import read_control_batches
+from kafka_log.inspect.control_batches import ControlRecord, read_control_batches
 from kafka_log.segment.control import UNKNOWN
 from kafka_log.segment.header_arrays import Headers
-from kafka_log.segment.model import Control, Record
+from kafka_log.segment.model import Control
 
 MAX_BATCHES = 100
 """Maximum of control records of one segment that no broker writes."""
@@ -28,7 +28,7 @@ class ControlBatches:
     """
 
     markers: Mapping[int, ControlRecordType]
-    unusual: Mapping[int, Record]
+    unusual: Mapping[int, ControlRecord]
 
 
 def scan_control_batches(path: Path, headers: Headers) -> ControlBatches:
@@ -38,11 +38,11 @@ def scan_control_batches(path: Path, headers: Headers) -> ControlBatches:
     file cannot be read.
     """
     markers: dict[int, ControlRecordType] = {}
-    unusual: dict[int, Record] = {}
-    columns = {name: getattr(headers, name) for name in ("is_control", "position", "size")}
-    for row, batch in read_control_batches(path, columns):
+    unusual: dict[int, ControlRecord] = {}
+    columns = {name: getattr(headers, name) for name in ("is_control", "position", "size", "first")}
+    for row, records in read_control_batches(path, columns):
         is_of_producer = bool(headers.producer_id[row] >= 0)
-        for record in batch.records:
+        for record in records:
             kind = _find_marker(record.control)
             if kind is not None:
                 markers.setdefault(row, kind)
@@ -51,20 +51,15 @@ def scan_control_batches(path: Path, headers: Headers) -> ControlBatches:
     return ControlBatches(markers, unusual)
 
 
-def _find_marker(control: Control | None) -> ControlRecordType | None:
-    """Return ABORT or COMMIT for a transaction marker, None for other records."""
-    if control is None or control.type_id is None:
-        return None
-    return _MARKERS.get(control.type_id)
+def _find_marker(control: Control) -> ControlRecordType | None:
+    """Return ABORT or COMMIT for a transaction marker, None for other control records."""
+    return None if control.type_id is None else _MARKERS.get(control.type_id)
 
 
-def _is_unusual(control: Control | None, is_of_producer: bool) -> bool:
+def _is_unusual(control: Control, is_of_producer: bool) -> bool:
     """Return whether no broker of a known version writes a control record: its key or value cannot
-    be read, its type is unknown, or it is of a producer and no marker. False for other records
-    (None).
+    be read, its type is unknown, or it is of a producer and no marker.
     """
-    if control is None:
-        return False
     if control.error is not None or control.type == UNKNOWN:
         return True
     return is_of_producer and _find_marker(control) is None

@@ -22,7 +22,6 @@ class ControlRecordCheck(Check):
         headers = scanned.headers
         for row, record in scanned.control.unusual.items():
             control, producer = record.control, int(headers.producer_id[row])
-            assert control is not None
             is_of_producer = producer >= 0
             more: dict[str, Any] = {}
             if control.type == UNKNOWN and not is_of_producer:

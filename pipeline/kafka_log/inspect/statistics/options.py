@@ -172,12 +172,12 @@ def describe_control_records(piece: Piece) -> Iterator[str]:
     the file cannot be opened or read. Ignore batches whose checksum is wrong.
     """
     path = piece.segment.path
-    columns = {name: piece.arrays[name] for name in ("position", "size")}
+    columns = {name: piece.arrays[name] for name in ("position", "size", "first")}
     columns["is_control"] = piece.arrays["is_control"] & ~piece.arrays["is_invalid"]
     try:
-        for _, batch in read_control_batches(path, columns):
-            for record in batch.records:
-                if record.control is not None and record.control.error is not None:
+        for _, records in read_control_batches(path, columns):
+            for record in records:
+                if record.control.error is not None:
                     yield f"control record at offset {record.offset}: {record.control.error}"
     except OSError as error:
         yield f"{path}: {error.strerror or error}"
