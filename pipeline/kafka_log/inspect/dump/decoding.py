@@ -16,6 +16,7 @@ from kafka_log.logs.names import INTERNAL_TOPICS
 from kafka_log.read.internal_topics import InternalTopic, internal_topic
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.segment.control import read_control
+from kafka_log.segment.similar_names import suggest_similar
 from kafka_log.text.json_values import convert_bytes, format_json
 
 if TYPE_CHECKING:
@@ -133,8 +134,11 @@ class KeyValueFormats:
                     f"{what!r} is a format of keys and values together: write it alone, without key= or value="
                 )
             if what not in (*INTERNAL_TOPICS, *FORMATS, *SCHEMA_FORMATS, AUTO, NONE):
-                known = ", ".join([*FORMATS, *SCHEMA_FORMATS, AUTO, NONE, *INTERNAL_TOPICS])
-                raise ValueError(f"{what!r} is not a format of keys and values; known: {known}")
+                known = [*FORMATS, *SCHEMA_FORMATS, AUTO, NONE, *INTERNAL_TOPICS]
+                raise ValueError(
+                    f"{what!r} is not a format of keys and values; known: {', '.join(known)}"
+                    + suggest_similar(what, known)
+                )
         return KeyValueFormats(**parts)
 
     def internal_topic(self, named: str) -> InternalTopic | None:

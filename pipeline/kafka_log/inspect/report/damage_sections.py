@@ -158,9 +158,11 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
         )
         for lost in segment_map.lost[: 10 * MAX_RANGES]
     ]
+    missing = {lost.start for lost in segment_map.lost if lost.kind == "missing"}
     spans += [
         Span(at, at, "mark", f"finding at byte {at:,}")
         for at in segment_map.marks[: 10 * MAX_RANGES]
+        if at not in missing
     ]
     strip = draw_strip(
         spans, 0, segment_map.size, f"Map of {count_noun(segment_map.size, 'byte')}: {said}"

@@ -717,7 +717,12 @@ def test_a_cut_segment_has_a_map_of_what_is_lost(name: str, tmp_path: Path) -> N
         for x in one.lost
     ]
     assert found == expected
-    rows = [row[:3] for row in Page.read(make_page(contents, ORIGIN)).rows]
+    page = Page.read(make_page(contents, ORIGIN))
+    drawn = [(a.get("class"), a.get("x")) for tag, a in page.tags if tag == "rect"]
+    places = {x for kind, x in drawn if kind == "missing"}
+    assert bool(places) == any(kind == "missing" for _, _, kind, *_ in expected)
+    assert not any(kind == "mark" and x in places for kind, x in drawn)
+    rows = [row[:3] for row in page.rows]
     for start, end, kind, first, last, missing, batches in expected:
         cells = [f"bytes {start:,} to {end - 1:,}", f"{end - start:,}"]
         if kind == "missing":
