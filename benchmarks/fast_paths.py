@@ -165,12 +165,16 @@ Row = tuple[str, int, Callable[[], object], Peers]
 
 def table(report: measure.Report, rows: list[Row], rounds: int) -> None:
     """Measure rows, and write them as a table."""
-    report.table("what", "ours, us", "field by field, us", "times faster", "peers, us")
+    report.table(
+        "what", "ours, us", "field by field, us", "times faster", "peers, us (ours / theirs)"
+    )
     for name, number, call, peers in rows:
         found = measure.rounds({"fast": call, "by field": by_field(call), **peers}, rounds)
         each = {one: taken.median / number * 1e6 for one, taken in found.items()}
-        others = ", ".join(f"{peer} {each[peer]:.2f}" for peer in peers)
         fast, slow = each["fast"], each["by field"]
+        others = ", ".join(
+            f"{peer} {each[peer]:.2f} ({measure.ratio(fast, each[peer])})" for peer in peers
+        )
         report.row(name, f"{fast:.2f}", f"{slow:.2f}", measure.ratio(slow, fast), others)
 
 

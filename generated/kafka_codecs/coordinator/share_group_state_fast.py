@@ -6,6 +6,7 @@ edit.
 
 from __future__ import annotations
 
+from itertools import repeat, starmap
 from struct import Struct
 from typing import Any
 from uuid import UUID
@@ -227,20 +228,18 @@ def parse_each_share_snapshot_value_state_batches(
     """Parse ``number`` values of ``share_snapshot_value_state_batches``. Raise an exception if the
     bytes are not regular.
     """
-    items = List()
     stop = pos + number * 20
     if stop <= end and data[pos + 19 : stop : 20].count(0) == number:  # no tagged fields
-        for first_offset, last_offset, delivery_state, delivery_count in iter_unpack_qqbhx(data[pos:stop]):
+        items = List(starmap(ShareSnapshotValueStateBatches, repeat((), number)))
+        for parsed, (first_offset, last_offset, delivery_state, delivery_count), unknown_tags in zip(items, iter_unpack_qqbhx(data[pos:stop]), starmap(List, repeat((), number)), strict=True):
             delivery_state = _delivery_state.get(delivery_state, delivery_state)
-            unknown_tags = List()
-            parsed = ShareSnapshotValueStateBatches()
             parsed["first_offset"] = first_offset
             parsed["last_offset"] = last_offset
             parsed["delivery_state"] = delivery_state
             parsed["delivery_count"] = delivery_count
             parsed["unknown_tags"] = unknown_tags
-            items.append(parsed)
         return items, stop
+    items = List()
     while number > 0:
         number -= 1
         first_offset, last_offset, delivery_state, delivery_count, tag_count = unpack_qqbhB(data, pos)
@@ -433,20 +432,18 @@ def parse_each_share_update_value_state_batches(
     """Parse ``number`` values of ``share_update_value_state_batches``. Raise an exception if the
     bytes are not regular.
     """
-    items = List()
     stop = pos + number * 20
     if stop <= end and data[pos + 19 : stop : 20].count(0) == number:  # no tagged fields
-        for first_offset, last_offset, delivery_state, delivery_count in iter_unpack_qqbhx(data[pos:stop]):
+        items = List(starmap(ShareUpdateValueStateBatches, repeat((), number)))
+        for parsed, (first_offset, last_offset, delivery_state, delivery_count), unknown_tags in zip(items, iter_unpack_qqbhx(data[pos:stop]), starmap(List, repeat((), number)), strict=True):
             delivery_state = _delivery_state.get(delivery_state, delivery_state)
-            unknown_tags = List()
-            parsed = ShareUpdateValueStateBatches()
             parsed["first_offset"] = first_offset
             parsed["last_offset"] = last_offset
             parsed["delivery_state"] = delivery_state
             parsed["delivery_count"] = delivery_count
             parsed["unknown_tags"] = unknown_tags
-            items.append(parsed)
         return items, stop
+    items = List()
     while number > 0:
         number -= 1
         first_offset, last_offset, delivery_state, delivery_count, tag_count = unpack_qqbhB(data, pos)

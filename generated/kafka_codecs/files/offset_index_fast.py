@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat, starmap
 from struct import Struct
 from typing import Any
 
@@ -54,19 +55,17 @@ def parse_each_offset_index_entry(
     """Parse ``number`` values of ``offset_index_entry``. Raise an exception if the bytes are not
     regular.
     """
-    items = List()
     stop = pos + number * 8
     if stop > end:
         raise Irregular
-    for relative_offset, position in iter_unpack_ii(data[pos:stop]):
+    items = List(starmap(OffsetIndexEntry, repeat((), number)))
+    for parsed, (relative_offset, position) in zip(items, iter_unpack_ii(data[pos:stop]), strict=True):
         if relative_offset < 0:
             raise Irregular
         if position < 0:
             raise Irregular
-        parsed = OffsetIndexEntry()
         parsed["relative_offset"] = relative_offset
         parsed["position"] = position
-        items.append(parsed)
     return items, stop
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat, starmap
 from struct import Struct
 from typing import Any
 
@@ -91,12 +92,11 @@ def parse_each_producer_snapshot_entry(
     """Parse ``number`` values of ``producer_snapshot_entry``. Raise an exception if the bytes are
     not regular.
     """
-    items = List()
     stop = pos + number * 46
     if stop > end:
         raise Irregular
-    for producer_id, producer_epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset in iter_unpack_qhiqiqiq(data[pos:stop]):
-        parsed = ProducerSnapshotEntry()
+    items = List(starmap(ProducerSnapshotEntry, repeat((), number)))
+    for parsed, (producer_id, producer_epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset) in zip(items, iter_unpack_qhiqiqiq(data[pos:stop]), strict=True):
         parsed["producer_id"] = producer_id
         parsed["producer_epoch"] = producer_epoch
         parsed["last_sequence"] = last_sequence
@@ -105,7 +105,6 @@ def parse_each_producer_snapshot_entry(
         parsed["timestamp"] = timestamp
         parsed["coordinator_epoch"] = coordinator_epoch
         parsed["current_txn_first_offset"] = current_txn_first_offset
-        items.append(parsed)
     return items, stop
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat, starmap
 from struct import Struct
 from typing import Any
 
@@ -47,19 +48,17 @@ def parse_each_time_index_entry(
     """Parse ``number`` values of ``time_index_entry``. Raise an exception if the bytes are not
     regular.
     """
-    items = List()
     stop = pos + number * 12
     if stop > end:
         raise Irregular
-    for timestamp, relative_offset in iter_unpack_qi(data[pos:stop]):
+    items = List(starmap(TimeIndexEntry, repeat((), number)))
+    for parsed, (timestamp, relative_offset) in zip(items, iter_unpack_qi(data[pos:stop]), strict=True):
         if timestamp < 0:
             raise Irregular
         if relative_offset < 0:
             raise Irregular
-        parsed = TimeIndexEntry()
         parsed["timestamp"] = timestamp
         parsed["relative_offset"] = relative_offset
-        items.append(parsed)
     return items, stop
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat, starmap
 from struct import Struct
 from typing import Any
 
@@ -42,20 +43,18 @@ def parse_each_transaction_index_entry_v0(
     """Parse ``number`` values of ``transaction_index_entry@0``. Raise an exception if the bytes
     are not regular.
     """
-    items = List()
     stop = pos + number * 34
     if stop > end:
         raise Irregular
-    for version, producer_id, first_offset, last_offset, last_stable_offset in iter_unpack_hqqqq(data[pos:stop]):
+    items = List(starmap(TransactionIndexEntryV0, repeat((), number)))
+    for parsed, (version, producer_id, first_offset, last_offset, last_stable_offset) in zip(items, iter_unpack_hqqqq(data[pos:stop]), strict=True):
         if version != 0:
             raise Irregular
-        parsed = TransactionIndexEntryV0()
         parsed["version"] = version
         parsed["producer_id"] = producer_id
         parsed["first_offset"] = first_offset
         parsed["last_offset"] = last_offset
         parsed["last_stable_offset"] = last_stable_offset
-        items.append(parsed)
     return items, stop
 
 

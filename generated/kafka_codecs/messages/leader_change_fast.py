@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat, starmap
 from struct import Struct
 from typing import Any
 from uuid import UUID
@@ -234,16 +235,14 @@ def parse_each_voter_v0(
     number: int, data: bytes, pos: int, end: int, session: Session
 ) -> tuple[list[VoterV0], int]:
     """Parse ``number`` values of ``voter@0``. Raise an exception if the bytes are not regular."""
-    items = List()
     stop = pos + number * 5
     if stop <= end and data[pos + 4 : stop : 5].count(0) == number:  # no tagged fields
-        for (voter_id,) in iter_unpack_ix(data[pos:stop]):
-            unknown_tags = List()
-            parsed = VoterV0()
+        items = List(starmap(VoterV0, repeat((), number)))
+        for parsed, (voter_id,), unknown_tags in zip(items, iter_unpack_ix(data[pos:stop]), starmap(List, repeat((), number)), strict=True):
             parsed["voter_id"] = voter_id
             parsed["unknown_tags"] = unknown_tags
-            items.append(parsed)
         return items, stop
+    items = List()
     while number > 0:
         number -= 1
         voter_id, tag_count = unpack_iB(data, pos)
@@ -284,18 +283,16 @@ def parse_each_voter_v1(
     number: int, data: bytes, pos: int, end: int, session: Session
 ) -> tuple[list[VoterV1], int]:
     """Parse ``number`` values of ``voter@1``. Raise an exception if the bytes are not regular."""
-    items = List()
     stop = pos + number * 21
     if stop <= end and data[pos + 20 : stop : 21].count(0) == number:  # no tagged fields
-        for voter_id, voter_directory_id in iter_unpack_i16sx(data[pos:stop]):
+        items = List(starmap(VoterV1, repeat((), number)))
+        for parsed, (voter_id, voter_directory_id), unknown_tags in zip(items, iter_unpack_i16sx(data[pos:stop]), starmap(List, repeat((), number)), strict=True):
             voter_directory_id = UUID(bytes=voter_directory_id)
-            unknown_tags = List()
-            parsed = VoterV1()
             parsed["voter_id"] = voter_id
             parsed["voter_directory_id"] = voter_directory_id
             parsed["unknown_tags"] = unknown_tags
-            items.append(parsed)
         return items, stop
+    items = List()
     while number > 0:
         number -= 1
         voter_id, voter_directory_id, tag_count = unpack_i16sB(data, pos)

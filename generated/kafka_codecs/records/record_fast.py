@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import repeat
 from typing import Any
 
 from codecgen.runtime.fast_path import (
@@ -146,9 +148,9 @@ def parse_each_record(
         parsed["key"] = key
         parsed["value"] = value
         parsed["headers"] = headers
-        if place is not None:
-            set_place(parsed, place)
         items.append(parsed)
+    if place is not None:
+        deque(map(set_place, items, repeat(place)), maxlen=0)
     return items, pos
 
 

@@ -6,6 +6,7 @@ edit.
 
 from __future__ import annotations
 
+from itertools import repeat, starmap
 from struct import Struct
 from typing import Any
 from uuid import UUID
@@ -337,17 +338,15 @@ def parse_each_segment_leader_epoch_v0(
     """Parse ``number`` values of ``segment_leader_epoch@0``. Raise an exception if the bytes are
     not regular.
     """
-    items = List()
     stop = pos + number * 13
     if stop <= end and data[pos + 12 : stop : 13].count(0) == number:  # no tagged fields
-        for leader_epoch, offset in iter_unpack_iqx(data[pos:stop]):
-            unknown_tags = List()
-            parsed = SegmentLeaderEpochV0()
+        items = List(starmap(SegmentLeaderEpochV0, repeat((), number)))
+        for parsed, (leader_epoch, offset), unknown_tags in zip(items, iter_unpack_iqx(data[pos:stop]), starmap(List, repeat((), number)), strict=True):
             parsed["leader_epoch"] = leader_epoch
             parsed["offset"] = offset
             parsed["unknown_tags"] = unknown_tags
-            items.append(parsed)
         return items, stop
+    items = List()
     while number > 0:
         number -= 1
         leader_epoch, offset, tag_count = unpack_iqB(data, pos)

@@ -21,6 +21,15 @@ _OWN_NAMES = frozenset(
 )
 """Names in a module of fast parsers and builders that a layout or an enum may have too."""
 
+_STANDARD = {
+    "collections": {"deque"},
+    "itertools": {"repeat", "starmap"},
+    "struct": {"Struct", "pack", "unpack_from"},
+    "typing": {"Any"},
+    "uuid": {"UUID"},
+}
+"""Names of the standard library that functions use, by module."""
+
 
 class Unsupported(Exception):
     """Raised for an operation that fast parsers do not have."""
@@ -220,13 +229,12 @@ class FastModule:
         functions use come directly before the last part.
         """
         groups = [docstring(header), "# fmt: off", "from __future__ import annotations"]
-        standard = []
-        if names := sorted(self.standard - {"UUID"}):
-            standard.append(f"from struct import {', '.join(names)}")
-        if self.building:
-            standard.append("from typing import Any")
-        if "UUID" in self.standard:
-            standard.append("from uuid import UUID")
+        names = self.standard | ({"Any"} if self.building else set())
+        standard = [
+            f"from {home} import {', '.join(imported)}"
+            for home, known in _STANDARD.items()
+            if (imported := sorted(names & known))
+        ]
         self.scope.imports.pop(self.scope.home, None)
         if standard:
             groups.append("\n".join(standard))

@@ -62,6 +62,7 @@ _RESERVED = RESERVED | {
     *["items", "number"],
     *["link_elements", "read_varint", "read_vlq", "open_section", "default_value"],
     *["place", "set_place", "read_tags", "read_unknown_tags"],
+    *["deque", "repeat", "starmap"],
 }
 """Names that no field gets as its local variable: those of the printed statements, and of the
 functions that they call.
@@ -199,58 +200,72 @@ class ParseBody:
         call unpacks all elements if they have a fixed size and none has tagged fields. The function
         raises Irregular if they pass ``end``. Raise Unsupported or TypeError as :meth:`body` does.
         """
-        self.source.emit(f"items = {self.module.use('List')}()")
         size = size_of_elements(self.program)
         if size is None:
-            self.element_loop("while number > 0:", "number -= 1")
-            self.source.emit("return items, pos")
+            self.parsing_loop()
             return
         self.source.emit(f"stop = pos + number * {size}")
         if not has_tags(self.program):
             self.source.emit_raise_if("stop > end")
             self.unpacking_loop()
-            self.source.emit("return items, stop")
             return
         last_bytes = f"data[pos + {size - 1} : stop : {size}]"
         self.source.emit(f"if stop <= end and {last_bytes}.count(0) == number:  # no tagged fields")
         self.source.indent += 1
         self.unpacking_loop()
-        self.source.emit("return items, stop")
         self.source.indent -= 1
-        self.element_loop("while number > 0:", "number -= 1")
-        self.source.emit("return items, pos")
+        self.parsing_loop()
 
-    def element_loop(self, *head: str) -> None:
-        """Print a loop that parses an element, links it to the outer value if the caller passes its
-        ``place``, and appends it to ``items``. ``head`` are its first lines. Raise Unsupported or
-        TypeError as :meth:`body` does.
+    def parsing_loop(self) -> None:
+        """Print a loop that parses one element after another, and the return of all. Raise
+        Unsupported or TypeError as :meth:`body` does.
         """
-        self.source.emit(head[0])
-        self.source.indent += 1
-        self.source.emit(*head[1:])
+        source = self.source
+        source.emit(f"items = {self.module.use('List')}()", "while number > 0:")
+        source.indent += 1
+        source.emit("number -= 1")
         self.body()
-        value = self.source.temporary("parsed")
-        if self.functions.is_linked(self.layout):
-            set_place = self.module.use("set_place")
-            self.source.emit("if place is not None:", f"    {set_place}({value}, place)")
-        self.source.emit(f"items.append({value})")
-        self.source.indent -= 1
+        source.emit(f"items.append({source.temporary('parsed')})")
+        source.indent -= 1
+        self.return_array("pos")
 
     def unpacking_loop(self) -> None:
-        """Print the loop over elements of fixed size without tagged fields, from ``pos`` to
-        ``stop``.
+        """Print a loop over elements of fixed size without tagged fields, from ``pos`` to ``stop``,
+        and the return of all. The values are created before the loop, which only fills them: their
+        number is known to fit the bytes.
         """
-        at = len(self.source.lines)
+        source, list_ = self.source, self.module.use("List")
+        self.module.standard |= {"repeat", "starmap"}
+        create = "starmap({}, repeat((), number))"
+        source.emit(f"items = {list_}({create.format(self.module.parsed_class(self.layout))})")
+        at = len(source.lines)
+        source.indent += 1
         self.run.is_unpacked = True
-        self.element_loop("")
+        self.body()
         self.run.is_unpacked = False
+        source.indent -= 1
         values = self.run.unpacked
         codes = "".join(values.codes) + "x" * has_tags(self.program)
         unpack = self.module.unpacker(codes, values.endian, "iter_unpack")
         names = ", ".join(values.texts)
-        targets = f"({names},)" if len(values.texts) == 1 else names
-        line = f"for {targets} in {unpack}(data[pos:stop]):"
-        self.source.lines[at : at + 1] = self.source.indented([line])
+        targets = f"({names},)" if len(values.texts) == 1 else f"({names})"
+        targets = f"{source.temporary('parsed')}, {targets}"
+        iterators = f"items, {unpack}(data[pos:stop])"
+        for fp in filter(is_tags, self.layout.in_order):
+            targets += f", {source.local(fp.name)}"
+            iterators += f", {create.format(list_)}"
+        source.lines[at:at] = source.indented([f"for {targets} in zip({iterators}, strict=True):"])
+        self.return_array("stop")
+
+    def return_array(self, pos: str) -> None:
+        """Print the return of the parsed elements and ``pos``, the position after them. Before it,
+        link the elements to the outer value if the caller passes its ``place``.
+        """
+        if self.functions.is_linked(self.layout):
+            self.module.standard |= {"deque", "repeat"}
+            link_each = f"map({self.module.use('set_place')}, items, repeat(place))"
+            self.source.emit("if place is not None:", f"    deque({link_each}, maxlen=0)")
+        self.source.emit(f"return items, {pos}")
 
     def body(self) -> None:
         """Print the statements that parse the layout into the variable ``parsed``: the operations,
@@ -294,7 +309,7 @@ class ParseBody:
         if [n for n in names if n in in_order] != [*in_order]:
             raise Unsupported  # fields follow the section of tagged fields
         value = self.source.temporary("parsed")
-        if not self.links.places:
+        if not self.links.places and not self.run.is_unpacked:
             parsed = self.module.parsed_class(layout)
             self.source.emit(f"{value} = {parsed}()")  # faster than a copy of a dict
         self.source.emit(
@@ -706,8 +721,7 @@ class ParseBody:
         """
         section = self.source.local(op.field.name)
         if self.run.is_unpacked:
-            self.run.emit_after(f"{section} = {self.module.use('List')}()")
-            return
+            return  # the loop over the elements assigns an empty list
         for fp, _ in op.known:
             self.default(fp)
         other = f", {op.other}" if op.other else ""

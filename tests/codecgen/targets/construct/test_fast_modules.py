@@ -184,6 +184,25 @@ fields: {{ {field}: {{type: varint, default: 0}}, at: {{array: u8, count: u8}}}}
     assert is_taken(package.AROUND, data)
 
 
+@pytest.mark.parametrize("field", ["deque", "map", "parsed", "repeat", "starmap", "zip"])
+def test_fields_of_fixed_size_do_not_meet_what_fills_the_elements(
+    field: str, tmp_path: Path
+) -> None:
+    text = f"""
+layout: around
+fields: {{rows: {{array: row, count: u8}}}}
+derived:
+  rows: {{next: {{type: i64, is: "item.{field} + 1"}}}}
+---
+layout: row
+fields: {{{field}: u16, kind: u8}}
+"""
+    package: Any = package_of(text, tmp_path, f"filled_{field}")
+    data = package.AROUND.build({"rows": [{field: n, "kind": 0} for n in range(3)]})
+    assert is_taken(package.AROUND, data)
+    assert [row.next for row in package.AROUND.parse(data).rows] == [1, 2, 3]
+
+
 ELEMENTS = """
 enums:
   codec: {values: {none: 0, gzip: 1}}
