@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from codecgen.runtime.errors import CodecError
 from kafka_log.inspect.check.segment_scan import find_tail_kind, is_active
 from kafka_log.inspect.report.missing_ends import (
     LostRange,
@@ -26,6 +27,7 @@ from kafka_log.logs.index_files import (
 )
 from kafka_log.logs.partitions import Segment
 from kafka_log.logs.removed_segments import read_options
+from kafka_log.segment.batch_headers import headers
 from kafka_log.segment.model import Batch, Lost, Policy
 from kafka_log.segment.passes import SegmentPass
 from kafka_log.segment.reader import SegmentReader
@@ -301,9 +303,9 @@ def _is_wanted(entry: Entry, target: Target) -> bool:
 
 def choose_segment(segments: Sequence[Segment], target: Target) -> int:
     """Return the index of the segment where a search for a target begins. By offset it is the last
-    one whose base offset is not above it, else 0. By time it is the first one without a usable time
-    index, or whose time index ends at or after it, else the last one. For other targets it is 0.
-    ``segments`` must not be empty.
+    one whose base offset is not above it, else 0. By time it is the first one that is not shown to
+    end before it, by its time index and the headers from the batch of its last entry on, else the
+    last one. For other targets it is 0. ``segments`` must not be empty.
     """
     if target.kind == "offset":
         begun = (i for i, s in enumerate(segments) if s.base_offset <= target.value)
@@ -311,10 +313,25 @@ def choose_segment(segments: Sequence[Segment], target: Target) -> int:
     if target.kind == "time":
         for i, segment in enumerate(segments):
             times = read_index_times(segment)
-            if times is None or times[1] >= target.value:
+            if times is None or times[1] >= target.value or _may_reach(segment, target.value):
                 return i
         return len(segments) - 1
     return 0
+
+
+def _may_reach(segment: Segment, timestamp: int) -> bool:
+    """Return whether a segment whose time index ends before ``timestamp`` may have it all the same:
+    batches after the last entry have it, the batch of this entry contradicts it, or headers cannot
+    be read.
+    """
+    position = find_position_by_index(segment, None, timestamp)
+    if position == 0:
+        return True
+    try:
+        found = next(headers(segment.path, ("max_timestamp",), start=position), None)
+    except CodecError:
+        return True
+    return found is None or found[0] >= timestamp
 
 
 def read_index_times(segment: Segment) -> tuple[int, int] | None:
