@@ -105,6 +105,17 @@ class MarkerReader:
             self._known[body] = found
         return self._known[body]
 
+    def describe_errors(self, position: int) -> Iterator[str]:
+        """Yield a line for each control record of the batch at a byte position that cannot be
+        decoded, with its offset and the reason.
+        """
+        segment = self._segment
+        reader = SegmentReader(segment.path, start=position, stop=position + 1, size=segment.size)
+        for batch in reader:
+            for record in batch.records:
+                if record.control is not None and record.control.error is not None:
+                    yield f"control record at offset {record.offset}: {record.control.error}"
+
     def _decode(self, position: int) -> Marker | None:
         """Return the transaction marker in the control batch at a byte position, decoded with the
         reference codec; None if it is no marker or cannot be decoded. A wrong checksum is ignored.

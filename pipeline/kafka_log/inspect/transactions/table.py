@@ -236,7 +236,7 @@ def _partition_rows(
     place = utf8(partition.topic), partition.partition
     directory = utf8(os.fspath(partition.directory))
     hides: int | None = None
-    steps = sort_steps(_steps(headers, markers), partition.segments)
+    steps = sort_steps(_steps(headers, markers, on_damage), partition.segments)
     is_damaged: bool | None = None
     for one in track_transactions(steps, begun):
         is_hanging: bool | None = False
@@ -276,10 +276,11 @@ def _partition_rows(
         )
 
 
-def _steps(headers: PartitionHeaders, known: MarkerCache) -> Iterator[Step]:
+def _steps(headers: PartitionHeaders, known: MarkerCache, on_damage: OnDamage) -> Iterator[Step]:
     """Yield each transactional batch of a partition, control batches paired with the kind of their
-    marker (``known`` markers are extended). Raise UnreadableError if a marker cannot be read, or
-    retention deletes a segment meanwhile.
+    marker (``known`` markers are extended). Report control records whose key cannot be decoded to
+    ``on_damage``, and set ``is_cut``: their transactions seem to be open. Raise UnreadableError if a marker cannot be
+    read, or retention deletes a segment meanwhile.
     """
     transactional = (pair for pair in headers if pair[1].column("is_transactional").true_count)
     for segment, batches in groupby(transactional, key=lambda pair: pair[0]):
@@ -288,7 +289,12 @@ def _steps(headers: PartitionHeaders, known: MarkerCache) -> Iterator[Step]:
                 rows = batch.filter(batch.column("is_transactional"))
                 columns = (rows.column(name).to_pylist() for name in TransactionalBatch._fields)
                 for values in zip(*columns, strict=True):
-                    yield pair_with_marker_kind(TransactionalBatch(*values), markers)
+                    header, kind = pair_with_marker_kind(TransactionalBatch(*values), markers)
+                    if header.is_control and kind is None:
+                        for line in markers.describe_errors(header.position):
+                            headers.is_cut = True
+                            on_damage(line)
+                    yield header, kind
 
 
 def _find_wrong_checksum(partition: Partition, first_offset: int) -> str | None:
