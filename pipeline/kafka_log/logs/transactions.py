@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -10,7 +11,7 @@ from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from codecgen.runtime.errors import ValueRefused
+from codecgen.runtime.errors import ValueRefused, Where
 from kafka_codecs import ControlRecordType, TimestampType
 from kafka_log.logs.broker_files import read_producer_snapshot
 from kafka_log.logs.header_rows import DamageHandling, read_header_rows, should_use_kernels
@@ -107,6 +108,22 @@ class MarkerReader:
             self._known[body] = found
         return self._known[body]
 
+    def find_error(self, position: int) -> ValueRefused | None:
+        """Return an error for the first control record that cannot be decoded in the batch at a byte
+        position, with its offset and the reason; None if there is none.
+        """
+        segment = self._segment
+        reader = SegmentReader(segment.path, start=position, stop=position + 1, size=segment.size)
+        for batch in reader:
+            for record in batch.records:
+                if record.control is not None and record.control.error is not None:
+                    return ValueRefused(
+                        f"whether the transaction of producer {batch.producer_id} was committed is not known: the control record at offset"
+                        f" {record.offset} cannot be decoded: {record.control.error.reason}",
+                        Where(file=os.fspath(segment.path), position=position),
+                    )
+        return None
+
     def _decode(self, position: int) -> Marker | None:
         """Return the transaction marker in the control batch at a byte position, decoded with the
         reference codec; None if it is no marker or cannot be decoded. A wrong checksum is ignored.
@@ -159,7 +176,8 @@ class Transactions:
         unindexed: Ascending half-open ranges of offsets in which nothing is aborted if missing transaction indexes are right. Readers of rows
             verify it.
         is_order_verified: Whether the offsets of all batches were compared. If False, whoever reads rows has to do that.
-        order_error: The error of a batch whose offsets cannot be right, if damage is accepted: the transactions may be wrong.
+        error: The error of a batch whose offsets cannot be right, or of a marker that cannot be decoded, if damage is accepted: the
+            transactions may be wrong.
     """
 
     aborted: tuple[AbortedTransaction, ...]
@@ -168,7 +186,7 @@ class Transactions:
     is_verified: bool = field(default=True, compare=False)
     unindexed: tuple[tuple[int, int], ...] = field(default=(), compare=False)
     is_order_verified: bool = field(default=True, compare=False)
-    order_error: ValueRefused | None = field(default=None, compare=False)
+    error: ValueRefused | None = field(default=None, compare=False)
 
 
 class TransactionState(StrEnum):
@@ -377,9 +395,9 @@ def read_transactions(
     before = read_open_transactions(segments[0]) if segments else {}
     errors: list[ValueRefused] = []
     found = summarize_transactions(
-        observe_transactions(segments, before, damage, engine, order_errors=errors)
+        observe_transactions(segments, before, damage, engine, errors=errors)
     )
-    return replace(found, order_error=errors[0]) if errors else found
+    return replace(found, error=errors[0]) if errors else found
 
 
 def observe_transactions(
@@ -390,15 +408,15 @@ def observe_transactions(
     *,
     start: int = 0,
     stop: int | None = None,
-    order_errors: list[ValueRefused] | None = None,
+    errors: list[ValueRefused] | None = None,
 ) -> Iterator[ObservedTransaction]:
     """Yield each transaction in ``segments`` when it ends, with None as first offset if its
     beginning is unknown; then the open ones. ``begun`` are open before, by producer id. Reading
     begins at byte ``start`` of the first segment; batches that reach offset ``stop`` are ignored.
     At damage and unreadable segments raise CodecError or UnreadableError if ``damage`` is RAISE,
     else skip them; always raise UnreadableError for a segment that retention deletes meanwhile. At
-    the end raise ValueRefused (RAISE), or append it to ``order_errors``, if there are transactions
-    and the offsets of a batch cannot be right (:class:`OffsetOrder`).
+    the end raise ValueRefused (RAISE), or append it to ``errors``, if there are transactions and the
+    offsets of a batch cannot be right (:class:`OffsetOrder`) or a marker cannot be decoded.
 
     Args:
         segments: Segments of the partition, as for :func:`read_transactions`.
@@ -407,9 +425,9 @@ def observe_transactions(
         engine: Reader of batch headers.
         start: Position of the first batch to read in the first segment.
         stop: Ignore batches that reach this offset. None: no limit.
-        order_errors: Gets the error of a batch whose offsets cannot be right, if damage is no error.
+        errors: Gets the error that leaves open what is committed, if damage is no error.
     """
-    errors = [] if order_errors is None else order_errors
+    errors = [] if errors is None else errors
     steps = sort_steps(_steps(segments, damage, engine, start, errors), segments)
     if stop is not None:
         steps = (one for one in steps if one[0].last_offset < stop)
@@ -468,13 +486,14 @@ def _steps(
     damage: DamageHandling,
     engine: Engine,
     start: int,
-    order_errors: list[ValueRefused],
+    errors: list[ValueRefused],
 ) -> Iterator[Step]:
     """Yield all transactional batches of segments in order, from byte ``start`` of the first one
     on. Each comes with COMMIT or ABORT if it is a readable marker, else with None. If ``damage`` is
     RAISE, raise CodecError at a damaged batch, UnreadableError for an unreadable segment; otherwise
     skip them, but raise UnreadableError for a segment that retention has deleted. After the last
-    step, if there was one, raise or append the error of offsets that cannot be right.
+    step, if there was one, raise or append the first error of offsets that cannot be right, or of a
+    marker that cannot be decoded.
     """
     known: MarkerCache = {}
     wrong: ValueRefused | None = None
@@ -509,13 +528,15 @@ def _steps(
                     if damage is DamageHandling.RAISE:
                         raise
                     found = header, None  # the kind of the marker is unknown
+                if header.is_control and found[1] is None:
+                    wrong = wrong or markers.find_error(header.position)
                 yield found
         order.finish()
         wrong = wrong or order.error
     if wrong is not None and has_steps:
         if damage is DamageHandling.RAISE:
             raise wrong
-        order_errors.append(wrong)
+        errors.append(wrong)
 
 
 def pair_with_marker_kind(header: TransactionalBatch, markers: MarkerReader) -> Step:

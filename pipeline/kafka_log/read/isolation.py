@@ -120,13 +120,13 @@ class PartitionFilters:
         """
         return self._transactions_of(partition).last_stable_offset
 
-    def find_order_losses(self, partition: Log) -> Iterator[tuple[Path, Lost]]:
-        """Yield the file of a batch whose offsets cannot be right, and why, as an empty lost range, if
-        read_committed may leave out or return wrong records because of it although damage is
-        accepted. Raise UnreadableError if retention removes a segment meanwhile and ``lists_again``
-        is False.
+    def find_doubts(self, partition: Log) -> Iterator[tuple[Path, Lost]]:
+        """Yield the file of a batch whose offsets cannot be right, or of a marker that cannot be
+        decoded, and why, as an empty lost range: read_committed may leave out or return wrong records
+        because of it although damage is accepted. Raise UnreadableError if retention removes a
+        segment meanwhile and ``lists_again`` is False.
         """
-        error = self._transactions_of(partition).order_error if self._committed else None
+        error = self._transactions_of(partition).error if self._committed else None
         if error is not None:
             path, position = Path(error.where.file or ""), error.where.position or 0
             yield path, Lost(position, position, f"byte {position}: {error.reason}")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import errno
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.support.limited_disks import disk, enlarge
 from tests.support.output_commands import COMMANDS
 from tests.support.write_errors import (
     content,
@@ -26,27 +24,6 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mounts a tmpfs"),
     pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning"),
 ]
-
-
-def mount(*arguments: str) -> None:
-    done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip("who runs the tests may not mount a file system")
-
-
-@contextmanager
-def disk(place: Path, limit: str) -> Iterator[Path]:
-    """A file system with room for so many bytes, or files."""
-    place.mkdir()
-    mount("-t", "tmpfs", "-o", limit, "tmpfs", str(place))
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
-
-
-def enlarge(place: Path) -> None:
-    mount("-o", "remount,size=64m,nr_inodes=10000", str(place))
 
 
 @pytest.mark.share(ci=2)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
 import resource
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,55 +13,14 @@ import pytest
 
 from kafka_log import DirectoryError, LogDirectory, write_log
 from kafka_log.cli import main
-from kafka_log.write import output_files
 from kafka_log.write.output_lock import OUTPUT_LOCK
 from tests.support.check_plants import flip
+from tests.support.failing_calls import Fault, failing_close, failing_fsync
 from tests.support.output_commands import COMMANDS
 from tests.support.write_errors import content, judge, run
 from tests.support.write_errors import source as source
 
 pytestmark = pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
-
-
-class Failing:
-    """A call that fails the ``nth`` time, after it has done its work."""
-
-    def __init__(self, plain: Callable[..., object], nth: int) -> None:
-        self.plain, self.left = plain, nth
-
-    def __call__(self, *arguments: object) -> object:
-        done = self.plain(*arguments)
-        self.left -= 1
-        if self.left == 0:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return done
-
-
-@contextmanager
-def failing_fsync(nth: int) -> Iterator[Failing]:
-    with pytest.MonkeyPatch.context() as patch:
-        failing = Failing(os.fsync, nth)
-        patch.setattr(os, "fsync", failing)
-        yield failing
-
-
-@contextmanager
-def failing_close(nth: int) -> Iterator[Failing]:
-    class File(output_files._NamedFile):
-        def close(self) -> None:
-            was_open = not self.closed
-            super().close()
-            if was_open:
-                with output_files.name_errors(self.name):
-                    failing()
-
-    with pytest.MonkeyPatch.context() as patch:
-        failing = Failing(lambda: None, nth)
-        patch.setattr(output_files, "_NamedFile", File)
-        yield failing
-
-
-Fault = Callable[[int], AbstractContextManager[Failing]]
 
 
 def fails(name: str, source: Path, out: Path, failing: Fault, nth: int) -> bool:

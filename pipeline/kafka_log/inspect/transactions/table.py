@@ -281,8 +281,9 @@ def _partition_rows(
 
 def _steps(headers: PartitionHeaders, known: MarkerCache, on_damage: OnDamage) -> Iterator[Step]:
     """Yield each transactional batch of a partition, control batches paired with the kind of their
-    marker (``known`` markers are extended). If there is one, call ``on_damage`` after the last one
-    for the first batch whose offsets cannot be right. Raise UnreadableError if a marker cannot be
+    marker (``known`` markers are extended). Report control records whose key cannot be decoded to
+    ``on_damage``, and set ``is_cut``: their transactions seem to be open. Report at the end the
+    first batch whose offsets cannot be right. Raise UnreadableError if a marker cannot be
     read, or retention deletes a segment meanwhile.
     """
     error: ValueRefused | None = None
@@ -302,7 +303,13 @@ def _steps(headers: PartitionHeaders, known: MarkerCache, on_damage: OnDamage) -
                 columns = (rows.column(name).to_pylist() for name in TransactionalBatch._fields)
                 for values in zip(*columns, strict=True):
                     has_steps = True
-                    yield pair_with_marker_kind(TransactionalBatch(*values), markers)
+                    header, kind = pair_with_marker_kind(TransactionalBatch(*values), markers)
+                    if header.is_control and kind is None:
+                        unread = markers.find_error(header.position)
+                        if unread is not None:
+                            headers.is_cut = True
+                            on_damage(str(unread))
+                    yield header, kind
         order.finish()
         error = error or order.error
     if error is not None and has_steps:

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from kafka_log.cli import main
-from tests.kafka_log.write.test_full_disks import disk, enlarge
-from tests.kafka_log.write.test_write_errors import Fault, failing_close, failing_fsync
 from tests.support.batches import batch
+from tests.support.failing_calls import Fault, failing_close, failing_fsync
 from tests.support.killed_processes import KILLED, fork, killed_at
+from tests.support.limited_disks import disk, enlarge
 from tests.support.segment_files import put
 
 OLD = "old page"
