@@ -44,8 +44,9 @@ def find_ascending(first: Any, last: Any, excluded: Any) -> Any:
 
 def find_placed(first: Any, last: Any, excluded: Any, allowed: Range = FROM_ZERO) -> Any:
     """Return the mask of the batches to keep as :func:`find_ascending` does. Of two batches that
-    contradict only each other, leave out the one whose offsets have room between the batches before
-    and after it; the first one in the wrong order if both have room, or neither has.
+    contradict only each other, leave out the one whose offsets exactly fill the room between the
+    batches before and after it, if the other one has no room; the first one in the wrong order if
+    that does not tell.
 
     A batch whose base offset is wrong leaves the room of its right offsets free.
 
@@ -63,30 +64,35 @@ def find_placed(first: Any, last: Any, excluded: Any, allowed: Range = FROM_ZERO
     kept = np.flatnonzero(found).tolist()
     for i in dropped:
         at = bisect_left(kept, i)
+        low, high = spans[i]
         beside = range(max(at - 2, 0), min(at + 2, len(kept)))
         clashes = [
-            k
-            for k in beside
-            if (spans[kept[k]][1] >= spans[i][0] if k < at else spans[kept[k]][0] <= spans[i][1])
+            k for k in beside if (spans[kept[k]][1] >= low if k < at else spans[kept[k]][0] <= high)
         ]
-        if len(clashes) != 1 or _has_room(spans, kept, i, allowed):
+        room = _count_free(spans, kept, i, allowed)
+        if len(clashes) != 1 or room is None or room > high - low:
             continue
         (k,) = clashes
         other, kept[k] = kept[k], i
-        if _has_room(spans, kept, other, allowed):
+        begin, stop = spans[other]
+        room = _count_free(spans, kept, other, allowed)
+        overlaps = (begin, stop) != (low, high) and begin <= high and low <= stop
+        if overlaps if room is None else room == stop - begin + 1:
             found[i], found[other] = True, False
         else:
             kept[k] = other
     return found
 
 
-def _has_room(spans: list[tuple[int, int]], kept: list[int], i: int, allowed: Range) -> bool:
-    """Return whether as many offsets as batch ``i`` has are free between the batches ``kept``
-    (ascending indexes, without ``i``) before and after it, or the bounds ``allowed``.
+def _count_free(
+    spans: list[tuple[int, int]], kept: list[int], i: int, allowed: Range
+) -> int | None:
+    """Return how many offsets are free between the batches before and after batch ``i``, or the
+    bounds ``allowed``; None without such a bound.
 
     Args:
         spans: First and last offset of each batch.
-        kept: Indexes of the batches that are kept.
+        kept: Indexes of the batches that are kept, ascending, without ``i``.
         i: Index of the batch.
         allowed: Offsets that the segment may hold.
     """
@@ -94,13 +100,12 @@ def _has_room(spans: list[tuple[int, int]], kept: list[int], i: int, allowed: Ra
     low, end = allowed
     begin = spans[kept[at - 1]][1] + 1 if at else low
     stop = spans[kept[at]][0] if at < len(kept) else end
-    first, last = spans[i]
-    return begin is None or stop is None or stop - begin > last - first
+    return None if begin is None or stop is None else stop - begin
 
 
 def find_unambiguous(first: Any, last: Any, excluded: Any, allowed: Range = FROM_ZERO) -> Any:
     """Return the mask of :func:`find_placed` without both of two batches that contradict only each
-    other, if both have room for their offsets or neither has.
+    other, if that does not tell which one is wrong.
     """
     low, end = allowed
     mirrored = None if end is None else 1 - end, None if low is None else 1 - low
