@@ -116,3 +116,30 @@ def test_what_brokers_do_is_no_loss(directory: Path) -> None:
     assert polled(of, start) == (start, [])
     (directory / "t-0" / f"{0:020}.log").unlink()
     assert polled(of, start) == (start, [])
+
+
+def test_what_comes_late_right_before_the_next_offset_is_told(directory: Path) -> None:
+    """The micro-batch ended where the segment does. Also if the next one is planned before the next poll."""
+    for planned_first in (False, True):
+        write(directory, "t", 0, 0, some(0, 4))
+        write(directory, "t", 0, 20, some(20, 3))
+        of = stream(directory)
+        begin, middle, end = ({"t": {"0": offset}} for offset in (0, 20, 23))
+        assert [row[1] for row in rows(of, begin, middle)] == list(range(4))
+        write(directory, "t", 0, 0, some(0, 10))
+        if planned_first:
+            assert [row[1] for row in rows(of, middle, end)] == [20, 21, 22]
+        with pytest.raises(DataLossError, match=r"after that .*0\.log grew from"):
+            of.latest(end if planned_first else middle, limited=True)
+
+
+def test_what_comes_between_two_micro_batches_of_a_segment_is_read(directory: Path) -> None:
+    """The next micro-batch goes beyond the segment."""
+    write(directory, "t", 0, 0, some(0, 4))
+    write(directory, "t", 0, 20, some(20, 3))
+    of = stream(directory)
+    begin, middle, end = ({"t": {"0": offset}} for offset in (0, 2, 23))
+    assert [row[1] for row in rows(of, begin, middle)] == [0, 1]
+    write(directory, "t", 0, 0, some(0, 10))
+    assert [row[1] for row in rows(of, middle, end)] == [*range(2, 10), 20, 21, 22]
+    assert polled(of, end) == (end, [])
