@@ -144,6 +144,22 @@ def test_a_log_that_is_written_again_before_its_micro_batch_is_planned(directory
     ]
 
 
+def test_a_log_of_which_damage_hides_where_it_was_truncated_goes_on(directory: Path) -> None:
+    """The position stays, and its leader epoch is that of the log as it is now."""
+    write(directory, "t", 0, 0, b"\xff" * 100)
+    path = write(directory, "t", 0, 4, build(batch(4, [b"new", b"new"], partition_leader_epoch=3)))
+    start = {"t": {"0": 6}, "@leaderEpochs t 0:1": {}}
+    with pytest.raises(DataLossError, match="its log was truncated"):
+        stream(directory).latest(start, limited=True)
+    now = stream(directory, **IGNORED)
+    with pytest.warns(UserWarning, match="its log was truncated"):
+        end = now.latest(start, limited=True)
+    append(path, batch(6, [b"6"], partition_leader_epoch=3))
+    with no_warning():
+        after = now.latest(end, limited=True)
+        assert offsets_of(now, end, after) == [6]
+
+
 def test_limited_micro_batches_end_with_the_leader_epoch_of_their_last_batch(
     directory: Path,
 ) -> None:
