@@ -17,6 +17,7 @@ from kafka_log.logs.names import LOG_START
 from kafka_log.logs.partitions import DirectoryError
 from pyspark_kafka_log.losses import DataLossError
 from pyspark_kafka_log.options import OptionError
+from pyspark_kafka_log.splits.logs import find_logs
 from pyspark_kafka_log.stream import polling
 from pyspark_kafka_log.stream.polling import LogStream
 from tests.paths import SAMPLES
@@ -200,6 +201,23 @@ def test_a_partition_without_new_offsets_may_vanish(directory: Path) -> None:
     assert found == [("u-0", offset, str(offset)) for offset in range(1, 4)]
 
 
+def test_a_partition_that_vanishes_right_after_it_was_listed(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for topic in ("t", "u"):
+        write(directory, topic, 0, 0, numbered(2, 2))
+
+    def then_deleted(options: Any) -> Any:
+        found = find_logs(options)
+        shutil.rmtree(directory / "t-0")
+        return found
+
+    now = stream(directory)
+    monkeypatch.setattr(polling, "find_logs", then_deleted)
+    with pytest.raises(DataLossError, match="partition t-0 is gone: it was read up to offset 4"):
+        now.tasks(at(t=0, u=0), at(t=4, u=4))
+
+
 def test_an_end_that_lacks_a_partition_of_its_start_is_a_loss(directory: Path) -> None:
     for topic in ("t", "u"):
         write(directory, topic, 0, 0, numbered(2, 2))
@@ -260,6 +278,28 @@ def test_a_segment_that_moves_to_the_tier_while_a_micro_batch_is_planned(
     monkeypatch.setattr("pyspark_kafka_log.splits.logs.survey", surveyed)
     now = stream(tmp_path, include="remote")
     assert offsets_of(now, at(t=0), at(t=60)) == [*range(60)]
+
+
+@pytest.mark.slow
+def test_segments_that_leave_the_disk_at_each_listing_are_read_from_the_tier(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream does not run after a broker that deletes one after the other."""
+    for i in range(polling.TRIES + 2):
+        local(tmp_path, 10 * i, 10 * i + 10)
+        remote(tmp_path, i, 10 * i, 10 * i + 10)
+
+    def then_deleted(options: Any) -> Any:
+        found = find_logs(options)
+        first, *others = sorted((tmp_path / "t-0").glob("*.log"))
+        if others:
+            first.unlink()
+        return found
+
+    monkeypatch.setattr(polling, "find_logs", then_deleted)
+    now = stream(tmp_path, include="remote", isolationLevel="read_committed")
+    end = 10 * polling.TRIES + 20
+    assert offsets_of(now, at(t=0), at(t=end)) == [*range(end)]
 
 
 def test_files_that_options_leave_out_are_no_gap(tmp_path: Path) -> None:
