@@ -113,6 +113,7 @@ def test_a_micro_batch_whose_records_are_all_deleted(directory: Path) -> None:
 
 
 def test_a_log_that_is_written_again_before_its_micro_batch_is_planned(directory: Path) -> None:
+    """It is longer than before. All that is new is read."""
     first = {"partition_leader_epoch": 1}
     path = write(
         directory, "t", 0, 0, build(*(batch(i, [b"old", b"old"], **first) for i in (0, 2, 4)))
@@ -122,7 +123,7 @@ def test_a_log_that_is_written_again_before_its_micro_batch_is_planned(directory
     path.write_bytes(
         build(
             batch(0, [b"old", b"old"], **first),
-            *(batch(i, [b"new", b"new"], partition_leader_epoch=2) for i in (2, 4)),
+            *(batch(i, [b"new", b"new"], partition_leader_epoch=2) for i in (2, 4, 6)),
         )
     )
     said = "the log is a different one from offset 2 on"
@@ -141,7 +142,7 @@ def test_a_log_that_is_written_again_before_its_micro_batch_is_planned(directory
     found += rows(goes_on, back, after)
     assert [(offset, value) for _, offset, value in found] == [
         *((offset, "old") for offset in range(2)),
-        *((offset, "new") for offset in range(2, 6)),
+        *((offset, "new") for offset in range(2, 8)),
     ]
 
 
