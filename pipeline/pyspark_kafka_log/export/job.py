@@ -269,9 +269,9 @@ def _check_options(
     target: Target, options: Options, columns: Sequence[str], partition_by: Sequence[str]
 ) -> None:
     """Raise ExportError for options that an export cannot take: a view or report, startingOffsets,
-    ignoreCorruptFiles, an unknown column or partition column. If the target's files contain the partition
-    columns, also raise it if one (``timestamp`` for ``date``) is not among the columns; if they do
-    not, if no other columns are left for the files.
+    ignoreCorruptFiles, several copies of a partition, an unknown column or partition column. If the
+    target's files contain the partition columns, also raise it if one (``timestamp`` for ``date``)
+    is not among the columns; if they do not, if no other columns are left for the files.
     """
     wrong = [name for name in partition_by if name not in PARTITION_COLUMNS]
     if wrong:
@@ -297,6 +297,11 @@ def _check_options(
         raise ExportError(
             target.name,
             "an export continues where the last one ended, so it cannot skip the rest of a file: use mode, not ignoreCorruptFiles",
+        )
+    if options.selection.replicas == "keep":
+        raise ExportError(
+            target.name,
+            "an export keeps one next offset for each partition, so it cannot read several copies of one: set replicas to newest",
         )
     if target.in_files:
         for name in partition_by:

@@ -162,6 +162,21 @@ def test_an_end_for_each_partition(tmp_path: Path, directory: Path) -> None:
         table.export(directory, endingOffsets='{"t": {"0": 7, "1": 4}}')
 
 
+def test_of_several_copies_the_newest_is_exported_once(tmp_path: Path) -> None:
+    """One next offset of a partition cannot say where two copies end: the shorter copy would seem truncated."""
+    for name, batches in (("a", 1), ("b", 2)):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, "t", 0, 0, numbered(5, batches))
+    table = Table("parquet", tmp_path)
+    for rows in (10, 0):
+        done = table.export(tmp_path / "[ab]", replicas="newest")
+        assert (done.rows, done.missed) == (rows, ())
+    for ignore in (False, True):
+        with pytest.raises(ExportError, match="set replicas to newest"):
+            table.export(tmp_path / "[ab]", ignore=ignore, replicas="keep")
+    assert sorted(row["offset"] for row in table.rows()) == list(range(10))
+
+
 def test_an_unknown_partition_column_is_refused(tmp_path: Path, directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(5, 1))
     table = Table("parquet", tmp_path)

@@ -25,6 +25,7 @@ from tests.support.spark_tables import Table
         ({"view": "group_epochs"}, (), False, "has no option view"),
         ({"startingOffsets": "earliest"}, (), False, "leave out startingOffsets"),
         ({"ignoreCorruptFiles": "true"}, (), False, "use mode, not ignoreCorruptFiles"),
+        ({"replicas": "keep"}, (), False, "set replicas to newest"),
         ({"columns": "topic,offset"}, ("date",), True, "column date needs timestamp among the columns"),
         ({"columns": "offset"}, ("topic",), True, "column topic needs topic among the columns"),
         ({"columns": "topic"}, ("topic", "date"), False, "all columns are partition columns"),
