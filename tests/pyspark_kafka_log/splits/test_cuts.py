@@ -16,10 +16,13 @@ from kafka_codecs import OFFSET_INDEX_ENTRY
 from kafka_log import Segment, discover
 from kafka_log.read.plan import Split
 from kafka_log.segment.row_selection import RowSelection
+from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.reader import KafkaLogReader
 from pyspark_kafka_log.splits.cuts import find_boundaries, intersect_runs, split_segment
 from pyspark_kafka_log.splits.filters import Filter, parse_filters
 from pyspark_kafka_log.splits.plan import OPEN_COST_BYTES, pack, plan, target_task_bytes
+from tests.paths import VECTORS
 from tests.support.lying_headers import with_header
 from tests.support.spark_logs import batch, build, numbered, write
 from tests.support.spark_plans import broker as broker
@@ -79,6 +82,27 @@ def test_slices_together_are_the_segment(
     assert offsets(body) == list(wanted)
 
 
+@pytest.mark.parametrize("old", ["", "v0-gzip-old-cleaner", "v1-snappy-old-cleaner"])
+def test_splits_of_a_range_have_all_of_its_offsets(directory: Path, old: str) -> None:
+    """The header of an old wrapper has the offset of its last record, not of its first one."""
+    path = write(directory, "t", 0, 0, numbered(3, 4))
+    if old:
+        path = VECTORS / "compacted" / f"{old}.log"
+    (segment,) = discover(path)[0].segments
+    whole = split_segment(segment, 1)
+    every = offsets(whole)
+    middle = find_boundaries(segment, 1)[1].offset or 0
+    left_out = 0
+    for bound in (middle - 1, middle, middle + 1):
+        for low, high in ((bound, every[-1] + 1), (every[0], bound)):
+            parts = split_segment(segment, 1, (low, high))
+            left_out += len(whole) - len(parts)
+            rows = RowSelection((low, high), control_records=False)
+            found = offsets([replace(part, rows=rows) for part in parts])
+            assert found == [n for n in every if low <= n < high], (low, high)
+    assert left_out
+
+
 def test_damage_ends_the_search_for_boundaries(directory: Path) -> None:
     good = numbered(2, 4)
     path = write(directory, "t", 0, 0, good + b"\xff" * 500)
@@ -120,6 +144,25 @@ def test_an_index_gives_places_where_batches_begin(
     # No stretch is left whole in which a cut is due, but for what the index passes over.
     if not index:
         assert places[1:] == [c.position for c in find_boundaries(segment, split_bytes)]
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+def test_an_index_makes_no_cut_behind_damage(directory: Path, mode: str) -> None:
+    """A broker's reader gives nothing of a file after damage, in however many tasks it is read."""
+    starts = [len(numbered(2, i)) for i in range(8)]
+    data = bytearray(numbered(2, 8))
+    data[starts[1] + 8 : starts[1] + 12] = b"\xff" * 4  # the length of a batch
+    path = write(directory, "t", 0, 0, bytes(data))
+    entries = ({"relative_offset": 2 * i + 1, "position": at} for i, at in enumerate(starts))
+    index = b"".join(map(OFFSET_INDEX_ENTRY.build, entries))
+    path.with_suffix(".index").write_bytes(index)
+    for split_bytes in (str(len(data)), str(len(data) // 2)):
+        given = parse(
+            {"path": str(directory), "mode": mode, "policy": "kafka", "splitBytes": split_bytes}
+        )
+        reader = KafkaLogReader(given, ("offset",))
+        rows = [b for task in reader.partitions() for b in reader.read_rows(task, Losses())]
+        assert [o for b in rows for o in b["offset"].to_pylist()] == [0, 1], split_bytes
 
 
 def numbered_from(offset: int) -> bytes:
@@ -291,6 +334,7 @@ def test_a_split_stays_as_it_is(directory: Path) -> None:
     for data, options, start in [
         (whole, {}, len(good[0] + good[1])),
         (whole, {"mode": "PERMISSIVE"}, 0),
+        (whole, {"mode": "PERMISSIVE", "policy": "kafka"}, 0),
         (whole, {"policy": "strict"}, 0),
         (whole[:-1], {}, len(good[0] + good[1])),  # half a batch is the end
         (whole[: last + 16] + b"\xff" + whole[last + 17 :], {}, 0),
@@ -315,8 +359,11 @@ def test_no_batch_is_left_out_where_offsets_do_not_rise(directory: Path) -> None
             for first, one in zip(order, whole, strict=True)
         ]
         write(directory, "t", 0, 0, b"".join(data))
-        found = places(directory, ("offset", ">=", 12), ("offset", "<", 20))
+        asked: list[Filter] = [("offset", ">=", 12), ("offset", "<", 20)]
+        found = places(directory, *asked)
         assert found == [(one * low, one * high) for low, high in wanted], order
+        each = [(one * i, one * (i + 1)) for low, high in wanted for i in range(low, high)]
+        assert places(directory, *asked, splitBytes="1") == each, order
 
 
 def test_a_list_of_offsets_needs_their_batches_only(directory: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from kafka_log import DirectoryError, Policy, discover
 from kafka_log.logs.transactions import AbortedTransaction, read_transactions
+from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.row_selection import Aborted
 from pyspark_kafka_log.options import OptionError, parse
 from pyspark_kafka_log.reader import KafkaLogReader
@@ -155,6 +156,18 @@ def test_files_that_are_gone(broker: Path, ignored: bool) -> None:
     else:
         with pytest.raises(OSError, match="No such file"):
             [list(reader.read(task)) for task in tasks]
+
+
+def test_a_deleted_segment_does_not_say_where_the_one_before_it_ends(directory: Path) -> None:
+    """It may be older than that one, and begin within it: a live file that became shorter lacks rows."""
+    path = write(directory, "t", 0, 0, numbered(2, 4))
+    other = write(directory, "t", 0, 5, build(batch(5, [b"v"])))
+    other.rename(other.with_name(f"{other.name}.deleted"))
+    found = slices(path=str(directory), include="deleted")
+    assert offsets(found) == [*range(8), 5]
+    path.write_bytes(numbered(2, 3))
+    with pytest.raises(UnreadableError, match="when it was found"):
+        offsets(found)
 
 
 # ---------------------------------------------------------------- topics

@@ -115,6 +115,19 @@ def test_paths_of_each_kind_end_where_the_first_scan_found_the_end(
         newer.unlink()
 
 
+def test_a_preallocated_file_keeps_the_end_that_the_first_scan_found(
+    path: Path, directory: Path
+) -> None:
+    """Its size stays the same: another query has planned the longer log meanwhile."""
+    whole, size = numbered(2, 4), 4096
+    path.write_bytes(numbered(2, 3).ljust(size, b"\0"))
+    seen = QueryLogs()
+    assert offsets(seen, directory) == list(range(6))
+    path.write_bytes(whole.ljust(size, b"\0"))
+    assert offsets(QueryLogs(), directory) == list(range(8))
+    assert offsets(passed_on(seen), directory) == list(range(6))
+
+
 def test_partitions_of_a_path_are_those_that_there_were(path: Path, directory: Path) -> None:
     seen = QueryLogs()
     assert len(rows(seen, directory)) == 8
@@ -131,6 +144,24 @@ def test_a_segment_that_retention_has_deleted_is_an_error(path: Path, directory:
     path.unlink()
     with pytest.raises(UnreadableError, match="No such file"):
         offsets(passed_on(seen), directory)
+
+
+@pytest.mark.parametrize(
+    "options", [{"include": "deleted"}, {"recursiveFileLookup": "true"}], ids=str
+)
+def test_a_scan_that_looks_for_other_files_finds_them(
+    path: Path, directory: Path, options: dict[str, str]
+) -> None:
+    other = write(directory, "t", 0, 6, build(batch(6, [b"6"])))
+    other.rename(other.with_name(f"{other.name}.deleted"))
+    (directory / "deep").mkdir()
+    (directory / "deep" / "u-0").mkdir()
+    (directory / "deep" / "u-0" / path.name).write_bytes(numbered(2, 1))
+    for first, second in (({}, options), (options, {})):
+        seen = QueryLogs()
+        assert rows(seen, directory, **first) == rows(QueryLogs(), directory, **first)
+        assert rows(passed_on(seen), directory, **second) == rows(QueryLogs(), directory, **second)
+    assert len(rows(QueryLogs(), directory, **options)) > len(rows(QueryLogs(), directory))
 
 
 def test_where_a_log_starts_is_settled_too(path: Path, directory: Path) -> None:

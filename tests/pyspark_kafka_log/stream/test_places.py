@@ -35,6 +35,7 @@ from tests.support.spark_streams import ran
 from tests.support.stores import counted
 from tests.support.stream_laws import Row, expected, grow, rows, stream, told
 from tests.support.tiers import IDS, TIER, local, remote
+from tests.support.tiers import write as write_copy
 
 # ---------------------------------------------------------------- tiers
 
@@ -140,6 +141,24 @@ def test_what_leaves_the_disk_before_its_task_is_read_from_the_tier(tmp_path: Pa
     gone = [locate_splits(task, alone._reading, fails=True) for task in tasks]
     with pytest.raises(UnreadableError, match="No such file"):
         list(offsets_of(gone[0]))
+
+
+def test_each_segment_is_read_from_its_own_copy(tmp_path: Path) -> None:
+    """Not from a larger one of another segment, or of another partition."""
+    local(tmp_path, 0, 50)
+    local(tmp_path, 50, 80)
+    local(tmp_path, 80, 90)
+    options = parse({"path": str(tmp_path), "include": "remote"})
+    (task,) = plan(options)
+    remote(tmp_path, 0, 0, 50)
+    remote(tmp_path, 1, 50, 80)
+    for base in (0, 50):
+        copy = tmp_path / TIER / f"a-0-{IDS[6]}" / f"{base:020d}-{IDS[2]}.log"
+        write_copy(copy, base, base + 60)
+        (tmp_path / "t-0" / f"{base:020d}.log").unlink()
+    there = locate_splits(task, options, fails=True)
+    assert list(offsets_of(there)) == list(range(90))
+    assert {part.segment.path.parent.name for part in there} == {"t-0", f"t-0-{IDS[7]}"}
 
 
 def test_a_copy_that_a_later_leader_truncated_does_not_stand_for_a_segment(tmp_path: Path) -> None:
