@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 from kafka_log import read_table
 from pyspark_kafka_log.connector import worker
 from pyspark_kafka_log.connector.worker import AnswerStream
-from tests.support.spark_logs import flipped, numbered, write
+from tests.support.spark_logs import batch, build, flipped, numbered, write
 
 
 def schema_json(**types: DataType) -> str:
@@ -235,13 +235,51 @@ def test_aggregates_of_totals(logs: Path) -> None:
         ("u", 2, 1),
     ]
     assert told.metrics is not None
+    assert told.metrics["readBytes"] >= sum(path.stat().st_size for path in logs.rglob("*.log"))
+    whole: Mapping[str, Any] = {**given, "groups": []}
+    (row,) = rows_of(answer("read", logs, task, **whole).data)
+    assert (row["count(*)"], row["max(offset)"]) == (12, 9)
     for refused in ({"aggregates": [["max", "value"]]}, {"groups": ["value"]}, {"options": {"mode": "PERMISSIVE"}}):  # fmt: skip
         assert answer("aggregates", logs, **{**given, **refused}).chunks == []
     assert answer("aggregates", logs).chunks == []
     nowhere = [["topic", "in", []]]
     _, sizes, (empty,) = parse_plan(answer("plan", logs, **{**given, "groups": []}, filters=nowhere).data)  # fmt: skip
     assert sizes == (-1, 1) and pickle.loads(empty) == ()
+    (row,) = rows_of(answer("read", logs, empty, **whole).data)
+    assert (row["count(*)"], row["max(offset)"]) == (0, None)
     assert parse_plan(answer("plan", logs, filters=nowhere).data)[1:] == ((0, -1), [])
+
+
+def test_aggregates_are_of_files_where_they_are_now(logs: Path) -> None:
+    given: Mapping[str, Any] = {"aggregates": [["count", "*"]], "groups": [], "table": ["timestamp"]}  # fmt: skip
+    (task,) = parse_plan(answer("plan", logs, **given).data)[2]
+    path = logs / "t-0" / f"{0:020}.log"
+    path.rename(path.with_name(f"{path.name}.deleted"))
+    assert rows_of(answer("read", logs, task, **given).data) == [{"count(*)": 12}]
+
+
+def test_options_of_the_query_override_those_of_stores(logs: Path) -> None:
+    stores = {"path": str(logs / "nowhere"), "subscribe": "u"}
+    _, (size, _), _ = parse_plan(answer("plan", logs, stores=stores).data)
+    assert size == (logs / "u-3" / f"{0:020}.log").stat().st_size
+
+
+def test_a_time_that_does_not_fit_fails_a_query_of_other_columns(directory: Path) -> None:
+    late = {"base_timestamp": 1 << 62, "max_timestamp": 1 << 62}
+    write(directory, "t", 0, 0, build(batch(0, [b"v"], **late)))
+    given: Mapping[str, Any] = {"columns": ["value"], "table": ["value", "timestamp"]}
+    (task,) = parse_plan(answer("plan", directory, **given).data)[2]
+    (found,) = answers(question("read", directory, task, **given))
+    assert "offset 0" in str(found.error) and "timestamp" in str(found.error)
+
+
+def test_metadata_is_that_of_each_split(logs: Path) -> None:
+    given: Mapping[str, Any] = {"columns": ["topic", "_metadata"], "metadata": ["file_path"]}
+    (task,) = parse_plan(answer("plan", logs, **given).data)[2]
+    rows = rows_of(answer("read", logs, task, **given).data)
+    found = {(row["topic"], row["_metadata"]["file_path"]) for row in rows}
+    places = {"t": logs / "t-0", "u": logs / "u-3"}
+    assert found == {(t, (place / f"{0:020}.log").as_uri()) for t, place in places.items()}
 
 
 def test_metadata_describes_the_file_and_the_split(logs: Path) -> None:
@@ -293,6 +331,51 @@ def test_a_job_writes_rows_that_follow_its_question(tmp_path: Path) -> None:
     assert staged.error is None
     assert answer("abort", out, job=second).chunks == []
     assert read_table(out, ["value"]).num_rows == 3
+
+
+def test_a_micro_batch_is_committed_once(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    job = answer("job", out, schema=WRITTEN, overwrite=False, query="q").data.decode()
+    table = pa.table({"topic": ["t"], "partition": pa.array([0], pa.int32()), "value": [b"a"]})
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    for number, rows in ((0, 1), (0, 1), (1, 2)):
+        asked = question("write", out, after=sink.getvalue(), job=job, task=0, batch=number)
+        (written,) = answers(asked)
+        messages = [written.data.decode()]
+        answer("commit", out, job=job, messages=messages, batch=number, query="q")
+        assert read_table(out, ["value"]).num_rows == rows, number
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_file_that_a_stream_does_not_find(logs: Path, fails: bool) -> None:
+    options = {"startingOffsets": "earliest", "failOnDataLoss": str(fails).lower()}
+    given: Mapping[str, Any] = {"options": options, "stream": True}
+    ends = json.dumps({"t": {"0": 0}, "u": {"3": 0}}), json.dumps({"t": {"0": 10}, "u": {"3": 2}})
+    asked: Mapping[str, Any] = {"target": None, "start": ends[0], "end": ends[1], "limited": False}
+    (task,) = parse_tasks(answer("stream", logs, do="tasks", **given, **asked).data)
+    (logs / "t-0" / f"{0:020}.log").unlink()
+    reading = question("read", logs, task, columns=["topic"], **given)
+    if fails:
+        (found,) = answers(reading)
+        assert "No such file" in str(found.error)
+        return
+    with pytest.warns(UserWarning, match="is gone"):
+        (found,) = answers(reading)
+    assert rows_of(found.data) == [{"topic": "u"}] * 2
+
+
+def test_a_stream_ends_at_its_target_and_limits(logs: Path) -> None:
+    options = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "4"}
+    target = json.dumps({"t": {"0": 6}, "u": {"3": 1}})
+    begin = json.dumps({"t": {"0": 0}, "u": {"3": 0}})
+    given: Mapping[str, Any] = {"options": options, "stream": True, "start": begin, "end": None}
+    for limited, offsets in ((False, 7), (True, 4)):
+        asked = answer("stream", logs, do="latest", target=target, limited=limited, **given)
+        end = json.loads(asked.data)
+        assert end["t"]["0"] + end["u"]["3"] == offsets and end["t"]["0"] <= 6
 
 
 def test_one_stream_is_kept_between_questions(logs: Path) -> None:
