@@ -103,6 +103,17 @@ def test_splits_of_a_range_have_all_of_its_offsets(directory: Path, old: str) ->
     assert left_out
 
 
+@pytest.mark.parametrize("records", [None, 2])
+def test_no_cut_lies_behind_the_listed_size(directory: Path, records: int | None) -> None:
+    """The file has grown since: what came later is of another query."""
+    path = write(directory, "t", 0, 0, numbered(2, 3))
+    (segment,) = discover(path)[0].segments
+    path.write_bytes(numbered(2, 6))
+    parts = split_segment(segment, 1, records=records)
+    assert (len(parts), parts[-1].stop) == (3, segment.size)
+    assert offsets(parts) == list(range(6))
+
+
 def test_damage_ends_the_search_for_boundaries(directory: Path) -> None:
     good = numbered(2, 4)
     path = write(directory, "t", 0, 0, good + b"\xff" * 500)
