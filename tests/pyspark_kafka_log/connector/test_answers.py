@@ -254,8 +254,14 @@ def test_aggregates_are_of_files_where_they_are_now(logs: Path) -> None:
     given: Mapping[str, Any] = {"aggregates": [["count", "*"]], "groups": [], "table": ["timestamp"]}  # fmt: skip
     (task,) = parse_plan(answer("plan", logs, **given).data)[2]
     path = logs / "t-0" / f"{0:020}.log"
-    path.rename(path.with_name(f"{path.name}.deleted"))
+    renamed = path.rename(path.with_name(f"{path.name}.deleted"))
     assert rows_of(answer("read", logs, task, **given).data) == [{"count(*)": 12}]
+    renamed.unlink()
+    (failed,) = answers(question("read", logs, task, **given))
+    assert "No such file" in str(failed.error)
+    with pytest.warns(UserWarning, match="is gone"):
+        told = answer("read", logs, task, **given, options={"ignoreMissingFiles": "true"})
+    assert rows_of(told.data) == [{"count(*)": 2}]
 
 
 def test_options_of_the_query_override_those_of_stores(logs: Path) -> None:
