@@ -164,8 +164,10 @@ def test_an_index_makes_no_cut_behind_damage(directory: Path, mode: str) -> None
     data = bytearray(numbered(2, 8))
     data[starts[1] + 8 : starts[1] + 12] = b"\xff" * 4  # the length of a batch
     path = write(directory, "t", 0, 0, bytes(data))
-    entries = ({"relative_offset": 2 * i + 1, "position": at} for i, at in enumerate(starts))
-    index = b"".join(map(OFFSET_INDEX_ENTRY.build, entries))
+    index = b"".join(
+        OFFSET_INDEX_ENTRY.build({"relative_offset": 2 * i + 1, "position": at})
+        for i, at in enumerate(starts)
+    )
     path.with_suffix(".index").write_bytes(index)
     for split_bytes in (str(len(data)), str(len(data) // 2)):
         given = parse(
