@@ -130,8 +130,6 @@ class PartitionFollower:
         self._unreadable: set[Path] = set()
         self._next_offset: int | None = None
         self._topic_id: bytes | None = None
-        self._tail: tuple[str, _Header] | None = None
-        """File name and header of the last batch that was read or skipped; None if there was none."""
         filters = PartitionFilters(selection, engine, lists_again=True)
         self._rows = filters.filter_for(partition)
         self._lowest = None if offsets_are_start else self._rows.offsets[0]
@@ -157,8 +155,6 @@ class PartitionFollower:
                 yield from self._read_segment(segment, following)
             if self._next_offset is None:
                 self._next_offset = end  # of records that are not selected
-            if self._tail is None:
-                self._tail = self._find_tail(segments)
 
     @property
     def _name(self) -> str:
@@ -187,16 +183,11 @@ class PartitionFollower:
         identity = (status.st_dev, status.st_ino)
         if known is None or known.identity != identity:
             known = _Followed(identity, self._find_start(segment))
-            if not segment.rolled:
-                known.first = _find_last_header(segment.path, 0, 1)[0]
             self._files[segment.path] = known
         elif is_done:
             return
-        if status.st_size < known.position or (
-            known.is_done and self._was_rewritten(segment, known)
-        ):
+        if known.is_done or status.st_size < known.position:
             self._report_truncated(segment, known)
-        known.is_done = False  # the segments after it are gone
         stamp = (status.st_size, status.st_mtime_ns)
         known.unchanged_reads = known.unchanged_reads + 1 if stamp == known.stamp else 0
         known.stamp = stamp
@@ -428,8 +419,6 @@ class PartitionFollower:
         if found is None or (status.st_dev, status.st_ino) != file.identity:
             return
         file.first, file.last = first, found
-        if self._tail is None or found.last_offset >= self._tail[1].last_offset:
-            self._tail = segment.path.name, found
         end = _end_of_offsets(pa.array([found.last_offset]), segment, None)
         self._next_offset = max(self._next_offset or 0, end)
 
@@ -453,9 +442,6 @@ class PartitionFollower:
         """
         found = _find_last_header(segment.path, 0, None)[0]
         offset = segment.base_offset if found is None else found.last_offset + 1
-        if self._next_offset is not None and offset >= self._next_offset:
-            self._find_again(segment, file)
-            return
         file.position = 0 if found is None else found.end
         file.last, file.held, file.is_done, file.is_broken = found, None, False, False
         file.first = _find_last_header(segment.path, 0, 1)[0]
@@ -463,29 +449,16 @@ class PartitionFollower:
 
     def _find_again(self, segment: Segment, file: _Followed) -> None:
         """Report that a file was truncated and written again since it was read, and set ``file`` to
-        go on at the first unread offset. Its new records below that offset are left out. Raise
-        FileNotFoundError if the file is gone.
+        go on at the first unread offset. Its new records below that offset are left out.
         """
         assert self._next_offset is not None
-        self._report_rewritten(self._next_offset)
-        self._go_on(segment, file, self._next_offset)
-
-    def _go_on(self, segment: Segment, file: _Followed, offset: int) -> None:
-        """Set ``file``, which has other batches than before, to go on at an offset. Raise
-        FileNotFoundError if the file is gone.
-        """
-        file.position = find_start_position(segment, offset, None, self._engine)
-        file.first, file.last = _find_last_header(segment.path, 0, 1)[0], None
-        file.held, file.is_done, file.is_broken = None, False, False
-
-    def _report_rewritten(self, next_offset: int) -> None:
-        """Report that records below the next unread offset were written again, and leave them out."""
         self._print_line(
-            f"{self._name}: the log was truncated, or replaced by another one, and written again below offset {next_offset}: its new"
-            " records before that offset are not printed"
+            f"{self._name}: the log was truncated and written again below offset {self._next_offset}: its new records before that"
+            " offset are not printed"
         )
-        self._tail = None
-        self._skip_offsets_before(next_offset)
+        self._skip_offsets_before(self._next_offset)
+        file.position = find_start_position(segment, self._next_offset, None, self._engine)
+        file.first, file.last, file.held, file.is_broken = None, None, None, False
 
     def _notice_replacement(self, segments: Sequence[Segment]) -> None:
         """If the partition holds the log of another topic now, because it was deleted and created again, report it and begin
@@ -494,92 +467,39 @@ class PartitionFollower:
         topic_id, before = read_topic_id(self.partition.directory), self._topic_id
         if self._next_offset is None or not segments:
             is_other = False
-        elif topic_id is not None and before is not None and topic_id != before:
-            is_other = True
+        elif topic_id is None or before is None:
+            is_other = self._looks_replaced(segments, self._next_offset)
         else:
-            is_known = topic_id is not None and topic_id == before
-            is_other = self._notice_lost_tail(segments, self._next_offset, is_known)
+            is_other = topic_id != before
         self._topic_id = topic_id or before
         if is_other:
-            doubt = ""
-            if topic_id is None or before is None:
-                doubt = ", or was compacted and truncated (without a topic id, nothing tells which), so that records may come again"
             self._print_line(
-                f"{self._name}: the log was replaced by another one{doubt}: it is printed from its first record on"
+                f"{self._name}: the log was replaced by another one: it is printed from its first record on"
             )
-            self._files, self._next_offset, self._tail = {}, None, None
+            self._files, self._next_offset = {}, None
             self._rows, self._lowest = replace(self._rows, offsets=(None, None)), None
             self._unselected = set()
 
-    def _notice_lost_tail(
-        self, segments: Sequence[Segment], next_offset: int, is_same_topic: bool
-    ) -> bool:
-        """Find out whether the last batch that was read is still there, unless the active segment
-        begins at or after the next unread offset: then the log cleaner may have removed it. If it
-        is gone, the log was truncated or replaced. Return True if it may be another log: it ends
-        before the next unread offset, its topic id is unknown, and none of its files begins with
-        the batch that was read there. Else report a truncation and go on at the first unread
-        offset. Raise FileNotFoundError if a file is gone.
+    def _looks_replaced(self, segments: Sequence[Segment], next_offset: int) -> bool:
+        """Return whether segments without a topic id look like another log: it ends before the next unread offset, and none of
+        its files begins with the batch that was read there. If one does, and the active file is unknown, report that the log was
+        truncated. Raise FileNotFoundError if a file is gone.
         """
         active = segments[-1]
-        if active.base_offset >= next_offset or self._has_tail(segments):
+        known = self._files.get(active.path)
+        if active.base_offset >= next_offset or (known is not None and known.first is None):
+            return False
+        first = _find_last_header(active.path, 0, 1)[0]
+        if known is not None and first in (None, known.first):
             return False
         end = _read_end(segments)
-        firsts = ((s.path, self._files[s.path].first) for s in segments if s.path in self._files)
         if end >= next_offset:
-            self._report_rewritten(next_offset)
-        elif (
-            is_same_topic
-            or end == segments[0].base_offset  # of an empty log all records are new
-            or any(first == _find_last_header(path, 0, 1)[0] for path, first in firsts if first)
-        ):
-            self._report_shorter(end)
-        else:
-            return True
-        if active.path in self._files:
-            self._go_on(active, self._files[active.path], self._next_offset or 0)
-        return False
-
-    def _has_tail(self, segments: Sequence[Segment]) -> bool:
-        """Return whether the last batch that was read is at its place, no batch was read, or the
-        system cannot read it any more. Raise FileNotFoundError if a file is gone.
-        """
-        active = segments[-1].path
-        known = self._files.get(active)
-        if self._tail is None:
-            return True
-        if known is not None and known.stamp is not None and known.unchanged_reads > _QUIET_READS:
-            status = active.stat()
-            if (status.st_dev, status.st_ino) == known.identity and known.stamp == (
-                status.st_size,
-                status.st_mtime_ns,
-            ):
-                return True
-        name, header = self._tail
-        path = next((s.path for s in segments if s.path.name == name), None)
-        if path is None:
             return False
-        found, damage = _find_last_header(path, header.position, header.position + 1)
-        return found == header or isinstance(damage, UnreadableError)
-
-    def _find_tail(self, segments: Sequence[Segment]) -> tuple[str, _Header] | None:
-        """Return the file name and the header of the last complete batch that was read or skipped;
-        None if there is none. Raise FileNotFoundError if a file is gone.
-        """
-        for segment in reversed(segments):
-            known = self._files.get(segment.path)
-            if known is None or not known.position:
-                continue
-            begin = find_position_by_index(segment, MAX_OFFSET, None, self._engine)
-            begin = begin if begin < known.position else 0
-            found = _find_last_header(segment.path, begin, known.position)[0]
-            if found is not None:
-                is_whole = (
-                    found.end <= known.position
-                    and find_incomplete_tail(segment, found.position) is None
-                )
-                return (segment.path.name, found) if is_whole else None
-        return None
+        files = ((s.path, self._files[s.path].first) for s in segments if s.path in self._files)
+        if not any(first == _find_last_header(path, 0, 1)[0] for path, first in files if first):
+            return True
+        self._report_shorter(end)
+        return False
 
     def _report_shorter(self, end: int) -> None:
         """Report that the log ends before the next unread offset, and go on at its end. Do nothing if it does not."""
@@ -588,7 +508,7 @@ class PartitionFollower:
                 f"{self._name}: the log was truncated from offset {self._next_offset} to {end} or below: records from {end} on replace"
                 " those that were printed, and records before it that were written again are not printed"
             )
-            self._next_offset, self._tail = end, None
+            self._next_offset = end
             self._skip_offsets_before(end)
 
 

@@ -21,7 +21,7 @@ from tests.support.followed_directories import (
     create_log_file,
     offsets_of,
 )
-from tests.support.growing_logs import File, Growing
+from tests.support.growing_logs import Growing
 from tests.support.made_topics import entry
 from tests.support.unreadable_files import bad
 
@@ -376,109 +376,4 @@ def test_an_impossible_offset_hides_no_later_records(tmp_path: Path, wrong: int)
     assert offsets_of(followed.read()) == [2]
     append_bytes(create_log_file(tmp_path / "t-0", 3), entry(3, None, b"d"))
     assert offsets_of(followed.read()) == [3]
-    assert not followed.said
-
-
-def recreate(log: Growing) -> None:
-    """Delete the topic and create it anew, without records."""
-    shutil.rmtree(log.directory)
-    log.files = [File(0)]
-    log.directory.mkdir()
-    log.append()
-
-
-@pytest.mark.share(6)
-@pytest.mark.parametrize("rare", ["truncate", "recreate", "compact,truncate", "compact,recreate"])
-@pytest.mark.parametrize("seed", draw_seeds(10))
-def test_no_record_is_left_out_or_repeated_without_a_word(
-    seed: int, rare: str, tmp_path: Path
-) -> None:
-    """Without a topic id, whatever happens between two looks."""
-    r = random.Random(seed)
-    log = Growing(tmp_path / "t-0", r, transactions=False)
-    followed = FollowedDirectory(tmp_path)
-    printed: set[tuple[int, str]] = set()
-    excused: set[tuple[int, str]] = set()
-    for _ in range(25):
-        happens = r.choice(["append", "append", "roll", *rare.split(",")])
-        recreate(log) if happens == "recreate" else getattr(log, happens)()
-        if r.random() < 0.5:
-            continue
-        told = len(followed.said)
-        found = [(offset, value.decode()) for offset, value in followed.read()]
-        there = set(log.uncommitted())
-        if len(followed.said) == told:
-            assert not printed.intersection(found)
-            assert there - printed - excused == set(found)
-        else:
-            excused |= there
-        printed.update(found)
-        assert there.issuperset(found)
-
-
-def test_a_log_that_was_truncated_into_a_segment_before_and_grew_again(tmp_path: Path) -> None:
-    """What was read of the segment before is there; the one after it is gone."""
-    first = create_log_file(tmp_path / "t-0")
-    append_bytes(first, batch(0) + batch(3))
-    second = create_log_file(tmp_path / "t-0", 6)
-    append_bytes(second, batch(6))
-    followed = FollowedDirectory(tmp_path)
-    assert offsets_of(followed.read()) == list(range(9))
-    second.unlink()
-    append_bytes(first, batch(6, size=11) + batch(9))
-    assert offsets_of(followed.read()) == [9, 10, 11]
-    [line] = followed.said
-    assert "written again below offset 9" in line and "are not printed" in line
-
-
-def test_a_topic_that_was_created_anew_and_grew_further(tmp_path: Path) -> None:
-    append_bytes(create_log_file(tmp_path / "t-0"), batch(0))
-    followed = FollowedDirectory(tmp_path)
-    assert offsets_of(followed.read()) == [0, 1, 2]
-    shutil.rmtree(tmp_path / "t-0")
-    append_bytes(create_log_file(tmp_path / "t-0"), batch(0, size=11) + batch(3))
-    assert offsets_of(followed.read()) == [3, 4, 5]
-    [line] = followed.said
-    assert "replaced by another one" in line and "are not printed" in line
-
-
-def test_a_topic_that_was_created_anew_and_is_empty(tmp_path: Path) -> None:
-    append_bytes(create_log_file(tmp_path / "t-0"), batch(0))
-    followed = FollowedDirectory(tmp_path, {"offsets": (0, None)}, offsets_are_start=True)
-    followed.read()
-    shutil.rmtree(tmp_path / "t-0")
-    path = create_log_file(tmp_path / "t-0")
-    assert followed.read() == []
-    assert len(followed.said) == 1
-    append_bytes(path, batch(0, size=11))
-    assert offsets_of(followed.read()) == [0, 1, 2]
-
-
-def test_a_log_that_was_compacted_and_truncated_may_be_another_one(tmp_path: Path) -> None:
-    first = create_log_file(tmp_path / "t-0")
-    append_bytes(first, batch(0) + batch(3))
-    second = create_log_file(tmp_path / "t-0", 6)
-    append_bytes(second, batch(6))
-    followed = FollowedDirectory(tmp_path)
-    followed.read()
-    cleaned = tmp_path / "cleaned"
-    cleaned.write_bytes(batch(3))
-    cleaned.rename(first)
-    second.unlink()
-    assert offsets_of(followed.read()) == [3, 4, 5]
-    [line] = followed.said
-    assert "replaced by another one, or was compacted and truncated" in line
-    assert "may come again" in line
-
-
-def test_a_rolled_segment_that_is_active_again_is_read_on(tmp_path: Path) -> None:
-    """The truncation took no record that was read."""
-    first = create_log_file(tmp_path / "t-0")
-    append_bytes(first, batch(0))
-    second = create_log_file(tmp_path / "t-0", 3)
-    followed = FollowedDirectory(tmp_path)
-    assert offsets_of(followed.read()) == [0, 1, 2]
-    second.unlink()
-    append_bytes(first, batch(3))
-    assert offsets_of(followed.read()) == [3, 4, 5]
     assert not followed.said
