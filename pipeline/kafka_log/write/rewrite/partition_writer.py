@@ -148,10 +148,9 @@ def note_epochs(epochs: list[tuple[int, int]], headers: Headers, which: Any) -> 
 
 def open_transactions(segments: Sequence[Segment]) -> list[ReportRow]:
     """Return a report row ``open``, with the first offset, for each transaction that has not ended,
-    by producer id; ``[]`` if there are none. Raise CodecError if a batch header is damaged or a
-    file cannot be read; no checksum is verified.
+    by producer id; ``[]`` if there are none. Damage is skipped, and no checksum is verified.
     """
-    found = read_transactions(segments) if segments else None
+    found = read_transactions(segments, damage_raises=False) if segments else None
     if found is None:
         return []
     return [
