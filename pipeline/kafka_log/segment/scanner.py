@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from io import FileIO
 from itertools import chain, islice
@@ -431,8 +431,11 @@ class Scanner:
         elif not is_url(self.reader.path):
             from kafka_log.segment.batch_headers import headers
 
-            for values in islice(headers(self.reader.path, COMPARED, start=stop), 1):
-                order.add_batch(*values)
+            with suppress(
+                CodecError
+            ):  # what follows is damaged, incomplete or gone: whoever reads it says so
+                for values in islice(headers(self.reader.path, COMPARED, start=stop), 1):
+                    order.add_batch(*values)
         order.raise_error()
 
     def _make_loader(self, file: FileIO, size: int) -> Loader:
