@@ -375,9 +375,10 @@ def read_transactions(
 ) -> Transactions:
     """Return the aborted and open transactions in the segments of one partition, from batch headers
     and markers. Checksums are verified only under the policy ``salvage`` without ``damage_raises``.
-    Raise CodecError if a batch is damaged or its offsets cannot be right and ``damage_raises``,
-    else skip it, or keep the error of its offsets; UnreadableError if a segment cannot be read and
-    ``damage_raises``, or retention deletes it meanwhile.
+    With ``damage_raises``, raise CodecError if a batch is damaged, its offsets cannot be right or
+    its marker cannot be decoded, and UnreadableError if a segment cannot be read. Otherwise skip
+    damage, and return the first error of the latter two kinds as ``error``. Always raise
+    UnreadableError if retention deletes a segment meanwhile.
 
     Only batch headers and markers are read, and the producer snapshot beside the first segment, which has transactions that began before it.
     A transaction whose marker is lost by damage counts as open.

@@ -120,7 +120,7 @@ class PartitionFilters:
         """
         return self._transactions_of(partition).last_stable_offset
 
-    def find_doubts(self, partition: Log) -> Iterator[tuple[Path, Lost]]:
+    def find_transaction_losses(self, partition: Log) -> Iterator[tuple[Path, Lost]]:
         """Yield the file of a batch whose offsets cannot be right, or of a marker that cannot be
         decoded, and why, as an empty lost range: read_committed may leave out or return wrong records
         because of it although damage is accepted. Raise UnreadableError if retention removes a

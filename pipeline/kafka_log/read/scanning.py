@@ -234,7 +234,7 @@ def scan(
             losses = find_losses(
                 partition, rows.selected_offsets(partition), starts, read_broker, wanted.policy
             )
-            losses = chain(losses, rows.find_doubts(partition))
+            losses = chain(losses, rows.find_transaction_losses(partition))
             _report_losses(losses, on_lost, watch)
             for segment in selected:
                 start = 0

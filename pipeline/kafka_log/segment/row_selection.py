@@ -88,7 +88,7 @@ class RowSelection:
         keys: Select records with one of these keys; None selects all.
         headers: Select records with all of these record headers.
         producers: Select records of one of these producer ids; None selects all.
-        verifies_order: Whoever reads rows compares the offsets of batches: those of transactions decide what is selected.
+        verifies_order: Whether readers of rows have to compare the offsets of batches, because index files say which transactions were aborted.
     """
 
     offsets: Range = EVERYTHING

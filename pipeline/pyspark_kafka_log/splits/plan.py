@@ -276,7 +276,7 @@ def _log_splits(
     of_view = options.view is not None
     filters = PartitionFilters(wanted, options.engine, of_view=of_view, starts=starts, known=known)
     losses = list_losses(log, wanted.offsets, options, starts, read_broker)
-    losses += starmap(describe_lost, filters.find_doubts(log))
+    losses += starmap(describe_lost, filters.find_transaction_losses(log))
     raise_or_warn(losses, options)
     following = dict(pairwise(log.segments))
     # Headers of a store would be asked for one by one. Damage that lies outside of the range stays unseen, as in a scan.

@@ -527,7 +527,7 @@ def _log_splits(
     )
     filters = PartitionFilters(wanted, options.engine)
     rows = read_steadily(log.segments[-1].path, lambda: filters.filter_for(near))
-    for path, lost in filters.find_doubts(near):
+    for path, lost in filters.find_transaction_losses(near):
         on_loss(f"partition {partition_name(log.key)}: {describe_lost(path, lost)}")
     every_row = replace(rows, offsets=EVERYTHING)
     if rows.offsets != (start, end):
