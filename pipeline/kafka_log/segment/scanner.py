@@ -431,9 +431,8 @@ class Scanner:
         elif not is_url(self.reader.path):
             from kafka_log.segment.batch_headers import headers
 
-            with suppress(
-                CodecError
-            ):  # what follows is damaged, incomplete or gone: whoever reads it says so
+            # Whoever reads the bytes that follow reports their damage.
+            with suppress(CodecError):
                 for values in islice(headers(self.reader.path, COMPARED, start=stop), 1):
                     order.add_batch(*values)
         order.raise_error()
