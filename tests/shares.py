@@ -7,7 +7,7 @@ import os
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-EXAMPLES = {"quick": 20, "full": 60, "soak": 200, "thorough": 1000}
+EXAMPLES = {"quick": 20, "full": 30, "soak": 200, "thorough": 1000}
 """Examples of a law that names no number: while working, in CI, in the soak, and of some laws in the soak."""
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 FEW = 10
@@ -35,13 +35,13 @@ def register_profiles() -> None:
 
 
 def examples(count: int) -> settings:
-    """Return settings for `count` examples of a law; the quick run takes a third of more than a few.
+    """Return settings for `count` examples of a law. Of more than a few, the quick run takes a third and CI a half.
 
     How many of the drawn examples a law has no use for is a matter of chance, and no failure.
     """
-    quick = PROFILE not in ("full", "soak", "thorough")
+    part = {"soak": 1, "thorough": 1, "full": 2}.get(PROFILE, 3)
     return settings(
-        max_examples=min(count, max(FEW, count // 3)) if quick else count,
+        max_examples=min(count, max(FEW, count // part)),
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
 
@@ -58,8 +58,8 @@ def draw_seeds(count: int, first: int = 0) -> range:
 def later_seeds(quick: int, many: int) -> range:
     """Return the seeds of a law's long run, whose first `quick` seeds are tried all the time.
 
-    CI goes on to a sixteenth of `many`, always the same seeds. The soak tries `many` that depend on its seed.
+    CI goes on to a thirty-second of `many`, always the same seeds. The soak tries `many` that depend on its seed.
     """
     if PROFILE in ("soak", "thorough"):
         return range(SEED * many + quick, (SEED + 1) * many)
-    return range(quick, max(quick + 1, many // 16))
+    return range(quick, max(quick + 1, many // 32))

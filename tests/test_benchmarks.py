@@ -27,7 +27,7 @@ RUNS = {
 }
 
 
-@pytest.mark.share(ci=5)
+@pytest.mark.share(ci=10)
 @pytest.mark.parametrize("name", RUNS)
 def test_a_small_run(name: str, tmp_path: Path) -> None:
     pytest.importorskip("aiokafka")

@@ -89,7 +89,7 @@ def test_marks_put_a_test_into_a_tier(tmp_path: Path) -> None:
         for test in ("test_quick_share", "test_subset", "test_sample", "test_one_of_nine")
     }  # fmt: skip
     assert counts == {
-        "test_quick_share": [3, 6, 0],
+        "test_quick_share": [3, 2, 4],
         "test_subset": [1, 0, 8],
         "test_sample": [0, 3, 6],
         "test_one_of_nine": [0, 1, 9],

@@ -23,6 +23,8 @@ CI = "not soak"
 
 WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bmark\.(slow|broker|soak)\b", re.MULTILINE)
 WHOLLY_SOAK = re.compile(r"^pytestmark = .*\bmark\.soak\b", re.MULTILINE)
+CI_TAKES_ONE_OF = 3
+"""Of parameters that `share` makes slow, where it does not say another number."""
 LONGEST_NAME = 60
 """Tests that go through files cut longer names off at the left."""
 EVERY_PARAMETER = "TESTS_EVERY_PARAMETER"
@@ -53,9 +55,10 @@ def tier(item: pytest.Item) -> str:
 def mark_tiers(items: Iterable[pytest.Item], changed: Collection[str]) -> None:
     """Mark the items as `share` says. What is `soak` becomes `slow` as well.
 
-    `share(18)`: of the parameters of a test that are not slow anyway, the first of each 18 stays quick, the others become slow.
-    `share(18, ci=3)`: of what is slow then, CI runs a third, and `ci=0` nothing; the rest is left to the soak. A hash of
-    the test's name, without its file, chooses the third. A parameter that names a file in `changed` stays in CI.
+    `share(18)`: of the parameters of a test that are not slow anyway, the first of each 18 stays quick, the others become slow,
+    and CI runs a third of them. `share(18, ci=9)`: CI runs a ninth, and with `ci=0` nothing. `share(ci=9)`: a ninth of a
+    test's slow parameters. The rest is left to the soak. A hash of the test's name, without its file, chooses what CI runs.
+    A parameter that names a file in `changed` stays in CI.
     """
     names = changed_names(changed)
     for _, group in groupby(items, key=lambda item: item.nodeid.partition("[")[0]):
@@ -93,7 +96,7 @@ def _share(item: pytest.Item) -> tuple[int, int]:
     if mark is None:
         return 0, 1
     (quick,) = mark.args or (0,)
-    return quick, mark.kwargs.get("ci", 1)
+    return quick, mark.kwargs.get("ci", CI_TAKES_ONE_OF if quick else 1)
 
 
 def changed_names(changed: Collection[str]) -> frozenset[str]:

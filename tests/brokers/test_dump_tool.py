@@ -86,6 +86,7 @@ def test_batches(
         assert ours == batches(theirs[path]), path
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("engine", ["construct", "arrow"])
 def test_records(
     engine: str, theirs: dict[Path, list[str]], capfd: pytest.CaptureFixture[str]

@@ -202,6 +202,7 @@ def test_records_are_told_apart_by_what_stands_around_them(imported: Imported) -
     assert told > 60
 
 
+@pytest.mark.soak
 def test_what_kafka_refuses_is_refused(imported: Imported) -> None:
     """Bytes that were changed, cut off or put in: both read them, with the same values, or neither does."""
     seeds = list(imported.made_up(draw_seeds(RANDOM, first=100)))

@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="no Java"),
 ]
 
-FILES = 2500
+FILES = 1000
 
 
 @pytest.mark.parametrize("seed", draw_seeds(1, first=20))

@@ -127,6 +127,7 @@ def test_what_kafka_writes_is_read_and_written_again(
         assert layout.build(layout.parse(data)) == data
 
 
+@pytest.mark.share(ci=3)
 @pytest.mark.parametrize(("message", "version"), CASES)
 def test_what_kafka_refuses_is_refused(
     judged: dict[Case, list[tuple[bytes, dict[str, Any]]]], message: str, version: int

@@ -110,6 +110,7 @@ def built() -> dict[str, bytes]:
     return files
 
 
+@pytest.mark.soak
 def test_the_java_client_reads_what_we_build(tmp_path: Path) -> None:
     files = built()
     for name, data in files.items():

@@ -194,6 +194,7 @@ def remove_live_index(of: Copied) -> Findings:
     return {("note", "index_missing", str(path), None, None, None)}
 
 
+@pytest.mark.share(ci=3)
 @pytest.mark.parametrize(
     "plant",
     [flip_bit, move_offsets, remove_copy, shorten_copy, damage_live_segment, remove_live_index],

@@ -76,6 +76,7 @@ def test_the_schemas_that_are_installed_can_be_used(installed: Path, tmp_path: P
     assert str(installed.parent) in shown.stdout
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("uses", [[], ["--uses", "kafka_codecs"]], ids=["alone", "kafka"])
 def test_a_directory_that_is_begun_works(installed: Path, tmp_path: Path, uses: list[str]) -> None:
@@ -154,7 +155,7 @@ SHOWN = {
 """What mypy says of the types of values."""
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_mypy_sees_the_types_that_are_installed(installed: Path, tmp_path: Path) -> None:
     """The packages say that they have types: README's code is right under ``--strict``, and mistakes are found."""
     readme = (ROOT / "README.md").read_text("utf-8")

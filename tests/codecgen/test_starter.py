@@ -22,6 +22,7 @@ def begun(*arguments: str, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     return main(["init", *arguments])
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "uses",

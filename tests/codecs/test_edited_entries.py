@@ -214,7 +214,7 @@ def test_an_edited_entry_is_good_or_refused() -> None:
     run(one_in=40)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("one_in", [4, pytest.param(1, marks=pytest.mark.soak)])
 def test_many_edits_of_entries_are_good_or_refused(one_in: int) -> None:
     run(one_in)

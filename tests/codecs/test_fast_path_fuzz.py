@@ -90,6 +90,7 @@ def test_both_ways_give_the_same(part: int, seed: int) -> None:
         compare(name, version, seed, values=1, mutants=4)
 
 
+@pytest.mark.share(ci=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", draw_seeds(1, first=2))
 @pytest.mark.parametrize("part", range(8))

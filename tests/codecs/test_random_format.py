@@ -80,7 +80,7 @@ def test_every_old_file_reads_as_before(tree: Tree) -> None:
     assert len(found) > 500
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.spark
 @pytest.mark.parametrize("tree", [*DRAWN, *ONLY_IN_SOAK], indirect=True)
 def test_both_sources_of_spark_read_and_write_it(
@@ -104,6 +104,7 @@ def use(tree: Tree, *arguments: str) -> None:
 # ------------------------------------------------------------ a quick look at some
 
 
+@pytest.mark.share(ci=5)
 @pytest.mark.parametrize(
     "version",
     [

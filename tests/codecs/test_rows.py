@@ -175,7 +175,7 @@ def arrow_rows(data: bytes, view: View, kernels: ModuleType | None) -> list[dict
     return out
 
 
-@pytest.mark.share(6, ci=3)
+@pytest.mark.share(6, ci=9)
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_rows_of_our_files(path: Path) -> None:
     data = path.read_bytes()

@@ -12,7 +12,7 @@ import pytest
 from tests.paths import ROOT
 from tests.shares import SEED
 
-FEW, MANY = 40, 2000
+FEW, MANY = 20, 2000
 
 
 @pytest.mark.parametrize(

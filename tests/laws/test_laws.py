@@ -19,7 +19,7 @@ from tests.laws.world import World
 from tests.paths import ROOT
 from tests.shares import SEED
 
-SCHEMAS = 400
+SCHEMAS = 200
 COMPILED = 6
 
 

@@ -68,6 +68,7 @@ def test_what_is_loaded_stands_aside_and_garbage_does_not() -> None:
     assert done.stdout == "good\n", done.stderr
 
 
+@pytest.mark.share(ci=4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",

@@ -38,6 +38,7 @@ def expected(topic: str, **options: Any) -> list[Any]:
     return [to_plain_value(row) for row in rows]
 
 
+@pytest.mark.share(ci=3)
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("topic", TOPICS)

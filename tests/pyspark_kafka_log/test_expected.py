@@ -178,7 +178,7 @@ def streamed(
         query.stop()
 
 
-@pytest.mark.share(4, ci=2)
+@pytest.mark.share(4, ci=4)
 @pytest.mark.parametrize("kind", ISOLATIONS[::-1])
 @pytest.mark.parametrize("broker", BROKERS[::-1])
 def test_a_stream(spark: SparkSession, broker: str, kind: str, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_stream(spark: SparkSession, broker: str, kind: str, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=3)
+@pytest.mark.share(ci=6)
 @pytest.mark.parametrize("sink", [to_parquet, to_memory], ids=lambda sink: sink.__name__)
 @pytest.mark.parametrize("kind", [*ISOLATIONS, "on_disk"])
 @pytest.mark.parametrize("broker", BROKERS)

@@ -93,14 +93,14 @@ def test_the_same_rows(path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=3)
+@pytest.mark.share(ci=9)
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}"[-60:])
 def test_the_same_rows_by_all_options(path: Path) -> None:
     for options in MODES[2:4] if path.parent.name == "large" else MODES:
         agree(path, options)
 
 
-@pytest.mark.share(27, ci=3)
+@pytest.mark.share(27, ci=9)
 @pytest.mark.parametrize("path", FILES[::3], ids=lambda p: f"{p.parent.name}-{p.stem}"[-60:])
 def test_the_same_rows_of_a_range(path: Path) -> None:
     everything, _ = rows(path, "construct", on_damage="keep", policy=Policy.SALVAGE)

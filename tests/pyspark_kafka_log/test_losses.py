@@ -265,7 +265,7 @@ def never_fewer_than_are_not_there(path: Path, draw: random.Random, times: int) 
     return told
 
 
-@pytest.mark.parametrize("times", [12, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [12, pytest.param(300, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("seed", draw_seeds(1, first=5))
 def test_never_fewer_than_are_not_there(directory: Path, times: int, seed: int) -> None:
     for n in range(3):

@@ -78,7 +78,7 @@ def test_two_halves_are_all_rows(data: st.DataObject) -> None:
     check_halves(data)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @examples(100)
 @given(data=st.data())
 def test_two_halves_are_all_rows_at_length(data: st.DataObject) -> None:

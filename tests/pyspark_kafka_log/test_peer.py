@@ -131,7 +131,7 @@ SAME: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.share(ci=9)
+@pytest.mark.share(ci=27)
 @pytest.mark.parametrize("options", SAME, ids=str)
 def test_options(kafka4: Peer, options: dict[str, Any]) -> None:
     kafka4.same(**options)
@@ -168,6 +168,7 @@ def test_times_of_all_partitions(
     assert both.outcome(**some, startingTimestamp=str(LATE)) == "both fail"
 
 
+@pytest.mark.soak
 def test_times_of_each_partition(kafka4: Peer) -> None:
     begin, end = kafka4.first_time + 60_000, kafka4.first_time + 300_000
     starting = {"subscribe": SMALL, "startingOffsetsByTimestamp": two(begin, begin + 40_000)}
@@ -219,7 +220,7 @@ FAIL: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.share(ci=9)
+@pytest.mark.share(ci=36)
 @pytest.mark.parametrize("options", FAIL, ids=str)
 def test_what_both_refuse(kafka4: Peer, options: dict[str, Any]) -> None:
     assert kafka4.outcome(**options) == "both fail"

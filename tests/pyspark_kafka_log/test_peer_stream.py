@@ -22,7 +22,7 @@ COMMITTED = {"kafka.isolation.level": "read_committed"}
 LATE = str(10**14)
 
 
-@pytest.mark.share(ci=6)
+@pytest.mark.share(ci=11)
 @pytest.mark.parametrize(
     ("options", "batches"),
     [
@@ -68,7 +68,7 @@ def test_times(kafka4: Peer, tmp_path: Path) -> None:
     assert kafka4.same_stream(tmp_path / "each", **options).rows == one.rows > 0
 
 
-@pytest.mark.share(ci=6)
+@pytest.mark.share(ci=7)
 @pytest.mark.parametrize(
     "options",
     [

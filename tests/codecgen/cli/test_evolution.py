@@ -223,7 +223,7 @@ def test_new_schemas_with_findings(
     assert f"\ncodecgen: 1 finding\ncodecgen: could not compare: the schemas of {new} " in err
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_our_own_schemas_with_one_edit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     copy = tmp_path / "schemas"
     shutil.copytree(SCHEMAS, copy)

@@ -257,7 +257,7 @@ def test_a_narrow_terminal(
 SOME = sorted(VECTORS.glob("malformed/*.log"))[::6]
 
 
-@pytest.mark.share(ci=8)
+@pytest.mark.share(ci=24)
 @pytest.mark.slow
 @pytest.mark.parametrize("file", SOME, ids=[file.stem for file in SOME])
 def test_damaged_logs(tool: Tool, file: Path) -> None:

@@ -81,6 +81,7 @@ def test_every_operation_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixt
     ]
 
 
+@pytest.mark.share(ci=3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "help"),

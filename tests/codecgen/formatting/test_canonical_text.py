@@ -103,7 +103,7 @@ def _files() -> list[Path]:
     )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_what_others_wrote_keeps_its_meaning_and_is_formatted_once() -> None:
     """The formatter compares meanings itself, and raises if they differ."""
     for path in _files():

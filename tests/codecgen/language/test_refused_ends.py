@@ -115,6 +115,7 @@ def drawn(r: random.Random) -> tuple[dict[str, Any], bool]:
     return values, refused
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.slow
 @LOADERS
 @pytest.mark.parametrize("seed", draw_seeds(1, first=11))

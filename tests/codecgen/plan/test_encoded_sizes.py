@@ -43,17 +43,21 @@ MAIL = ROOT / "tests" / "data" / "docs" / "schemas"
 
 
 @cache
-def loaded(directory: Path) -> tuple[Plan, Codecs]:
+def plan_of(directory: Path) -> Plan:
     model, diagnostics = load(read_files(directory))
     assert model is not None and not diagnostics
-    plan = make_plan(model)
-    codecs, refused = load_codecs(plan)
+    return make_plan(model)
+
+
+@cache
+def codecs_of(directory: Path) -> Codecs:
+    codecs, refused = load_codecs(plan_of(directory))
     assert codecs is not None and not refused
-    return plan, codecs
+    return codecs
 
 
 def layouts(directory: Path) -> list[LayoutPlan]:
-    return [p for plans in loaded(directory)[0].versions.values() for p in plans]
+    return [p for plans in plan_of(directory).versions.values() for p in plans]
 
 
 OF_TOPICS = {
@@ -176,14 +180,14 @@ def scalar(name: str) -> st.SearchStrategy[Any]:
     return st.integers(low, high) | st.sampled_from([low, high, *edges])
 
 
-@pytest.mark.share(8, ci=3)
+@pytest.mark.share(8, ci=8)
 @pytest.mark.parametrize(("directory", "name", "version"), ALL)
 @settings(suppress_health_check=[HealthCheck.filter_too_much])  # of rules that numbers break
 @given(data=st.data())
 def test_size_is_that_of_what_is_built_and_within_the_bounds(
     directory: Path, name: str, version: int | None, data: st.DataObject
 ) -> None:
-    plan, codecs = loaded(directory)
+    plan, codecs = plan_of(directory), codecs_of(directory)
     (layout,) = (p for p in plan.versions[name] if p.version == version)
     drawn = data.draw(values(plan, codecs, layout))
     try:
@@ -241,7 +245,7 @@ def test_lengths_take_the_bytes_that_they_are_written_in() -> None:
 
 
 def layout_of(directory: Path, name: str, version: int | None = None) -> tuple[Plan, LayoutPlan]:
-    plan, _ = loaded(directory)
+    plan = plan_of(directory)
     return plan, next(p for p in plan.versions[name] if version in (None, p.version))
 
 
@@ -396,7 +400,7 @@ def test_messages_of_kip_98(
 ) -> None:
     """What a message takes beside its key and value, worked out and built."""
     plan, message = layout_of(SCHEMAS, "kip_98_message")
-    _, codecs = loaded(SCHEMAS)
+    codecs = codecs_of(SCHEMAS)
     given_: dict[str, Any] = {
         "attributes": {"null_key": key is None, "null_value": value_ is None},
         "timestamp": 0,

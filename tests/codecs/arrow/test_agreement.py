@@ -28,7 +28,7 @@ def test_what_is_read_once_cannot_be_changed() -> None:
     assert reference(path, "strict") != reference(path, "kafka")
 
 
-@pytest.mark.share(18, ci=3)
+@pytest.mark.share(18, ci=9)
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_agrees_under_every_policy(path: Path) -> None:
     for policy in POLICIES:

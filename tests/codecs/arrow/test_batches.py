@@ -78,7 +78,7 @@ def ended(end: End | None) -> tuple[int, int, str]:
     return end.batches, end.iterated_bytes, end.stop
 
 
-@pytest.mark.share(6, ci=3)
+@pytest.mark.share(6, ci=9)
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_heads_are_those_of_the_reference(path: Path) -> None:
     for policy in POLICIES:

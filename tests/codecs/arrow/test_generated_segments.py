@@ -41,7 +41,7 @@ def test_mutated_segments(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=3)
+@pytest.mark.share(ci=9)
 @pytest.mark.parametrize("seed", draw_seeds(40, first=100))
 def test_many_mutated_segments(seed: int, tmp_path: Path) -> None:
     test_mutated_segments(seed, tmp_path)

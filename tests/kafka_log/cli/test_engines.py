@@ -93,7 +93,7 @@ def test_the_output_is_the_same(path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=6)
+@pytest.mark.share(ci=18)
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_the_output_is_the_same_in_every_way(
     path: Path, capsys: pytest.CaptureFixture[str]

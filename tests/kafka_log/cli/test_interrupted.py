@@ -108,7 +108,7 @@ def interrupted(arguments: Sequence[str], part: str, out: Path) -> tuple[int, st
     return process.returncode, errors.decode()
 
 
-@pytest.mark.share(ci=6)
+@pytest.mark.share(ci=18)
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", SAYS)
 def test_a_verb_says_what_it_has_done(verb: str, broker: Path, tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def partitions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path,
     shutil.rmtree(root)
 
 
-@pytest.mark.share(ci=6)
+@pytest.mark.share(ci=8)
 @pytest.mark.parametrize(
     "verb",
     ["stat", "check", "scan", "dump", "dump --batches", "export", "salvage", "keys"],
@@ -164,6 +164,7 @@ def test_four_times_the_bytes(verb: str, tmp_path: Path) -> None:
     assert large - small < MARGIN
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("verb", ["stat", pytest.param("check", marks=pytest.mark.soak)])
 def test_four_times_the_partitions(verb: str, tmp_path: Path) -> None:
     source = VECTORS / "matrix" / "v2-gzip-create.log"

@@ -87,7 +87,7 @@ sys.exit(main())
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=2)
+@pytest.mark.share(ci=6)
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes")
 @pytest.mark.parametrize("words", PIPED, ids=" ".join)
 def test_a_reader_that_has_gone(words: list[str]) -> None:
@@ -105,7 +105,7 @@ def test_a_reader_that_has_gone(words: list[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=3)
+@pytest.mark.share(ci=6)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("words", PIPED, ids=" ".join)
 def test_an_output_that_is_full(words: list[str]) -> None:

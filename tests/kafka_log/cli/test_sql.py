@@ -160,7 +160,7 @@ def test_nothing_is_read_of_tables_that_no_query_names(
 
 
 @needs_peak
-@pytest.mark.slow
+@pytest.mark.soak
 def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
     (tmp_path / "t-0").mkdir()
     with (tmp_path / "t-0" / f"{0:020d}.log").open("wb") as file:

@@ -59,6 +59,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return lambda *command: (of(ROOT / "generated", *command), of(out, *command))
 
 
+@pytest.mark.share(ci=3)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_answers_are_the_same(run: Run, command: list[str]) -> None:
     usual, without = run(*command, str(LOG))

@@ -20,11 +20,7 @@ from tests.paths import SAMPLES, VECTORS
 from tests.shares import draw_seeds
 from tests.support.coordinator_logs import log, marker_of
 
-LOGS = sorted(
-    path
-    for path in [*SAMPLES.rglob("*.log"), *VECTORS.glob("*/*.log")]
-    if any(found.is_control for found in SegmentReader(path, records=False, policy="salvage"))
-)
+LOGS = sorted([*SAMPLES.rglob("*.log"), *VECTORS.glob("*/*.log")])
 CONTROL = {"attributes": {"is_transactional": True, "is_control": True}}
 PARTS = (
     b"",
@@ -45,9 +41,7 @@ def columns_of(path: Path) -> dict[str, Any]:
         for b in SegmentReader(path, records=False, policy="salvage")
     ]
     names = ("is_control", "position", "size", "first")
-    return {
-        name: np.array(values) for name, values in zip(names, zip(*found, strict=True), strict=True)
-    }
+    return {name: np.array([row[i] for row in found]) for i, name in enumerate(names)}
 
 
 def by_reference(path: Path, columns: dict[str, Any]) -> list[tuple[int, Any]]:
@@ -71,10 +65,15 @@ def by_reader(path: Path, columns: dict[str, Any]) -> list[tuple[int, Any]]:
     ]
 
 
-@pytest.mark.parametrize("path", LOGS, ids=lambda p: f"{p.parent.name}-{p.stem}")
-def test_control_batches_of_samples(path: Path) -> None:
-    columns = columns_of(path)
-    assert by_reader(path, columns) == by_reference(path, columns) != []
+@pytest.mark.slow
+def test_control_batches_of_samples() -> None:
+    have_some = 0
+    for path in LOGS:
+        columns = columns_of(path)
+        if columns["is_control"].any():
+            assert by_reader(path, columns) == by_reference(path, columns) != [], path
+            have_some += 1
+    assert have_some > 20
 
 
 @pytest.mark.parametrize("seed", draw_seeds(3))

@@ -296,6 +296,7 @@ def test_no_directory(capsys: pytest.CaptureFixture[str]) -> None:
     assert "name a directory" in capsys.readouterr().err
 
 
+@pytest.mark.share(ci=4)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits there")
 @pytest.mark.parametrize("kind", FORMATS)

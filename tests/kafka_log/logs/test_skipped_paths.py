@@ -360,7 +360,7 @@ FIFOS = [
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=3)
+@pytest.mark.share(ci=9)
 @pytest.mark.parametrize("verb", [*READING, "dump --offsets 1:2", "dump --time 0:", *WRITING])
 def test_fifos_in_the_place_of_other_files(broker: Path, tmp_path: Path, verb: str) -> None:
     """Nobody waits for what nobody writes."""

@@ -51,6 +51,7 @@ def holds(directory: Path, seed: int, engine: Any = "auto") -> Transactions | No
     return found
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["arrow", "construct"])
 def test_random_histories(tmp_path: Path, engine: str) -> None:
@@ -58,7 +59,7 @@ def test_random_histories(tmp_path: Path, engine: str) -> None:
     assert sum(one is not None for one in found) > QUICK * 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_many_random_histories(tmp_path: Path) -> None:
     for seed in later_seeds(QUICK, MANY):
         holds(tmp_path, seed)

@@ -44,7 +44,7 @@ def test_random_histories(tmp_path: Path, engine: str) -> None:
         holds(tmp_path, seed, engine)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_many_random_histories(tmp_path: Path) -> None:
     for seed in later_seeds(QUICK, MANY):
         holds(tmp_path, seed, "auto")

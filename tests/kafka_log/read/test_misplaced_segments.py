@@ -115,7 +115,7 @@ def test_two_halves_of_dumps_and_batches_are_all_rows(name: str, tmp_path: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.share(7, ci=3)
+@pytest.mark.share(7, ci=9)
 @NAMES
 def test_two_halves_of_cuts_are_all_rows(name: str, tmp_path: Path) -> None:
     """Batches are copied whole, each once: rows on the other side of the cut may come with them."""
@@ -139,7 +139,7 @@ def planned(root: Path, filters: Iterable[Filter] = (), **options: str) -> Count
 
 
 @pytest.mark.slow
-@pytest.mark.share(7, ci=3)
+@pytest.mark.share(7, ci=9)
 @NAMES
 def test_two_halves_of_queries_are_all_rows(name: str, tmp_path: Path) -> None:
     """By filters, and by the options that name offsets."""

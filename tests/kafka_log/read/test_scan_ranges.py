@@ -235,7 +235,7 @@ def lies(draw: st.DrawFn, segment: Segment) -> None:
         path.write_bytes(content[: len(content) - draw(st.integers(0, min(9, len(content))))])
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @given(st.data())
 def test_lying_indexes_change_nothing(logs: list[Log], data: st.DataObject) -> None:
     log = data.draw(st.sampled_from(logs))

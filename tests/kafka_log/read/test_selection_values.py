@@ -141,7 +141,7 @@ def test_commands_refuse_by_the_name_of_the_argument(
     assert reason in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @examples(10)
 @given(seed=SEEDS)
 def test_the_command_line_says_the_same(seed: int) -> None:

@@ -88,7 +88,7 @@ def test_rows_of_every_vector(path: Path) -> None:
     check(path)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @examples(60)
 @given(
     seed=st.integers(0, 1 << 20),

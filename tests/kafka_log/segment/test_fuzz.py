@@ -79,7 +79,7 @@ def said(reader: SegmentReader) -> Iterator[str]:
     yield from end_lines(reader.end, reader.path)
 
 
-@pytest.mark.share(ci=6)
+@pytest.mark.share(ci=8)
 @pytest.mark.parametrize("seed", draw_seeds(8))
 def test_mutated_segments(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)

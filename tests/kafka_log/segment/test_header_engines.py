@@ -89,7 +89,7 @@ def test_malformed_vectors(path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=3)
+@pytest.mark.share(ci=9)
 @pytest.mark.parametrize("path", MALFORMED, ids=lambda p: p.stem)
 def test_malformed_vectors_in_every_way(path: Path) -> None:
     for policy, tail, keep in WAYS:
@@ -133,7 +133,7 @@ def test_many_random_mutants(tmp_path: Path) -> None:
     holds(tmp_path / f"{0:020}.log", later_seeds(QUICK, MANY))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_bad_sectors(tmp_path: Path) -> None:
     """Sectors that hold no header stop nobody, as nobody reads them; where batches are small all is read at once."""
     path = tmp_path / f"{0:020}.log"

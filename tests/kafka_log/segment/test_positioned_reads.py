@@ -75,7 +75,7 @@ sectors = st.lists(
 ).map(lambda found: [(n * SECTOR, (n + count) * SECTOR) for n, count in found])
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.share(ci=2)
 @pytest.mark.parametrize("engine", ENGINES)
 @given(sectors, st.booleans(), st.sampled_from((100, 5000, 8 << 20)))

@@ -48,6 +48,7 @@ def test_the_same_rows(bucket: Path) -> None:
     assert scan_batches(bucket).read_all().equals(scan_batches(LOGS).read_all())
 
 
+@pytest.mark.share(ci=3)
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_same_answers(bucket: Path, verb: str) -> None:
     given = {"now": 10**13} if verb in ("stat", "txn") else {}

@@ -51,7 +51,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("log") / f"{0:020d}.log"
 
 
-@pytest.mark.share(3, ci=2)
+@pytest.mark.share(3, ci=6)
 @pytest.mark.parametrize("file", sorted(SEGMENTS))
 def test_every_vector_gives_what_kafka_gives(file: str) -> None:
     kafka, salvaged = (batches(VECTORS / file, policy) for policy in ("kafka", "salvage"))
@@ -149,7 +149,7 @@ def test_of_damaged_vectors(path: Path, file: str, data: st.DataObject) -> None:
         hold(path, whole, data.draw(hurt(whole, entries)))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @given(st.data())
 @examples(60)
 def test_the_kernels_give_the_same(path: Path, data: st.DataObject) -> None:
@@ -290,7 +290,7 @@ def damaged_wrapper(data: st.DataObject) -> bytes:
     return put(entry, at, int.from_bytes(entry[at : at + size], "big") + change, size)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @given(st.data())
 @examples(300)
 def test_wrappers_that_hold_entries_as_they_are(path: Path, data: st.DataObject) -> None:

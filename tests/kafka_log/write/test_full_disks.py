@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.share(ci=2)
+@pytest.mark.share(ci=5)
 @pytest.mark.parametrize("limit", ["size={}k", "nr_inodes={}"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_disk_with_little_room(

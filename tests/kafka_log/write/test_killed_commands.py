@@ -80,7 +80,7 @@ def try_each_step(words: Callable[[Path], list[str]], inputs: list[Path], tmp_pa
         nth += 1
 
 
-@pytest.mark.share(ci=3)
+@pytest.mark.share(ci=8)
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"parquet", "arrow"}))
 def test_a_command_that_is_killed(name: str, source: Path, tmp_path: Path) -> None:
     """Each but exports by PyArrow, whose threads a fork does not have; they are written as the other exports are."""

@@ -291,7 +291,7 @@ def one_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return large(tmp_path_factory.mktemp("logs"), 20, 3_000)
 
 
-@pytest.mark.share(ci=4)
+@pytest.mark.share(ci=12)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_pairs_of_processes(name: str, two_sources: list[Path], tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_pairs_of_processes(name: str, two_sources: list[Path], tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=2)
+@pytest.mark.share(ci=5)
 @pytest.mark.parametrize("name", ["csv", "salvage", "repair", "merge", "diff"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 2)])
 def test_a_signal_leaves_nothing_staged(

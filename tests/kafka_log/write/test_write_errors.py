@@ -34,7 +34,7 @@ def fails(name: str, source: Path, out: Path, failing: Fault, nth: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=2)
+@pytest.mark.share(ci=5)
 @pytest.mark.parametrize("failing", [failing_fsync, failing_close])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_call_fails(

@@ -42,7 +42,7 @@ def of_rows(frame: DataFrame, *groups: str) -> list[Any]:
     return sorted(again.groupBy(*groups).agg(*every()).collect(), key=str)
 
 
-@pytest.mark.share(4, ci=3)
+@pytest.mark.share(4, ci=4)
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("broker", ["kafka-2.8", "kafka-4.x"])
 def test_samples(session: SparkSession, broker: str, isolation: str) -> None:

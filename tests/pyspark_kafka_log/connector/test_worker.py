@@ -89,7 +89,7 @@ def memory(spark: SparkSession) -> tuple[int, int]:
     return sum(a.getAllocatedMemory() for a in ours), len(ours)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_stopping_early_breaks_nothing(spark: SparkSession, large: Path) -> None:
     """A limit that Spark keeps to itself stops in the middle of an answer."""
     frame = load(spark, large, batchRows=10)

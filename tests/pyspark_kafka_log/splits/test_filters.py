@@ -220,7 +220,7 @@ def test_headers_of_segments_within_a_range_are_not_read(
 
 
 @pytest.mark.python_lane
-@pytest.mark.share(4, ci=3)
+@pytest.mark.share(4, ci=6)
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "condition",
@@ -297,7 +297,7 @@ class NarrowedReader(DataSourceReader):
         return ((n,) for n in range(3) if all(n == taken.value for taken in self.filters))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.spark
 def test_why_the_python_source_takes_no_filters(session: SparkSession) -> None:
     """A Spark that fails here has the right answers: then the Python source can take filters."""

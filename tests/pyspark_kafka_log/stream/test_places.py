@@ -60,7 +60,7 @@ def tiered(log: Growing, root: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-@pytest.mark.share(12, ci=3)
+@pytest.mark.share(12, ci=6)
 @pytest.mark.parametrize("seed", draw_seeds(6))
 def test_each_record_once_wherever_it_lies(tmp_path: Path, seed: int, isolation: str) -> None:
     """The first segments move into the tier while a stream reads, and restarts; what it reads is what was written."""
@@ -413,7 +413,7 @@ def test_a_bucket_in_spark(spark: SparkSession, directory: Path, tmp_path: Path)
         ]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_tier_in_spark(spark: SparkSession, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     local(logs, 0, 50)

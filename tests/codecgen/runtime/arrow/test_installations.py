@@ -75,7 +75,7 @@ assert rows == read_table(path, engine="construct")
     run(WITHOUT + program)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_without_a_place_for_a_cache_the_kernels_are_compiled_each_time() -> None:
     run(NO_CACHE + READ + "assert scanner.kernels.JIT and scanner.fallbacks == 0\n")
 

@@ -32,7 +32,7 @@ print(json.dumps([rows, sum(n for found in hits for n in found.values())]))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_change_of_a_primitive_is_noticed(tree: Tree) -> None:
     assert tree.run(CALL) == [7, 0]
     assert tree.run(CALL) == [7, 1]

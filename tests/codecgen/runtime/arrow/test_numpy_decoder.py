@@ -50,7 +50,7 @@ def test_the_views_have_them() -> None:
     assert load_numpy_reader(BATCHES) is batches_numpy
 
 
-@pytest.mark.share(18, ci=3)
+@pytest.mark.share(18, ci=9)
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_agrees_under_every_policy(path: Path) -> None:
     for policy in POLICIES if path.stat().st_size < 100_000 else ("kafka",):
@@ -127,7 +127,7 @@ def guesses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numpy_index, "FIRST", 1)
 
 
-@pytest.mark.share(6, ci=3)
+@pytest.mark.share(6, ci=9)
 @pytest.mark.usefixtures("guesses")
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_guesses_agree(path: Path) -> None:
@@ -167,7 +167,7 @@ def test_mutated_segments(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=8)
+@pytest.mark.share(ci=20)
 @pytest.mark.parametrize("seed", draw_seeds(40, first=300))
 def test_many_mutated_segments(seed: int, tmp_path: Path) -> None:
     test_mutated_segments(seed, tmp_path)

@@ -44,6 +44,7 @@ def is_description(path: str) -> bool:
     return not PurePosixPath(path).stem.endswith(("_kernels", "_encoders", "_numpy"))
 
 
+@pytest.mark.soak
 def test_comments_on_top_of_all_schemas_change_no_kernel() -> None:
     before = kernels(commented=False)
     assert sum(not is_description(path) for path in before) >= 5

@@ -200,7 +200,7 @@ def test_entries_that_end_where_their_fields_end(codecs: ModuleType) -> None:
     assert functions("open_rows", parts[0]) == [("", [0, -1], 0, len(parts[0]))]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_compiled_kernels(codecs: ModuleType) -> None:
     data = b"".join(fixed(codecs, i % 1000) for i in range(100_000))
     rows, rejected, end = read("fixed_rows", data, "compiled")

@@ -341,7 +341,7 @@ def test_a_hostile_schema() -> None:
     assert "<" not in search and "\\u003cb\\u003ex" in search
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_templates_are_replaced_by_name() -> None:
     plan = our_plan()
     found = docs.emit_html(

@@ -54,7 +54,7 @@ LIT = "[...document.querySelectorAll('.dump .run.lit')].map(e => e.textContent).
 FIELD = "document.querySelector('.dump li.lit a')?.textContent"
 
 
-@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("every", [32, pytest.param(1, marks=pytest.mark.soak)])
 def test_every_page_opens_without_complaints(site: Path, browser: Browser, every: int) -> None:
     """CI opens the pages of today, and each eighth of the others: these are made in the same way for each release."""
     found = sorted(site.rglob("*.html"))

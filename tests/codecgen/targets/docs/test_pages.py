@@ -53,6 +53,7 @@ def test_the_order_of_the_files_does_not_matter() -> None:
     assert dict(docs.emit(make_plan(model)).files) == emitted(MAIL)
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_the_order_of_sets_does_not_matter(seed: str) -> None:

@@ -287,7 +287,7 @@ def same_bits(theirs: Any, mine: Any) -> None:
         assert int(getattr(found, "value", found)) == int(mine[name]), name
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_batch_headers_of_the_samples_are_read_as_ours() -> None:
     count = 0
     for log in LOGS:

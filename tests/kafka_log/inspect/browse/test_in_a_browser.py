@@ -79,6 +79,7 @@ def pages(visitor: Visitor) -> dict[str, str]:
     }
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.parametrize("width, scheme", [(390, "dark"), (1280, "light")])
 def test_pages_fit_and_load_nothing(
     browser: Browser,

@@ -271,7 +271,7 @@ def test_connections_are_bounded_in_number(
             time.sleep(0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_pages_come_in_any_order_from_many_clients(server: PageServer) -> None:
     found: list[int] = []
 

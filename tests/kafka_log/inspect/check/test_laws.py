@@ -99,7 +99,7 @@ def mutate(path: Path, rng: random.Random) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(12, ci=6)
 @pytest.mark.parametrize("seed", draw_seeds(40))
 def test_bytes_that_are_anything(seed: int, tmp_path: Path) -> None:
     """Findings, and never an exception. All engines say the same."""

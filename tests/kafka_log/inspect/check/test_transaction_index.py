@@ -61,6 +61,7 @@ def test_without_indexes_every_aborted_transaction_is_missing(tmp_path: Path) ->
     assert found > 50
 
 
+@pytest.mark.share(ci=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["nothing", "producer", "first", "last"])
 def test_entries_that_were_made_from_the_findings(tmp_path: Path, wrong: str) -> None:

@@ -313,7 +313,7 @@ def peak_of(path: Path) -> tuple[int, int]:
         return lines, int(process.stderr.read())
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @needs_peak
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     records = [{"offset_delta": i, "timestamp_delta": i, "value": b"v" * 1000} for i in range(1000)]

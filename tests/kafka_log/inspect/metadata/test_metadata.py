@@ -184,7 +184,7 @@ def images(path: Path) -> list[Image]:
     return out
 
 
-@pytest.mark.share(40)
+@pytest.mark.share(40, ci=9)
 @pytest.mark.parametrize("seed", draw_seeds(40))
 def test_what_one_record_after_the_other_makes(tmp_path: Path, seed: int) -> None:
     records = records_of(seed)

@@ -88,7 +88,7 @@ def same(
             assert found[key]["ratio"] == pytest.approx(ratio)
 
 
-@pytest.mark.share(36, ci=3)
+@pytest.mark.share(36, ci=9)
 @pytest.mark.parametrize("by", BYS)
 @pytest.mark.parametrize(
     ("broker", "engine", "deep"),

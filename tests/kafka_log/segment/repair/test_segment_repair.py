@@ -90,6 +90,7 @@ def test_good_logs_are_left_alone(tmp_path: Path) -> None:
         assert found == [], path
 
 
+@pytest.mark.share(ci=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SEGMENTS))
 def test_no_vector_is_repaired_to_something_that_is_not_strict(name: str, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ COLLIDING = {"batch of another partition", "offset below the segment", "offset b
 """Plants with two batches of different records that state the same offsets."""
 
 
-@pytest.mark.share(16, ci=2)
+@pytest.mark.share(16, ci=4)
 @pytest.mark.filterwarnings("ignore:kafka-log. skipped")
 @pytest.mark.parametrize("planted", OF_PARTITIONS, ids=lambda planted: planted.name)
 def test_salvage_has_the_records_that_a_scan_finds(planted: Plant, tmp_path: Path) -> None:

@@ -238,7 +238,7 @@ def test_columns_of_fields_that_no_version_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.share(ci=3)
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("name", VIEWS)
 def test_machine_code(codecs: ModuleType, name: str, tmp_path: Path) -> None:
     """The kernel as machine code reads what it reads as plain Python, also where it is damaged."""

@@ -98,6 +98,7 @@ def built(codecs: ModuleType, rows: list[dict[str, Any]]) -> bytes:
     return bytes(codecs.MANY.build(value))
 
 
+@pytest.mark.soak
 def test_entries_of_many_rows(made_up: ModuleType) -> None:
     names = list(SAMPLES[0])
     data = b"".join(encoder(9, batch_bytes=1 << 20).encode([batch(SAMPLES)]))

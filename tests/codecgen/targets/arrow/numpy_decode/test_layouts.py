@@ -161,7 +161,7 @@ def pairs(codecs: ModuleType, r: random.Random) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.share(ci=3)
+@pytest.mark.share(ci=6)
 @pytest.mark.parametrize("seed", draw_seeds(6))
 def test_they_read_and_refuse_what_the_kernels_do(codecs: ModuleType, seed: int) -> None:
     r = random.Random(seed)
