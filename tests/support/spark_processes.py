@@ -22,7 +22,9 @@ def environment() -> dict[str, str]:
     """What a Python with a Spark of its own finds the source roots by."""
     roots = [str(ROOT / name) for name in ("generator", "generated", "pipeline", ".")]
     found = {"PYTHONPATH": os.pathsep.join(roots), "PYSPARK_PYTHON": sys.executable}
-    found["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1"  # these JVMs are too short for more
+    # These JVMs are too short for more. CI names an archive of classes in the variable.
+    options = [os.environ.get("SPARK_SUBMIT_OPTS", ""), "-XX:TieredStopAtLevel=1"]
+    found["SPARK_SUBMIT_OPTS"] = " ".join(options).strip()
     return {**os.environ, **found, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
