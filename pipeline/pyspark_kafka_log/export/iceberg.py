@@ -136,13 +136,10 @@ class IcebergTarget:
         if self._table is None:
             return
         self._table.refresh()
-        kept = set()
+        listed: list[str] = []
         if self._table.current_snapshot() is not None:
-            kept = set(self._table.inspect.files()["file_path"].to_pylist())
-        place, base = self._location(), self._uri()
-        for file in place.files_of(job_id):
-            if f"{base}/{file}" not in kept:
-                place.remove(file)
+            listed = self._table.inspect.files()["file_path"].to_pylist()
+        self._location().remove_unlisted(job_id, listed)
 
     def _uri(self) -> str:
         """Return the URI below which the table's files lie."""

@@ -74,6 +74,15 @@ def test_a_log_that_grows(table: Table, directory: Path) -> None:
     assert plain(table.rows()) == plain(expected(directory))
 
 
+def test_topics_whose_directories_are_escaped(table: Table, directory: Path) -> None:
+    """Names of directories are escaped, paths in Delta's log once more: the files are those of the table."""
+    for topic in ("a b", "50%", "\u00fc"):
+        write(directory, topic, 0, 0, numbered(5, 1))
+    assert table.export(directory).rows == 15
+    assert plain(table.rows()) == plain(expected(directory))
+    assert len(table.files()) == 3
+
+
 @pytest.mark.parametrize(
     ("codec", "told"),
     [("zstd", "ZSTD"), ("lz4", "LZ4"), ("snappy", "SNAPPY"), ("none", "UNCOMPRESSED")],
