@@ -269,15 +269,21 @@ def _check_options(
     target: Target, options: Options, columns: Sequence[str], partition_by: Sequence[str]
 ) -> None:
     """Raise ExportError for options that an export cannot take: a view or report, startingOffsets,
-    ignoreCorruptFiles, several copies of a partition, an unknown column or partition column. If the
-    target's files contain the partition columns, also raise it if one (``timestamp`` for ``date``)
-    is not among the columns; if they do not, if no other columns are left for the files.
+    ignoreCorruptFiles, ignoreMissingFiles, several copies of a partition, an unknown column, an
+    unknown or repeated partition column. If the target's files contain the partition columns, also
+    raise it if one (``timestamp`` for ``date``) is not among the columns; if they do not, if no
+    other columns are left for the files.
     """
     wrong = [name for name in partition_by if name not in PARTITION_COLUMNS]
     if wrong:
         raise ExportError(
             target.name,
             f"unknown partition column {wrong[0]!r}; known: {', '.join(PARTITION_COLUMNS)}",
+        )
+    twice = [name for name in partition_by if partition_by.count(name) > 1]
+    if twice:
+        raise ExportError(
+            target.name, f"the partition column {twice[0]} is named twice: name each once"
         )
     if options.view is not None or options.report is not None:
         raise ExportError(
@@ -297,6 +303,12 @@ def _check_options(
         raise ExportError(
             target.name,
             "an export continues where the last one ended, so it cannot skip the rest of a file: use mode, not ignoreCorruptFiles",
+        )
+    if options.files.ignore_missing:
+        raise ExportError(
+            target.name,
+            "an export continues where the last one ended, so it cannot skip files that are gone when a task reads them:"
+            " leave out ignoreMissingFiles",
         )
     if options.selection.replicas == "keep":
         raise ExportError(
