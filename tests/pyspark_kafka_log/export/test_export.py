@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -208,6 +209,35 @@ def test_iceberg_keeps_the_state_in_a_property(tmp_path: Path, directory: Path) 
     assert found.current_snapshot().summary["kafka-log.export.number"] == "1"
 
 
+def test_iceberg_makes_a_table_with_its_partitions_or_none(tmp_path: Path, directory: Path) -> None:
+    """An export that ends before its commit leaves an empty table, which only the same export fills."""
+    pyiceberg = pytest.importorskip("pyiceberg.catalog")
+    write(directory, "t", 0, 0, numbered(5, 2))
+    table = Table("iceberg", tmp_path)
+    schema = pa.schema([("topic", pa.string())])
+    with pytest.raises(ValueError, match="Could not find field"):
+        table.target().begin("0" * 12, schema, ("topic", "partition"))
+    catalog = pyiceberg.load_catalog("default", **table.catalog)
+    assert not catalog.table_exists(table.place)
+
+    def ended(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[TaskResult]:
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            table.export(directory, ended)
+    with pytest.raises(ExportError, match="is empty, and has other columns or partitions"):
+        table.export(directory, by=("topic",))
+    with pytest.raises(ExportError, match="is empty, and has other columns or partitions"):
+        table.export(directory, includeHeaders="true")
+    assert table.export(directory).rows == 10
+    found = catalog.load_table(table.place).spec()
+    assert [(one.name, str(one.transform)) for one in found.fields] == [
+        ("topic", "identity"),
+        ("date", "day"),
+    ]
+
+
 def test_an_export_that_asks_for_something_else(table: Table, directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(5, 2))
     table.export(directory)
@@ -340,7 +370,6 @@ def test_damaged_batches_are_counted(table: Table, directory: Path) -> None:
 def test_a_place_that_is_something_else(table: Table, tmp_path: Path, directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(5, 1))
     if table.kind == "iceberg":
-        import pyarrow as pa
         from pyiceberg.catalog import load_catalog
 
         catalog = load_catalog("default", **table.catalog)
