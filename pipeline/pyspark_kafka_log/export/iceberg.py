@@ -83,7 +83,7 @@ class IcebergTarget:
         """
         from pyiceberg.transforms import DayTransform, IdentityTransform
 
-        parts = [
+        parts: list[tuple[str, Any, str]] = [
             ("timestamp", DayTransform(), name)
             if name == "date"
             else (name, IdentityTransform(), name)
