@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import get_args
 
@@ -35,6 +36,7 @@ from pyspark_kafka_log.options import Options
 from pyspark_kafka_log.splits.logs import Log
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 from tests.paths import ROOT
+from tests.support.power_loss import PowerLoss, power_loss
 from tests.support.spark_exports import expected, plain
 from tests.support.spark_logs import TIME, batch, build, flipped, numbered, write
 from tests.support.spark_tables import KINDS, Table, here
@@ -420,6 +422,34 @@ def test_parquet_that_is_ended_while_files_take_their_places(
     assert [child.name for child in (tmp_path / "table/_kafka_log_export").iterdir()] == [
         "state.json"
     ]
+
+
+@pytest.mark.parametrize("steps", range(1, 7))
+def test_parquet_after_a_power_loss(tmp_path: Path, directory: Path, steps: int) -> None:
+    """As by a power loss after so many changes of directories, which had not all reached the disk: no row is lost or twice."""
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table.export(directory)
+    write(directory, "t", 0, 0, numbered(5, 2))
+    write(directory, "u", 0, 0, numbered(5, 1))
+    with suppress(PowerLoss), power_loss(steps):
+        table.export(directory)
+        raise PowerLoss  # more steps than there are
+    table.export(directory)
+    assert plain(table.rows()) == plain(expected(directory))
+
+
+def test_a_file_that_is_missing_in_an_interrupted_export(tmp_path: Path, directory: Path) -> None:
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 1))
+    with pytest.raises(PowerLoss), power_loss(2):
+        table.export(directory)
+    (file,) = table.files()
+    assert file.parent.parent.parent == tmp_path / "table"
+    file.unlink()
+    for _ in range(2):
+        with pytest.raises(ExportError, match=rf"of an interrupted export is gone: {file};"):
+            table.export(directory)
 
 
 def test_what_was_left_by_one_that_was_killed_is_removed(tmp_path: Path, directory: Path) -> None:
