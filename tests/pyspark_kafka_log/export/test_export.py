@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from kafka_log import discover
 from kafka_log.cli import main, parser
+from kafka_log.cli.interruption import Interrupted
 from kafka_log.read.parquet import Compression
 from kafka_log.read.plan import Split
 from kafka_log.read.selection import Selection
@@ -359,6 +360,35 @@ def test_two_exports_at_once(table: Table, directory: Path) -> None:
         table.overtaken(directory, 5)
     assert plain(table.rows()) == plain(expected(directory))
     assert len(table.files()) == 2
+
+
+@pytest.mark.parametrize("name", ["commit", "clean"])
+def test_an_interruption_says_whether_rows_were_added(
+    name: str, table: Table, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C just after the commit, or before it. The next export has each row once."""
+    write(directory, "t", 0, 0, numbered(5, 1))
+
+    def ended(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[TaskResult]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted, match=r"^nothing was added$"):
+        table.export(directory, ended)
+    target = table.target()
+    plain_call = getattr(type(target), name)
+
+    def call(*given: object) -> None:
+        plain_call(*given)
+        raise KeyboardInterrupt
+
+    with (
+        monkeypatch.context() as patched,
+        pytest.raises(Interrupted, match="rows may have been added"),
+    ):
+        patched.setattr(type(target), name, call)
+        table.export(directory)
+    assert table.export(directory).rows == 0
+    assert plain(table.rows()) == plain(expected(directory))
 
 
 def test_damaged_batches_are_counted(table: Table, directory: Path) -> None:
