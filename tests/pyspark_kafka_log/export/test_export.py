@@ -391,6 +391,28 @@ def test_an_interruption_says_whether_rows_were_added(
     assert plain(table.rows()) == plain(expected(directory))
 
 
+def test_iceberg_keeps_files_of_a_commit_without_an_answer(
+    tmp_path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The catalog has added them, and its answer is lost."""
+    sql = pytest.importorskip("pyiceberg.catalog.sql")
+    table = Table("iceberg", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table.export(directory)
+    write(directory, "t", 0, 0, numbered(5, 2))
+    plain_call = sql.SqlCatalog.commit_table
+
+    def commit(*given: object) -> None:
+        plain_call(*given)
+        raise RuntimeError("no answer")
+
+    with monkeypatch.context() as patched, pytest.raises(ExportError, match="no answer"):
+        patched.setattr(sql.SqlCatalog, "commit_table", commit)
+        table.export(directory)
+    assert table.export(directory).rows == 0
+    assert plain(table.rows()) == plain(expected(directory))
+
+
 def test_damaged_batches_are_counted(table: Table, directory: Path) -> None:
     data = numbered(5, 3)
     write(directory, "t", 0, 0, flipped(data, len(numbered(5, 2)) - 2))
