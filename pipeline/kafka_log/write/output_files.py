@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from collections.abc import Iterable, Iterator
@@ -94,13 +95,17 @@ def write_file(path: Path, data: bytes | memoryview) -> None:
 
 
 def sync(path: Path) -> None:
-    """Write a file, or the entries of a directory, from the system's cache to the disk (fsync).
-    Raise OSError, which names the path, if that fails.
+    """Write a file, or the entries of a directory, from the system's cache to the disk (fsync). Do
+    nothing for a directory whose file system has no fsync for directories. Raise OSError, which
+    names the path, if that fails.
     """
     number = os.open(path, os.O_RDONLY)
     try:
         with name_errors(path):
             os.fsync(number)
+    except OSError as error:
+        if error.errno != errno.EINVAL or not path.is_dir():
+            raise
     finally:
         os.close(number)
 

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from codecgen.runtime.nouns import count_noun
 from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS
+from kafka_log.cli.interruption import Interrupted, format_message
 from kafka_log.cli.messages import print_message
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.selection import Selection
@@ -96,6 +97,9 @@ def export_by_spark(
                 fail_on_data_loss=not options.ignore_data_loss,
                 compression=options.compression,
             )
+    except Interrupted as interrupt:
+        print_message(format_message(interrupt))
+        return COULD_NOT_RUN
     except KeyboardInterrupt:
         print_message("interrupted: nothing was added")
         return COULD_NOT_RUN

@@ -131,12 +131,10 @@ class DeltaTarget:
         seemed to fail and yet has added them. Errors of delta-rs and of the store pass; nothing is
         removed if the table cannot be opened.
         """
-        kept = set()
+        listed: list[str] = []
         if self._is_there():
-            kept = set(self._open().get_add_actions()["path"].to_pylist())
-        for file in self._out.files_of(job_id):
-            if file not in kept:
-                self._out.remove(file)
+            listed = self._open().get_add_actions()["path"].to_pylist()
+        self._out.remove_unlisted(job_id, listed)
         if self._makes_directory:
             for folder, _, _ in os.walk(self._out.root, topdown=False):
                 with suppress(OSError):  # it is not empty

@@ -77,20 +77,38 @@ class IcebergTarget:
     def begin(self, job_id: str, schema: pa.Schema, partition_by: Sequence[str]) -> Location:
         """Return the location of the table's data files. If no table was found by :meth:`state`,
         create its namespace if needed, and an empty table with ``schema``, partitioned by
-        ``partition_by``; ``date`` becomes the day of the timestamp. Raise ExportError if the table,
-        also a new one, lies neither in a directory nor in S3. Errors of the catalog pass.
+        ``partition_by``; ``date`` becomes the day of the timestamp. Raise ExportError if an empty
+        table without a state has other columns or partitions, or if the table, also a new one, lies
+        neither in a directory nor in S3. Errors of the catalog pass; no table is created then.
         """
         from pyiceberg.transforms import DayTransform, IdentityTransform
 
+        parts: list[tuple[str, Any, str]] = [
+            ("timestamp", DayTransform(), name)
+            if name == "date"
+            else (name, IdentityTransform(), name)
+            for name in partition_by
+        ]
         if self._table is None:
             self._catalog.create_namespace_if_not_exists(self.name.rpartition(".")[0])
-            self._table = self._catalog.create_table(self.name, schema)
-            with self._table.update_spec() as spec:
-                for name in partition_by:
-                    if name == "date":
-                        spec.add_field("timestamp", DayTransform(), "date")
-                    else:
-                        spec.add_field(name, IdentityTransform(), name)
+            with (
+                self._catalog.create_table_transaction(self.name, schema) as change,
+                change.update_spec() as spec,
+            ):
+                for part in parts:
+                    spec.add_field(*part)
+            self._table = self._catalog.load_table(self.name)
+        elif STATE not in self._table.properties:
+            columns = self._table.schema()
+            found = [
+                (columns.find_column_name(one.source_id), one.transform, one.name)
+                for one in self._table.spec().fields
+            ]
+            if found != parts or [one.name for one in columns.fields] != schema.names:
+                raise ExportError(
+                    self.name,
+                    "the Iceberg table is empty, and has other columns or partitions than this export: drop the table, or choose another one",
+                )
         return self._location()
 
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
@@ -136,13 +154,10 @@ class IcebergTarget:
         if self._table is None:
             return
         self._table.refresh()
-        kept = set()
+        listed: list[str] = []
         if self._table.current_snapshot() is not None:
-            kept = set(self._table.inspect.files()["file_path"].to_pylist())
-        place, base = self._location(), self._uri()
-        for file in place.files_of(job_id):
-            if f"{base}/{file}" not in kept:
-                place.remove(file)
+            listed = self._table.inspect.files()["file_path"].to_pylist()
+        self._location().remove_unlisted(job_id, listed)
 
     def _uri(self) -> str:
         """Return the URI below which the table's files lie."""

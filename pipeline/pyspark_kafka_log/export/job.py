@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from codecgen.runtime.located_bytes import Limits
+from kafka_log.cli.interruption import describe_on_interrupt
 from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.read.changing_files import is_gone
@@ -42,6 +43,9 @@ BATCH_ROWS = 65_536
 
 PARTS = {"columns": "columns", "filters": "filters", "partition_by": "partitions"}
 """Parts of a definition that must be equal in all exports to a table, in words."""
+
+MAYBE_ADDED = "the rows may have been added; run the export again: it adds those that are missing, and none twice"
+"""What an interruption says once the commit has begun."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,8 @@ def run_export(
     ExportError for unsuitable options, or if earlier exports had other columns, filters or
     partition columns; DataLossError if records are gone and ``fail_on_data_loss`` is set;
     OutputError for a table inside of a log that is read, or of a broker's log directory, with which
-    no broker would start. Errors of the table's library, catalog or store become ExportError; those
+    no broker would start; Interrupted for Ctrl-C from the first task on, which says whether rows
+    were added. Errors of the table's library, catalog or store become ExportError; those
     of planning (such as CodecError for damage), of tasks, and of local files pass.
     """
     columns = default_columns(options)
@@ -185,16 +190,19 @@ def run_export(
             with _table_errors(target):
                 place = target.begin(job_id, job.schema, partition_by)
             job = replace(job, place=place)
-            try:
-                for told in runner(tasks, job):
-                    all_told.add(told)
-                if all_told.files:
-                    after = (before or State(0, {}, made)).advance(all_told.next_offsets)
+            said = "nothing was added"
+            with describe_on_interrupt(lambda: said):
+                try:
+                    for told in runner(tasks, job):
+                        all_told.add(told)
+                    if all_told.files:
+                        after = (before or State(0, {}, made)).advance(all_told.next_offsets)
+                        said = MAYBE_ADDED
+                        with _table_errors(target):
+                            target.commit(job, all_told.files, before, after)
+                finally:
                     with _table_errors(target):
-                        target.commit(job, all_told.files, before, after)
-            finally:
-                with _table_errors(target):
-                    target.clean(job_id)  # of what is not part of it
+                        target.clean(job_id)  # of what is not part of it
     return Exported(
         target.name,
         sum(file.rows for file in all_told.files),
@@ -269,15 +277,21 @@ def _check_options(
     target: Target, options: Options, columns: Sequence[str], partition_by: Sequence[str]
 ) -> None:
     """Raise ExportError for options that an export cannot take: a view or report, startingOffsets,
-    ignoreCorruptFiles, several copies of a partition, an unknown column or partition column. If the
-    target's files contain the partition columns, also raise it if one (``timestamp`` for ``date``)
-    is not among the columns; if they do not, if no other columns are left for the files.
+    ignoreCorruptFiles, ignoreMissingFiles, several copies of a partition, an unknown column, an
+    unknown or repeated partition column. If the target's files contain the partition columns, also
+    raise it if one (``timestamp`` for ``date``) is not among the columns; if they do not, if no
+    other columns are left for the files.
     """
     wrong = [name for name in partition_by if name not in PARTITION_COLUMNS]
     if wrong:
         raise ExportError(
             target.name,
             f"unknown partition column {wrong[0]!r}; known: {', '.join(PARTITION_COLUMNS)}",
+        )
+    twice = [name for name in partition_by if partition_by.count(name) > 1]
+    if twice:
+        raise ExportError(
+            target.name, f"the partition column {twice[0]} is named twice: name each once"
         )
     if options.view is not None or options.report is not None:
         raise ExportError(
@@ -297,6 +311,12 @@ def _check_options(
         raise ExportError(
             target.name,
             "an export continues where the last one ended, so it cannot skip the rest of a file: use mode, not ignoreCorruptFiles",
+        )
+    if options.files.ignore_missing:
+        raise ExportError(
+            target.name,
+            "an export continues where the last one ended, so it cannot skip files that are gone when a task reads them:"
+            " leave out ignoreMissingFiles",
         )
     if options.selection.replicas == "keep":
         raise ExportError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,6 +107,16 @@ class Location:
             file = name.rpartition("/")[2]
             if file.startswith(start) and file.endswith(".parquet"):
                 yield name
+
+    def remove_unlisted(self, job_id: str, listed: Iterable[str]) -> None:
+        """Remove the files of a job whose names end no path or URL in ``listed``. Directories are not
+        compared: their names are escaped in several ways. Raise OSError if a store or a directory
+        cannot be listed, or a file cannot be removed.
+        """
+        kept = {path.rpartition("/")[2] for path in listed}
+        for path in list(self.files_of(job_id)):
+            if path.rpartition("/")[2] not in kept:
+                self.remove(path)
 
     def _names(self) -> list[str]:
         """Return the paths of all files below the location, relative to it, with ``/``; ``[]`` if

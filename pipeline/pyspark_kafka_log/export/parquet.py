@@ -11,11 +11,12 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
 
+from kafka_log.write.output_files import sync
 from kafka_log.write.output_lock import OUTPUT_LOCK, locked_output
 from kafka_log.write.staged_output import open_staged_file
 from pyspark_kafka_log.export.locations import Location
@@ -69,16 +70,20 @@ class ParquetTarget:
     def commit(self, job: Job, files: Sequence[File], before: State | None, after: State) -> None:
         """Write a journal, rename all staged files into their places, write the state ``after``,
         and remove journal and staging directory; ``before`` is not used. If that is interrupted,
-        the next export finishes it. Raise OSError if a file cannot be written or moved; ExportError
-        if the present state is invalid.
+        also by a power loss, the next export finishes it. Raise OSError if a file cannot be written
+        or moved; ExportError if the present state is invalid.
         """
+        root = Path(job.place.root).name
         journal = {
-            "root": Path(job.place.root).name,
+            "root": root,
             "files": [file.path for file in files],
             "state": after.to_json(),
         }
+        _sync_directories(self._own, [f"{root}/{file.path}" for file in files])
         with open_staged_file(self._journal) as file:
             file.write(json.dumps(journal).encode("utf-8"))
+        sync(self._own)
+        sync(self.directory)
         self._finish()
 
     def clean(self, job_id: str) -> None:
@@ -97,9 +102,10 @@ class ParquetTarget:
 
     def _finish(self) -> None:
         """Complete the commit that the journal describes: rename the remaining staged files, write
-        the state, and remove journal and staging directory. Skip files that are already renamed. Do
-        nothing without a journal. Raise ExportError if the journal or a state is invalid; OSError
-        if a file cannot be moved.
+        the state, and remove journal and staging directory. Skip files that are already renamed.
+        Each step is on the disk before the next one begins. Do nothing without a journal. Raise
+        ExportError if the journal or a state is invalid, or a file is missing; OSError if a file
+        cannot be moved.
         """
         try:
             journal: dict[str, Any] = json.loads(self._journal.read_bytes())
@@ -120,13 +126,19 @@ class ParquetTarget:
         found = self._read()
         if found is None or found.number < state.number:
             for path in files:
-                there = root / path
+                there, place = root / path, self.directory / path
                 if there.exists():
-                    place = self.directory / path
                     place.parent.mkdir(parents=True, exist_ok=True)
                     there.replace(place)
+                elif not place.exists():
+                    raise ExportError(
+                        self.name,
+                        f"a file of an interrupted export is gone: {place}; restore it, or export to another directory",
+                    )
+            _sync_directories(self.directory, files)
             with open_staged_file(self._state) as file:
                 file.write(state.to_json().encode("utf-8"))
+            sync(self._own)
         self._journal.unlink(missing_ok=True)
         shutil.rmtree(root, ignore_errors=True)
 
@@ -139,3 +151,11 @@ class ParquetTarget:
                 shutil.rmtree(child, ignore_errors=True)
             elif child != self._state:
                 child.unlink()
+
+
+def _sync_directories(root: Path, files: Sequence[str]) -> None:
+    """Write the entries of the directories from those of ``files`` up to ``root``, below which the
+    paths of the files are, to the disk. Raise OSError if that fails.
+    """
+    for folder in {root / parent for path in files for parent in PurePosixPath(path).parents}:
+        sync(folder)

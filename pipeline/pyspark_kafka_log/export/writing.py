@@ -133,7 +133,7 @@ def write_task(number: int, splits: tuple[Split, ...], job: Job) -> TaskResult:
     next offsets (of partitions with rows) and losses. Rows that stand for lost records are written
     only with the column ``problem``. If that fails, remove the files, and raise the error:
     CodecError for damage and unreadable files unless the mode accepts it; OSError if a file cannot
-    be written or removed. With ``ignoreMissingFiles`` a missing file is skipped with a warning.
+    be written or removed.
     """
     losses = Losses()
     # The same task may run twice at once, or again after it was lost.

@@ -15,7 +15,7 @@ import pytest
 from codecgen.check.names import LONGEST
 from codecgen.cli import COULD_NOT_RUN, FINDINGS, GOOD, main
 from codecgen.importers import kafka_json
-from codecgen.importers.kafka_names import distinct_parts, snake
+from codecgen.importers.kafka_names import distinct_parts, file_part, snake
 from tests.codecgen.importers import importing
 from tests.codecgen.importers.definitions import WEIGHT, definitions, field
 from tests.paths import ROOT
@@ -77,6 +77,14 @@ def test_directories_are_called_by_what_tells_them_apart(
     ways: list[tuple[str, ...]], parts: list[str]
 ) -> None:
     assert [distinct_parts(ways)[way] for way in ways] == parts
+
+
+@pytest.mark.parametrize(
+    "name", ["arrow", "con", "schemas", "message_table", "codecgen", "class", "1_group"]
+)
+def test_files_have_no_name_that_others_need(name: str) -> None:
+    """Those of targets, of Windows, of Python, and of the package itself."""
+    assert (file_part(name), file_part(f"a_{name}")) == (f"{name}_messages", f"a_{name}")
 
 
 def test_structs_of_one_name_have_that_of_the_message_in_front(tmp_path: Path) -> None:

@@ -208,3 +208,49 @@ def test_fields_layouts_and_values_come_and_go() -> None:
     assert getattr(kind, "only", None) == ("old",)
     assert values(middle, "kind") == ["old"]
     assert as_of(model, "2.0").layouts == model.layouts
+
+
+CHOSEN = """
+choice: bodies
+given: {kind: kinds}
+by: kind
+cases: {one: part@0, two: part@1, three: plain@1}
+---
+layout: part
+since: {app: 1.0}
+versions: 0-1
+version_notes: {0: {since: {app: 1.0}}, 1: {since: {app: 2.0}}}
+fields: {x: u8}
+---
+layout: plain
+versions: 0-1
+version_notes: {0: {since: {app: 1.0}}}
+fields: {x: u8}
+---
+layout: holder
+fields:
+  kind: u8
+  body: {choice: later, given: {kind: kind}}
+---
+choice: later
+since: {app: 2.0}
+given: {kind: u8}
+by: kind
+cases: {0: plain@0}
+---
+enums: {kinds: {values: {one: 0, two: 1, three: 2}}}
+"""
+
+
+def test_choices_cases_and_their_enums_come_and_go() -> None:
+    model = model_of(CHOSEN)
+    old = as_of(model, "1.0")
+    assert [(key, str(ref)) for key, ref in old.choices["bodies"].cases] == [
+        ("one", "part@0"),
+        ("three", "plain@1"),
+    ]
+    assert values(old, "kinds") == ["one", "two", "three"]
+    assert set(old.layouts) == {"part", "plain"} and set(old.choices) == {"bodies"}
+    assert old.layouts["plain"] == model.layouts["plain"]
+    new = as_of(model, "2.0")
+    assert (new.layouts, new.choices, new.enums) == (model.layouts, model.choices, model.enums)

@@ -11,6 +11,7 @@ import pytest
 from kafka_log import discover
 from kafka_log.cli import parser
 from kafka_log.cli.common import COULD_NOT_RUN, GOOD, PROBLEMS
+from kafka_log.cli.interruption import Interrupted
 from kafka_log.read.selection import Selection
 from pyspark_kafka_log.export import DataLossError, Exported, ExportError, TaskError, command
 from pyspark_kafka_log.java import JavaNotFound
@@ -73,6 +74,7 @@ def run(
         (OptionError("deep", "no"), COULD_NOT_RUN, [str(OptionError("deep", "no"))]),
         (JavaNotFound(("a", "b")), COULD_NOT_RUN, [f"kafka-log: {JavaNotFound(('a', 'b'))}"]),
         (KeyboardInterrupt(), COULD_NOT_RUN, ["kafka-log: interrupted: nothing was added"]),
+        (Interrupted("it may be"), COULD_NOT_RUN, ["kafka-log: interrupted: it may be"]),
     ],
 )  # fmt: skip
 def test_errors(run: Any, error: BaseException, code: int, lines: list[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +59,30 @@ def test_state_is_in_the_metadata_of_the_commit(tmp_path: Path, directory: Path)
     """These names are in tables of users: later versions must find the state by them."""
     write(directory, "t", 0, 0, numbered(5, 2))
     table = Table("delta", tmp_path)
+    begun = time.time_ns() // 1_000_000
     table.export(directory)
     found = deltalake.DeltaTable(table.place)
+    (modified,) = found.get_add_actions()["modification_time"].to_pylist()
+    assert begun <= modified <= begun + 600_000
     state = State.from_json("table", found.history(1)[0]["kafkaLog.state"])
     assert (state.number, state.ends) == (1, {("t", 0): 10})
     assert found.transaction_version("kafka-log-export") == 1
+
+
+def test_a_table_whose_log_has_lost_the_last_export_is_refused(
+    tmp_path: Path, directory: Path
+) -> None:
+    """Delta removes old commits after a checkpoint. Nobody knows then where to continue."""
+    write(directory, "t", 0, 0, numbered(5, 2))
+    table = Table("delta", tmp_path)
+    table.export(directory)
+    deltalake.DeltaTable(table.place).create_checkpoint()
+    (Path(table.place) / "_delta_log" / f"{0:020}.json").unlink()
+    write(directory, "t", 0, 0, numbered(5, 3))
+    for _ in range(2):
+        with pytest.raises(ExportError, match="no longer has the commit of the last export"):
+            table.export(directory)
+    assert len(table.rows()) == 10
 
 
 def test_a_directory_is_made_or_taken_if_it_is_empty(tmp_path: Path, directory: Path) -> None:

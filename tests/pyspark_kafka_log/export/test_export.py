@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import get_args
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from kafka_log import discover
 from kafka_log.cli import main, parser
+from kafka_log.cli.interruption import Interrupted
 from kafka_log.read.parquet import Compression
 from kafka_log.read.plan import Split
 from kafka_log.read.selection import Selection
@@ -34,6 +37,7 @@ from pyspark_kafka_log.options import Options
 from pyspark_kafka_log.splits.logs import Log
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 from tests.paths import ROOT
+from tests.support.power_loss import PowerLoss, power_loss
 from tests.support.spark_exports import expected, plain
 from tests.support.spark_logs import TIME, batch, build, flipped, numbered, write
 from tests.support.spark_tables import KINDS, Table, here
@@ -72,6 +76,15 @@ def test_a_log_that_grows(table: Table, directory: Path) -> None:
     assert (done.rows, done.first) == (12, {("t", 0): 10})
     assert done.ends == {("t", 0): 17, ("t", 1): 3, ("u", 0): 2}
     assert plain(table.rows()) == plain(expected(directory))
+
+
+def test_topics_whose_directories_are_escaped(table: Table, directory: Path) -> None:
+    """Names of directories are escaped, paths in Delta's log once more: the files are those of the table."""
+    for topic in ("a b", "50%", "\u00fc"):
+        write(directory, topic, 0, 0, numbered(5, 1))
+    assert table.export(directory).rows == 15
+    assert plain(table.rows()) == plain(expected(directory))
+    assert len(table.files()) == 3
 
 
 @pytest.mark.parametrize(
@@ -199,6 +212,35 @@ def test_iceberg_keeps_the_state_in_a_property(tmp_path: Path, directory: Path) 
     assert found.current_snapshot().summary["kafka-log.export.number"] == "1"
 
 
+def test_iceberg_makes_a_table_with_its_partitions_or_none(tmp_path: Path, directory: Path) -> None:
+    """An export that ends before its commit leaves an empty table, which only the same export fills."""
+    pyiceberg = pytest.importorskip("pyiceberg.catalog")
+    write(directory, "t", 0, 0, numbered(5, 2))
+    table = Table("iceberg", tmp_path)
+    schema = pa.schema([("topic", pa.string())])
+    with pytest.raises(ValueError, match="Could not find field"):
+        table.target().begin("0" * 12, schema, ("topic", "partition"))
+    catalog = pyiceberg.load_catalog("default", **table.catalog)
+    assert not catalog.table_exists(table.place)
+
+    def ended(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[TaskResult]:
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            table.export(directory, ended)
+    with pytest.raises(ExportError, match="is empty, and has other columns or partitions"):
+        table.export(directory, by=("topic",))
+    with pytest.raises(ExportError, match="is empty, and has other columns or partitions"):
+        table.export(directory, includeHeaders="true")
+    assert table.export(directory).rows == 10
+    found = catalog.load_table(table.place).spec()
+    assert [(one.name, str(one.transform)) for one in found.fields] == [
+        ("topic", "identity"),
+        ("date", "day"),
+    ]
+
+
 def test_an_export_that_asks_for_something_else(table: Table, directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(5, 2))
     table.export(directory)
@@ -320,6 +362,57 @@ def test_two_exports_at_once(table: Table, directory: Path) -> None:
     assert len(table.files()) == 2
 
 
+@pytest.mark.parametrize("name", ["commit", "clean"])
+def test_an_interruption_says_whether_rows_were_added(
+    name: str, table: Table, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C just after the commit, or before it. The next export has each row once."""
+    write(directory, "t", 0, 0, numbered(5, 1))
+
+    def ended(tasks: Sequence[tuple[Split, ...]], job: Job) -> list[TaskResult]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted, match=r"^nothing was added$"):
+        table.export(directory, ended)
+    target = table.target()
+    plain_call = getattr(type(target), name)
+
+    def call(*given: object) -> None:
+        plain_call(*given)
+        raise KeyboardInterrupt
+
+    with (
+        monkeypatch.context() as patched,
+        pytest.raises(Interrupted, match="rows may have been added"),
+    ):
+        patched.setattr(type(target), name, call)
+        table.export(directory)
+    assert table.export(directory).rows == 0
+    assert plain(table.rows()) == plain(expected(directory))
+
+
+def test_iceberg_keeps_files_of_a_commit_without_an_answer(
+    tmp_path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The catalog has added them, and its answer is lost."""
+    sql = pytest.importorskip("pyiceberg.catalog.sql")
+    table = Table("iceberg", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table.export(directory)
+    write(directory, "t", 0, 0, numbered(5, 2))
+    plain_call = sql.SqlCatalog.commit_table
+
+    def commit(*given: object) -> None:
+        plain_call(*given)
+        raise RuntimeError("no answer")
+
+    with monkeypatch.context() as patched, pytest.raises(ExportError, match="no answer"):
+        patched.setattr(sql.SqlCatalog, "commit_table", commit)
+        table.export(directory)
+    assert table.export(directory).rows == 0
+    assert plain(table.rows()) == plain(expected(directory))
+
+
 def test_damaged_batches_are_counted(table: Table, directory: Path) -> None:
     data = numbered(5, 3)
     write(directory, "t", 0, 0, flipped(data, len(numbered(5, 2)) - 2))
@@ -331,7 +424,6 @@ def test_damaged_batches_are_counted(table: Table, directory: Path) -> None:
 def test_a_place_that_is_something_else(table: Table, tmp_path: Path, directory: Path) -> None:
     write(directory, "t", 0, 0, numbered(5, 1))
     if table.kind == "iceberg":
-        import pyarrow as pa
         from pyiceberg.catalog import load_catalog
 
         catalog = load_catalog("default", **table.catalog)
@@ -382,6 +474,34 @@ def test_parquet_that_is_ended_while_files_take_their_places(
     assert [child.name for child in (tmp_path / "table/_kafka_log_export").iterdir()] == [
         "state.json"
     ]
+
+
+@pytest.mark.parametrize("steps", range(1, 7))
+def test_parquet_after_a_power_loss(tmp_path: Path, directory: Path, steps: int) -> None:
+    """As by a power loss after so many changes of directories, which had not all reached the disk: no row is lost or twice."""
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 1))
+    table.export(directory)
+    write(directory, "t", 0, 0, numbered(5, 2))
+    write(directory, "u", 0, 0, numbered(5, 1))
+    with suppress(PowerLoss), power_loss(steps):
+        table.export(directory)
+        raise PowerLoss  # more steps than there are
+    table.export(directory)
+    assert plain(table.rows()) == plain(expected(directory))
+
+
+def test_a_file_that_is_missing_in_an_interrupted_export(tmp_path: Path, directory: Path) -> None:
+    table = Table("parquet", tmp_path)
+    write(directory, "t", 0, 0, numbered(5, 1))
+    with pytest.raises(PowerLoss), power_loss(2):
+        table.export(directory)
+    (file,) = table.files()
+    assert file.parent.parent.parent == tmp_path / "table"
+    file.unlink()
+    for _ in range(2):
+        with pytest.raises(ExportError, match=rf"of an interrupted export is gone: {file};"):
+            table.export(directory)
 
 
 def test_what_was_left_by_one_that_was_killed_is_removed(tmp_path: Path, directory: Path) -> None:

@@ -21,10 +21,12 @@ from tests.support.spark_tables import Table
     ("options", "by", "in_files", "message"),
     [
         ({}, ("topic", "offset"), False, "unknown partition column 'offset'; known: topic, partition, date"),
+        ({}, ("topic", "date", "topic"), False, "the partition column topic is named twice"),
         ({"view": "stat"}, (), False, "has no option view"),
         ({"view": "group_epochs"}, (), False, "has no option view"),
         ({"startingOffsets": "earliest"}, (), False, "leave out startingOffsets"),
         ({"ignoreCorruptFiles": "true"}, (), False, "use mode, not ignoreCorruptFiles"),
+        ({"ignoreMissingFiles": "true"}, (), False, "leave out ignoreMissingFiles"),
         ({"replicas": "keep"}, (), False, "set replicas to newest"),
         ({"columns": "topic,offset"}, ("date",), True, "column date needs timestamp among the columns"),
         ({"columns": "offset"}, ("topic",), True, "column topic needs topic among the columns"),

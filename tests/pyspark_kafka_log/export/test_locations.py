@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import uuid
 from pathlib import Path
 
 import pytest
@@ -128,6 +130,40 @@ def test_files_of_a_directory_are_new_complete_or_gone(tmp_path: Path) -> None:
     place.remove("a/unfinished")
     place.remove("a/whole")
     assert list(place.files_of("")) == [] and not (tmp_path / "new/a/whole").exists()
+
+
+def test_a_file_is_on_the_disk_when_it_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of its bytes are: a power loss after the commit loses none."""
+    synced: list[tuple[int, int]] = []
+
+    def note(number: int) -> None:
+        found = os.fstat(number)
+        synced.append((found.st_ino, found.st_size))
+
+    monkeypatch.setattr(os, "fsync", note)
+    place = Location(str(tmp_path))
+    file = place.create("whole")
+    file.write(b"12345")
+    assert synced == [] and place.finish(file) == 5
+    assert synced == [((tmp_path / "whole").stat().st_ino, 5)]
+
+
+def test_files_of_a_store_are_found_and_removed() -> None:
+    place = Location(f"memory://{uuid.uuid4().hex}/table")
+    name = f"part-{'0' * 12}-00000-{'0' * 8}-0.parquet"
+    assert place.is_store and place.is_free() and list(place.files_of("0" * 12)) == []
+    file = place.create(f"a/{name}")
+    file.write(b"12345")
+    assert place.finish(file) == 5
+    assert list(place.files_of("0" * 12)) == [f"a/{name}"] and place.is_free()
+    place.remove_unlisted("0" * 12, [f"memory://x/a%2520b/{name}"])
+    place.remove_unlisted("1" * 12, [])
+    assert list(place.files_of("0" * 12)) == [f"a/{name}"]
+    place.remove_unlisted("0" * 12, [f"a/1{name}"])
+    assert list(place.files_of("0" * 12)) == []
+    place.remove(f"a/{name}")
 
 
 def test_a_directory_that_may_not_be_listed_is_not_free(tmp_path: Path) -> None:

@@ -125,6 +125,25 @@ def test_an_error_of_a_task_is_raised(context: FakeContext) -> None:
     assert unchanged.value is other and other.__cause__ is None
 
 
+def test_an_error_of_the_progress_is_raised(context: FakeContext) -> None:
+    """It comes before an error of the tasks, and without one: their results are not known then."""
+    ended = threading.Event()
+    failure = ValueError("no progress")
+
+    def progress(done: int, tasks: int) -> None:
+        if not ended.is_set():
+            ended.set()
+            raise failure
+
+    def collect() -> list[str]:
+        assert ended.wait(30)
+        return ["a"]
+
+    with pytest.raises(ValueError, match="no progress") as caught:
+        runner_of(context, progress)._collect_in_background(collect, 1)
+    assert caught.value is failure
+
+
 def named(name: str) -> BaseException:
     error: BaseException = type(name, (Exception,), {})(f"{TRACE}  at\nValueError: x")
     return error

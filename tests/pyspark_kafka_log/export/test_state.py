@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from pyspark_kafka_log.export import FORMATS, DataLossError, ExportError, Format
+from pyspark_kafka_log.export import FORMATS, DataLossError, ExportError, Format, TaskError
 from pyspark_kafka_log.export.state import State
 
 TEXT = (
@@ -55,6 +55,16 @@ def test_data_loss_names_ten_partitions(count: int, end: str) -> None:
     named = "; ".join(losses[: min(count, 10) - 1])
     start = f"{named}; " if named else ""
     assert str(error) == f"table: data is lost: {start}{end}"
+
+
+def test_an_error_of_a_task_is_its_message() -> None:
+    error = TaskError("bad", True)
+    assert (str(error), error.target, error.reason, error.is_damage) == (
+        "bad",
+        "Spark",
+        "bad",
+        True,
+    )
 
 
 def test_formats_are_those_of_the_type() -> None:

@@ -158,20 +158,21 @@ def write_journal(target: Path, place: Path, moves: Sequence[Move]) -> None:
 
 
 def make_moves(target: Path, place: Path) -> None:
-    """Make those moves of a committed job that are not made yet, sync the directories, and remove
-    the job's directory. A move counts as made if its source is gone, or if it is ``away`` and its
+    """Make those moves of a committed job that are not made yet, sync the directories of all, and
+    remove the job's directory. A move counts as made if its source is gone, or if it is ``away`` and its
     target exists. Raise DirectoryError if the journal is damaged; OSError if it cannot be read, or
     a file cannot be moved, and a later call goes on from there.
     """
     folders = set()
     for move in _read_moves(place / DECIDED):
         source, goal = target / move.source, target / move.target
+        folders |= {source.parent, goal.parent}
         if not os.path.lexists(source) or (move.away and os.path.lexists(goal)):
             continue
         source.replace(goal)
-        folders |= {source.parent, goal.parent}
     for folder in sorted(folders):
-        sync(folder)
+        with suppress(FileNotFoundError):  # the log was removed since
+            sync(folder)
     _remove(place)
 
 

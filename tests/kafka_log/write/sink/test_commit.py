@@ -25,6 +25,7 @@ from kafka_log.write.sink import staging
 from kafka_log.write.sink.commit import Micro, abort, commit, make_batch_job, new_job
 from kafka_log.write.sink.log_format import LogFormat, WriteJob
 from kafka_log.write.sink.staging import Staged, to_json, write_task
+from tests.support.power_loss import PowerLoss, power_loss
 from tests.support.written import CODECS, files, records, rows
 
 
@@ -268,6 +269,24 @@ def test_a_log_start_is_kept(tmp_path: Path) -> None:
     assert [row["offset"] for row in rows(tmp_path)] == list(range(1000, 1005))
 
 
+@pytest.mark.parametrize("moved", [0, 1])
+def test_moves_are_on_the_disk_before_their_journal_goes(moved: int, tmp_path: Path) -> None:
+    """Also those that a killed process has made. At the last step the power goes."""
+    place = tmp_path / "job"
+    place.mkdir()
+    both = [moves.Move(f"job/{topic}", f"{topic}-0/log") for topic in "tu"]
+    for move in both:
+        (tmp_path / move.source).write_bytes(b"")
+        (tmp_path / move.target).parent.mkdir()
+    moves.write_journal(tmp_path, place, both)
+    with pytest.raises(PowerLoss), power_loss(3):
+        for move in both[:moved]:
+            (tmp_path / move.source).replace(tmp_path / move.target)
+        moves.make_moves(tmp_path, place)
+    assert not (place / moves.DECIDED).exists()
+    assert all((tmp_path / move.target).exists() for move in both)
+
+
 def test_micro_batches_come_once(tmp_path: Path) -> None:
     whole = new_job(tmp_path, LogFormat("t", 2))
     for query, batch, added in (("a", 0, 60), ("a", 1, 60), ("a", 1, 0), ("b", 0, 60), ("a", 0, 0)):
@@ -295,7 +314,8 @@ def test_damaged_journal_is_refused(journal: bytes, tmp_path: Path) -> None:
 RUN = """
     import resource, sys
     import kafka_log
-    from tests.support.written import records
+    from tests.support.power_loss import PowerLoss, power_loss
+from tests.support.written import records
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
     try:
         kafka_log.write_log(sys.argv[1], records(4000), topic="t", partitions=1)
