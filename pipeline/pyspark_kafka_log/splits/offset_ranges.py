@@ -99,15 +99,20 @@ def _offset_at_time(
 
 
 def list_losses(
-    log: Log, offsets: Range, options: Options, starts: LogStarts, read_broker: ReadBroker
+    log: Log,
+    offsets: Range,
+    options: Options,
+    starts: LogStarts,
+    read_broker: ReadBroker,
+    policy: Policy | None = None,
 ) -> list[str]:
     """Return a message for each loss in the half-open range ``offsets`` of a log that no task
     meets: offsets that neither copies in tiered storage nor live segments have, from the log start
     offset on, and an incomplete batch at its end that was written. The former are no loss if
-    pathGlobFilter, modifiedAfter or modifiedBefore is set; tasks meet the latter unless the policy
-    is ``kafka``.
+    pathGlobFilter, modifiedAfter or modifiedBefore is set; tasks meet the latter unless ``policy``
+    (None: that of ``options``) is ``kafka``.
     """
-    policy = options.selection.policy
+    policy = policy or options.selection.policy
     if not options.files.are_filtered:
         losses = find_losses(log, offsets, starts, read_broker, policy)
     elif policy is Policy.KAFKA:
