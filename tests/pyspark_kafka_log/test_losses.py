@@ -257,25 +257,30 @@ def test_records_that_were_read_in_a_place_may_be_others_than_those_that_are_sel
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "around", "counted"),
+    ("first", "start", "end", "around", "counted"),
     [
-        (100, 200, (25, 30), (4, 0)),
-        (100, 200, (19, 60), (40, 0)),
-        (100, 200, (18, 30), (0, 1)),
-        (100, 200, (25, 61), (0, 1)),
-        (0, 200, (None, 30), (10, 0)),
-        (100, 200, (None, 30), (0, 1)),
-        (100, 1000, (25, None), (34, 0)),
-        (100, 999, (25, None), (0, 1)),
+        (0, 100, 200, (25, 30), (4, 0)),
+        (0, 100, 200, (19, 60), (40, 0)),
+        (0, 100, 200, (18, 30), (0, 1)),
+        (0, 100, 200, (25, 61), (0, 1)),
+        (0, 0, 200, (None, 30), (10, 0)),
+        (0, 100, 200, (None, 30), (0, 1)),
+        (100, 100, 200, (None, 30), (0, 1)),
+        (0, 100, 1000, (25, None), (34, 0)),
+        (0, 100, 999, (25, None), (0, 1)),
     ],
 )
 def test_names_of_segments_bound_offsets_too(
-    start: int, end: int, around: tuple[int | None, int | None], counted: tuple[int, int]
+    first: int,
+    start: int,
+    end: int,
+    around: tuple[int | None, int | None],
+    counted: tuple[int, int],
 ) -> None:
     """No checksum covers the offset of a batch: one outside of its segment is not right."""
     named = Segment(Path(f"{20:020}.log"), "t", 0, 20, 1000)
     losses = Losses()
-    lost = within_split(Lost(start, end, "why", *around), Split(named, next_offset=60))
+    lost = within_split(Lost(start, end, "why", *around), Split(named, first, next_offset=60))
     losses.add(named.path, lost)
     assert (losses.record_count, losses.uncounted) == counted
 
