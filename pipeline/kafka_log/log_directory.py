@@ -563,8 +563,9 @@ class LogDirectory:
             _report_unreadable(coordinator_logs, None)
         # read_coordinators() reports unreadable partitions of its topic itself.
         partitions = self._merged_partitions
-        _report_unreadable((p for p in partitions if p.topic != TRANSACTION_STATE), on_damage)
-        _report_gaps(partitions, on_damage, Selection())
+        others = [p for p in partitions if p.topic != TRANSACTION_STATE]
+        _report_unreadable(others, on_damage)
+        _report_gaps([*others, *coordinator_logs], on_damage, Selection())
         return transaction_table(
             partitions,
             read_coordinators(coordinator_logs, report),

@@ -17,6 +17,7 @@ from kafka_log.read.output import Output
 from kafka_log.read.scanning import OnLost
 from kafka_log.read.selection import Selection
 from kafka_log.segment.kernels import Engine
+from kafka_log.segment.model import Lost
 from kafka_log.segment.ranges import EVERYTHING, Range
 from kafka_log.segment.times import MS_MAX
 from pyspark_kafka_log.columns import UNSIGNED_64
@@ -66,9 +67,14 @@ def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchRe
     """Return a stream with one row for each record batch of the request's partitions and offsets,
     with the given columns, from headers alone: no checksum is verified. Reading the stream raises
     CodecError for damage and unreadable files unless the mode accepts them; then the lost ranges go
-    to ``asked.on_lost``.
+    to ``asked.on_lost``. Offsets that no segment has do not: whoever plans the tasks tells them.
     """
     from kafka_log.read.scanning import scan_batches
+
+    def on_lost(path: Path, lost: Lost) -> None:
+        """Report a lost range of a file or directory, but no offsets between segments."""
+        if lost.start < lost.end or lost.after_offset is None:
+            asked.on_lost(path, lost)
 
     wanted = Selection(
         offsets=asked.offsets,
@@ -81,7 +87,7 @@ def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchRe
         selection=wanted,
         limits=asked.limits,
         engine=asked.engine,
-        on_lost=asked.on_lost,
+        on_lost=on_lost,
     )
 
 

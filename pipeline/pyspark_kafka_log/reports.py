@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from itertools import groupby
+from functools import cache, cached_property, partial
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from codecgen.runtime.located_bytes import Limits
 from kafka_log import Partition
+from kafka_log.logs.broker_files import read_broker_files
+from kafka_log.logs.discovery import Survey
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.names import TRANSACTION_STATE
+from kafka_log.logs.tiers import find_tier_gaps
+from kafka_log.segment.model import Policy
 from kafka_log.segment.ranges import EVERYTHING, Range
 from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import Options
@@ -25,12 +29,23 @@ from pyspark_kafka_log.report_rows import ReportRequest, read_report, report_sch
 from pyspark_kafka_log.schema import Types
 from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges
 from pyspark_kafka_log.splits.logs import find_survey, has_selection, is_selected, select_logs
-from pyspark_kafka_log.splits.offset_ranges import resolve_offsets
+from pyspark_kafka_log.splits.offset_ranges import list_losses, raise_or_warn, resolve_offsets
 from pyspark_kafka_log.splits.plan import pack, target_task_bytes
 from pyspark_kafka_log.worker_memory import explain_memory_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_END_POLICIES: Mapping[str, Policy | None] = {
+    "batches": None,
+    "log_transactions": Policy.KAFKA,
+    "producers": Policy.KAFKA,
+    "stat": Policy.SALVAGE,
+    "keys": Policy.SALVAGE,
+}
+"""Policies under which tasks of reports read the ends of logs; None: that of the options. Rows of ``stat`` and ``keys`` tell
+an incomplete batch as readers under ``salvage`` do. Reports that have rows about all losses are left out."""
 
 
 @dataclass(frozen=True)
@@ -83,23 +98,58 @@ class ReportReader(DataSourceReader):
         directories; chosen topics leave the findings about them. Raise DirectoryError for another path without logs;
         OptionError for an invalid path, a missing topic, partition, offset or time, and a partition
         in two directories; CodecError for damage before that time, and OSError for an unreadable
-        directory, unless ``mode`` accepts damage; ``keys`` never accepts such a directory.
+        directory, unless ``mode`` accepts damage; ``keys`` never accepts such a directory. Raise
+        DataLossError for losses that no row and no task tells; without ``failOnDataLoss`` warn.
         """
-        there = find_survey(self.options)
-        found = there.partitions
-        wanted = [p for p in select_logs(found, self.options) if self.query.may_contain(*p.key)]
+        there, wanted = self._find_partitions()
         for partition in wanted:
             self._check_readable(partition)
         related: tuple[Partition, ...] = ()
         if self.report == "log_transactions":
-            related = tuple(p for p in found if p.topic == TRANSACTION_STATE)
+            related = tuple(p for p in there.partitions if p.topic == TRANSACTION_STATE)
         starts = LogStarts()
         pieces = [ReportInput(p, self._offset_range(p, starts), related) for p in wanted]
+        raise_or_warn(self._list_losses(pieces, starts), self.options)
         total = sum(piece.size for piece in pieces)
         tasks = list(pack(pieces, target_task_bytes(total, self.options, self.parallelism)))
         if self.report == "findings" and there.directories:
             tasks.insert(0, (ReportInput(None, directories=tuple(there.directories)),))
         return [Task(task) for task in tasks]
+
+    def _find_partitions(self) -> tuple[Survey, list[Partition]]:
+        """Return what lies below the paths, and the selected partitions that may have rows. Raise
+        the errors of :func:`find_survey` and :func:`select_logs`.
+
+        If copies in tiered storage and live segments lack offsets, directories are listed once more: a segment may have moved between two listings.
+        """
+        there, wanted = self._list_partitions()
+        if any(any(find_tier_gaps(partition)) for partition in wanted):
+            there, wanted = self._list_partitions()
+        return there, wanted
+
+    def _list_partitions(self) -> tuple[Survey, list[Partition]]:
+        """Return the result of :meth:`_find_partitions`, from one listing."""
+        there = find_survey(self.options)
+        selected = select_logs(there.partitions, self.options)
+        return there, [p for p in selected if self.query.may_contain(*p.key)]
+
+    def _list_losses(self, pieces: Sequence[ReportInput], starts: LogStarts) -> list[str]:
+        """Return a message for each loss in the offsets of ``pieces`` that neither rows nor tasks of
+        the report tell; ``[]`` for segments and findings. The report log_transactions needs all offsets
+        of its partitions and of the coordinators: a lost marker may end an earlier transaction.
+        """
+        if self.report not in _END_POLICIES:
+            return []
+        policy, read_broker = _END_POLICIES[self.report], cache(read_broker_files)
+        needed = [(one.partition, one.offsets) for one in pieces if one.partition is not None]
+        if self.report == "log_transactions":
+            related = pieces[0].related if pieces else ()
+            needed = [(log, EVERYTHING) for log in (*(log for log, _ in needed), *related)]
+        losses = (
+            list_losses(log, offsets, self.options, starts, read_broker, policy)
+            for log, offsets in needed
+        )
+        return list(dict.fromkeys(chain.from_iterable(losses)))
 
     def _check_readable(self, partition: Partition) -> None:
         """Raise UnreadableError for a partition whose directory cannot be read if the report is

@@ -209,7 +209,8 @@ def within_split(lost: Lost, split: Split) -> Lost:
     changes an offset. If the range begins at byte 0, an unknown offset before it is one less than
     the base offset of the segment. If it reaches the end of the segment, an unknown offset after it
     is the base offset of the next segment, if there is one. An offset becomes None if these base
-    offsets contradict it. Offsets in ``around`` replace those of the range.
+    offsets contradict it. Offsets in ``around`` replace those of the range. Offsets that do not
+    ascend, and a single one, bound nothing, and stay.
     """
     after, before = lost.around or (lost.after_offset, lost.before_offset)
     segment = split.segment
@@ -223,10 +224,10 @@ def within_split(lost: Lost, split: Split) -> Lost:
     following = split.next_offset
     if before is not None and following is not None and before > following:
         before = None
-    whole, (low, high) = (after, before), split.rows.offsets
-    if low is not None and after is not None:
-        after = max(after, low - 1)
-    if high is not None and before is not None:
-        before = max(min(before, high), (after or 0) + 1)
+    whole = after, before
+    if after is not None and before is not None and after < before:
+        low, high = split.rows.offsets
+        after = after if low is None else min(max(after, low - 1), before - 1)
+        before = before if high is None else max(min(before, high), after + 1)
     read = lost.read if (after, before) == whole else 0  # no one knows which of them are selected
     return replace(lost, after_offset=after, before_offset=before, around=None, read=read)

@@ -13,10 +13,15 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from kafka_log import Segment
+from kafka_log.read.plan import Split
 from kafka_log.segment.model import Lost
+from kafka_log.segment.ranges import Range
+from kafka_log.segment.row_selection import RowSelection
 from pyspark_kafka_log.losses import NAMED, Losses
 from pyspark_kafka_log.options import default_columns, parse
 from pyspark_kafka_log.reader import KafkaLogReader
+from pyspark_kafka_log.task_reader import within_split
 from tests.paths import SAMPLES
 from tests.shares import draw_seeds
 from tests.support.spark_damage import DAMAGES, ENGINES, checksum, damaged, segment, too_late
@@ -199,7 +204,7 @@ def test_at_the_end_of_a_log_nobody_knows(directory: Path) -> None:
 
 def test_only_of_what_is_asked_for(directory: Path) -> None:
     damaged(directory, checksum, 1)  # offsets 25 to 29
-    for starting, ending, count in ((0, 27, 2), (27, 60, 3), (26, 28, 2), (31, 60, 0)):
+    for starting, ending, count in ((0, 27, 2), (27, 60, 3), (26, 28, 2), (30, 60, 0), (38, 60, 0)):
         rows, losses = lost(
             directory,
             subscribe="t",
@@ -208,7 +213,76 @@ def test_only_of_what_is_asked_for(directory: Path) -> None:
             endingOffsets=f'{{"t":{{"0":{ending}}}}}',
         )
         assert rows == [n for n in range(starting, ending) if not 25 <= n < 30]
-        assert losses.record_count == count
+        assert (losses.record_count, losses.uncounted) == (count, 0)
+
+
+@pytest.mark.parametrize(
+    ("around", "selected", "counted"),
+    [
+        ((24, 30), (None, None), (5, 0)),
+        ((24, 30), (27, 29), (2, 0)),
+        ((24, 30), (25, 30), (5, 0)),
+        ((24, 30), (None, 25), (0, 0)),
+        ((24, 30), (None, 20), (0, 0)),
+        ((24, 30), (30, None), (0, 0)),
+        ((24, 30), (40, 50), (0, 0)),
+        ((24, 30), (40, None), (0, 0)),
+        ((50, 30), (None, 100), (0, 1)),
+        ((50, 30), (10, None), (0, 1)),
+        ((30, 30), (None, 100), (0, 1)),
+        ((24, None), (None, 30), (0, 1)),
+        ((None, 30), (20, None), (0, 1)),
+    ],
+)
+def test_offsets_around_a_place_and_those_that_are_selected(
+    around: tuple[int | None, int | None], selected: Range, counted: tuple[int, int]
+) -> None:
+    """Offsets that contradict each other bound nothing, whatever is selected."""
+    of_split = Split(Segment(Path("x.log"), "t", 0, 0, 1000), rows=RowSelection(selected))
+    for lost in (Lost(100, 200, "why", *around), Lost(100, 200, "why", 0, 99, around=around)):
+        losses = Losses()
+        losses.add(Path("x.log"), within_split(lost, of_split))
+        assert (losses.record_count, losses.uncounted) == counted
+
+
+@pytest.mark.parametrize(("selected", "count"), [((None, None), 3), ((27, 29), 2), ((0, 30), 3)])
+def test_records_that_were_read_in_a_place_may_be_others_than_those_that_are_selected(
+    selected: Range, count: int
+) -> None:
+    of_split = Split(Segment(Path("x.log"), "t", 0, 0, 1000), rows=RowSelection(selected))
+    losses = Losses()
+    lost = within_split(Lost(100, 200, "why", 24, 30, read=2), of_split)
+    losses.add(Path("x.log"), lost)
+    assert losses.record_count == count
+
+
+@pytest.mark.parametrize(
+    ("first", "start", "end", "around", "counted"),
+    [
+        (0, 100, 200, (25, 30), (4, 0)),
+        (0, 100, 200, (19, 60), (40, 0)),
+        (0, 100, 200, (18, 30), (0, 1)),
+        (0, 100, 200, (25, 61), (0, 1)),
+        (0, 0, 200, (None, 30), (10, 0)),
+        (0, 100, 200, (None, 30), (0, 1)),
+        (100, 100, 200, (None, 30), (0, 1)),
+        (0, 100, 1000, (25, None), (34, 0)),
+        (0, 100, 999, (25, None), (0, 1)),
+    ],
+)
+def test_names_of_segments_bound_offsets_too(
+    first: int,
+    start: int,
+    end: int,
+    around: tuple[int | None, int | None],
+    counted: tuple[int, int],
+) -> None:
+    """No checksum covers the offset of a batch: one outside of its segment is not right."""
+    named = Segment(Path(f"{20:020}.log"), "t", 0, 20, 1000)
+    losses = Losses()
+    lost = within_split(Lost(start, end, "why", *around), Split(named, first, next_offset=60))
+    losses.add(named.path, lost)
+    assert (losses.record_count, losses.uncounted) == counted
 
 
 def garbled(data: bytes, draw: random.Random) -> bytes:

@@ -34,11 +34,12 @@ from pyspark_kafka_log.report_rows import (
     report_schema,
 )
 from pyspark_kafka_log.reports import ReportReader, report_types
-from pyspark_kafka_log.splits.filters import EVERY_ROW, RowRanges
+from pyspark_kafka_log.splits.filters import RowRanges
 from pyspark_kafka_log.stream.options import parse_stream
 from tests.paths import SAMPLES
 from tests.support.spark_logs import batch, build, flipped, write
 from tests.support.spark_queries import load
+from tests.support.spark_reports import read_here
 
 pytestmark = pytest.mark.spark
 
@@ -81,15 +82,6 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "features-0" / f"{0:020}.index").unlink(missing_ok=True)
     (path / "recovery-point-offset-checkpoint").write_text("none\n")
     return path
-
-
-def read_here(
-    path: Path, view: str, query: RowRanges = EVERY_ROW, **given: str
-) -> list[pa.RecordBatch]:
-    """The batches of all tasks, read without Spark."""
-    options = parse({"path": str(path), "view": view, **given})
-    reader = ReportReader(options, default_columns(options), query)
-    return [batch for task in reader.partitions() for batch in reader.read(task)]
 
 
 # ---------------------------------------------------------------- rows

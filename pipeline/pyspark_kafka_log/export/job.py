@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,10 +19,12 @@ from kafka_log.cli.interruption import describe_on_interrupt
 from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.read.changing_files import is_gone
+from kafka_log.read.isolation import PartitionFilters
 from kafka_log.read.parquet import Compression
 from kafka_log.read.plan import Split
 from kafka_log.read.progress import LogEnds as LogEnds
 from kafka_log.read.progress import Position
+from kafka_log.segment.model import describe_lost
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.remote_errors import as_os_error
@@ -161,7 +164,7 @@ def run_export(
         known = {} if before is None else before.ends
         starts, missed = _start_offsets(logs, known, options)
         asked = replace(options, starting_offsets=starts, fail_on_data_loss=False)  # asked here
-        missed += _list_losses(logs, asked, query)
+        missed += _list_losses(logs, asked, query, seen)
         if missed and fail_on_data_loss:
             raise DataLossError(target.name, missed)
         first = {key: at for key, at in starts.items() if at != EARLIEST}
@@ -248,13 +251,20 @@ def _start_offsets(
     return starts, missed
 
 
-def _list_losses(logs: Sequence[Log], options: Options, query: RowRanges) -> Iterator[str]:
+def _list_losses(
+    logs: Sequence[Log], options: Options, query: RowRanges, seen: QueryLogs
+) -> Iterator[str]:
     """Yield a message for each loss in the offsets that options and filters select
-    (:func:`list_losses`). Raise CodecError for damage before an ending time of a log with losses
-    unless the mode accepts it.
+    (:func:`list_losses`), and for damage that leaves open which records are committed. Take
+    transactions from ``seen``, and add those that are read. Raise CodecError for damage in
+    transactions, or before an ending time of a log with losses, unless the mode accepts it.
     """
-    starts, read_broker = LogStarts(), cache(read_broker_files)
+    starts, read_broker, of_view = seen.starts, cache(read_broker_files), options.view is not None
+    filters = PartitionFilters(
+        options.planning, options.engine, of_view=of_view, starts=starts, known=seen.transactions
+    )
     for log in logs:
+        yield from starmap(describe_lost, filters.find_transaction_losses(log))
         if list_losses(log, EVERYTHING, options, starts, read_broker):
             offsets = intersect_ranges(resolve_offsets(log, options, starts, {}), query.offsets)
             yield from list_losses(log, offsets, options, starts, read_broker)

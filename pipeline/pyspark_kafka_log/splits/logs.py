@@ -18,6 +18,7 @@ from kafka_log.logs.names import (
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
     State,
+    parse_segment_name,
 )
 from kafka_log.logs.partition_filters import is_topic_pattern
 from kafka_log.logs.partitions import describe_skipped, filter_by_topics
@@ -100,8 +101,8 @@ def find_paths(options: Options) -> list[Path]:
 
 
 def _find_segment_directories(place: Path) -> list[Path]:
-    """Return the directories, ``place`` or below it, that directly contain ``.log`` files, sorted;
-    ``[place]`` if there are none or it is no directory. Skip symbolic links and hidden directories,
+    """Return the directories, ``place`` or below it, that directly contain ``.log`` files or
+    segments in any state, sorted; ``[place]`` if there are none or it is no directory. Skip symbolic links and hidden directories,
     where unfinished output lies. Raise OSError if a directory cannot be listed.
     """
     if not place.is_dir():
@@ -111,7 +112,7 @@ def _find_segment_directories(place: Path) -> list[Path]:
     while left:
         directory = left.pop()
         inside = list(directory.iterdir())
-        if any(child.suffix == ".log" for child in inside):
+        if any(child.suffix == ".log" or parse_segment_name(child.name) for child in inside):
             found.append(directory)
         visible = (child for child in inside if not child.name.startswith("."))
         left += [child for child in visible if child.is_dir() and not child.is_symlink()]

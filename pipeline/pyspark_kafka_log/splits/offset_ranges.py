@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import starmap
 from pathlib import Path
 
 from codecgen.runtime.errors import CodecError
+from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.incomplete_tails import ReadBroker, find_end_losses, find_losses
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.read.isolation import Known, PartitionFilters
@@ -99,15 +101,20 @@ def _offset_at_time(
 
 
 def list_losses(
-    log: Log, offsets: Range, options: Options, starts: LogStarts, read_broker: ReadBroker
+    log: Log,
+    offsets: Range,
+    options: Options,
+    starts: LogStarts,
+    read_broker: ReadBroker,
+    policy: Policy | None = None,
 ) -> list[str]:
     """Return a message for each loss in the half-open range ``offsets`` of a log that no task
     meets: offsets that neither copies in tiered storage nor live segments have, from the log start
     offset on, and an incomplete batch at its end that was written. The former are no loss if
-    pathGlobFilter, modifiedAfter or modifiedBefore is set; tasks meet the latter unless the policy
-    is ``kafka``.
+    pathGlobFilter, modifiedAfter or modifiedBefore is set; tasks meet the latter unless ``policy``
+    (None: that of ``options``) is ``kafka``.
     """
-    policy = options.selection.policy
+    policy = policy or options.selection.policy
     if not options.files.are_filtered:
         losses = find_losses(log, offsets, starts, read_broker, policy)
     elif policy is Policy.KAFKA:
@@ -179,7 +186,8 @@ def _describe_partition(log: Log) -> str:
 
 def ending_offsets(path: Paths, options: Mapping[str, str] | None = None) -> str:
     """Return the present ends of the selected logs as JSON for the option ``endingOffsets``:
-    ``{"orders":{"0":950}}``. Leave out partitions whose directory is gone. Raise OptionError for
+    ``{"orders":{"0":950}}``. Leave out partitions whose directory is gone. Raise DataLossError if a
+    log lost its last batch, or warn without ``failOnDataLoss``; OptionError for
     options that are invalid, do not fit the logs, or already say where queries end; DirectoryError
     for a path without logs; OSError if a path or, unless the mode accepts damage, a partition
     cannot be listed; CodecError for damage unless the mode accepts it. Checksums are verified only
@@ -196,6 +204,7 @@ def ending_offsets(path: Paths, options: Mapping[str, str] | None = None) -> str
         OptionError: For invalid options, and for options that already say where queries end.
         DirectoryError: For a path without logs.
         CodecError: For damage.
+        DataLossError: If an incomplete batch at the end of a log was written.
     """
     wanted = parse_paths(path, options)
     if wanted.ending_offsets not in (None, LATEST) or wanted.ending_times is not None:
@@ -204,10 +213,15 @@ def ending_offsets(path: Paths, options: Mapping[str, str] | None = None) -> str
             "ending_offsets computes it: leave out the options that say where queries end",
         )
     ends = LogEnds(wanted.selection, wanted.engine)
+    starts, read_broker = LogStarts(), cache(read_broker_files)
+    losses: list[str] = []
     found: dict[str, dict[str, int]] = {}
     for log in select_logs(find_logs(wanted), wanted):
         end = ends.find_end(log.key, log)
         if end is not None:
+            # A query that ends there asks for nothing behind it.
+            losses += list_losses(log, (end.offset, None), wanted, starts, read_broker)
             of_topic = found.setdefault(log.topic, {})
             of_topic[str(log.partition)] = ends.find_readable_end(log.key, log, end).offset
+    raise_or_warn(losses, wanted)
     return json.dumps(found, separators=(",", ":"))

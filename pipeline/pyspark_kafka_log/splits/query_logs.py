@@ -37,6 +37,8 @@ class QueryLogs:
     segments: dict[Path, Segment] = field(default_factory=dict)
     newest: dict[Path, int] = field(default_factory=dict)
     """Base offsets of the last segments, by directories that were found as a whole."""
+    ends: dict[Path, int] = field(default_factory=dict)
+    """End offsets of preallocated segments, for scans to which the bytes after the end are no damage."""
 
     def find(self, options: Options) -> list[Log]:
         """Return the logs below the paths of ``options``; again the first result if paths, storage
@@ -51,13 +53,14 @@ class QueryLogs:
             options.files.recursive,
             selection.include,
             selection.raises,
+            selection.policy,
             tuple(sorted(options.storage.items())),
         )
         if asked not in self.found:
-            logs = [_fix_end(self._restrict_to_known(log), options) for log in find_logs(options)]
+            logs = [self._restrict_to_known(log) for log in find_logs(options)]
             for log in logs:
                 self._remember(log, options)
-            self.found[asked] = logs
+            self.found[asked] = [self._fix_end(log, options) for log in logs]
         return self.found[asked]
 
     def select(self, options: Options) -> list[Log]:
@@ -98,6 +101,35 @@ class QueryLogs:
         if live and not any(_may_name_file(path, live) for path in options.paths):
             self.newest.setdefault(log.directory, live[-1].base_offset)
 
+    def _fix_end(self, log: Log, options: Options) -> Log:
+        """Return a log whose last segment is limited to the log's end offset (excluded) at the first
+        call, if the segment is a local file, active and ends in zeros, as a file that a broker
+        preallocates. Return the log unchanged otherwise, and if the policy is not ``kafka``, damage
+        is accepted, or the end cannot be read.
+        """
+        wanted = options.selection
+        if not log.segments or not wanted.raises or wanted.policy is not Policy.KAFKA:
+            return log  # the zeros are damage, or what is torn before them is read
+        last = log.segments[-1]
+        is_written = last.state == "live" and not last.rolled and last.offsets == EVERYTHING
+        if not is_written or not isinstance(last.path, Path):
+            return log
+        if last.path not in self.ends:
+            if not _ends_in_zeros(last):
+                return log
+            from kafka_log.read.progress import LogEnds  # batches are read: not for other logs
+
+            try:
+                found = LogEnds(wanted, options.engine).find_end(log.key, log)
+            except (CodecError, OSError):
+                return log  # whoever reads it meets that
+            if found is None:
+                return log
+            self.ends[last.path] = found.offset
+        end = None, self.ends[last.path]
+        fixed = replace(last, offsets=end, overlap_limits=end)
+        return replace(log, segments=(*log.segments[:-1], fixed))
+
     def to_bytes(self) -> bytes:
         """Return this object, pickled."""
         return pickle.dumps(self)
@@ -108,36 +140,6 @@ class QueryLogs:
         found = pickle.loads(data) if data else cls()
         assert isinstance(found, cls)
         return found
-
-
-def _fix_end(log: Log, options: Options) -> Log:
-    """Return a log whose last segment is limited to the log's present end offset (excluded), if the
-    segment is a local file, active and ends in zeros, as a file that a broker preallocates. Return
-    the log unchanged otherwise, and if the policy is not ``kafka``, damage is accepted, or the end
-    cannot be read.
-    """
-    wanted = options.selection
-    if not log.segments or not wanted.raises or wanted.policy is not Policy.KAFKA:
-        return log  # the zeros are damage, or what is torn before them is read
-    last = log.segments[-1]
-    is_written = last.state == "live" and not last.rolled and last.offsets == EVERYTHING
-    if not is_written or not isinstance(last.path, Path) or not _ends_in_zeros(last):
-        return log
-    from kafka_log.read.progress import LogEnds  # batches are read: not for other logs
-
-    try:
-        end = LogEnds(wanted, options.engine).find_end(log.key, log)
-    except (CodecError, OSError):
-        return log  # whoever reads it meets that
-    if end is None:
-        return log
-    return replace(
-        log,
-        segments=(
-            *log.segments[:-1],
-            replace(last, offsets=(None, end.offset), overlap_limits=(None, end.offset)),
-        ),
-    )
 
 
 def _ends_in_zeros(segment: Segment) -> bool:

@@ -20,7 +20,7 @@ Positions = Mapping[Key, Position]
 def to_json(positions: Positions) -> dict[str, Any]:
     """Return positions as a JSON object, ``{"topic": {"0": 23}, "@leaderEpochs topic 0:4": {}}``:
     offsets by topic and partition, sorted, then one member for each topic with leader epochs.
-    Unknown epochs are left out.
+    Unknown and impossible epochs, which are negative, are left out.
 
     Spark's Kafka source ignores a topic without partitions, so it accepts these offsets too.
     """
@@ -28,7 +28,7 @@ def to_json(positions: Positions) -> dict[str, Any]:
     epochs: dict[str, list[str]] = {}
     for (topic, partition), position in sorted(positions.items()):
         out.setdefault(topic, {})[str(partition)] = position.offset
-        if position.leader_epoch != NO_EPOCH:
+        if position.leader_epoch > NO_EPOCH:  # no checksum covers it, so it may be any number
             epochs.setdefault(topic, []).append(f"{partition}:{position.leader_epoch}")
     return out | {" ".join((EPOCHS, topic, *some)): {} for topic, some in epochs.items()}
 
@@ -43,7 +43,7 @@ def from_json(found: Any) -> dict[Key, Position]:
     try:
         for name, partitions in found.items():
             if name.startswith(EPOCHS):
-                epochs |= _parse_numbers(EPOCHS, name, digits=9)
+                epochs |= _parse_numbers(EPOCHS, name, digits=10)
                 continue
             if name.startswith(INITIAL):
                 continue
@@ -94,7 +94,7 @@ def _parse_numbers(what: str, name: str, *, digits: int) -> dict[Key, int]:
     ``what`` is its first word; numbers have at most ``digits`` digits. Raise ValueError if the name
     has another form.
     """
-    if not re.fullmatch(rf"{what} [^ ]+( [0-9]{{1,9}}:[0-9]{{1,{digits}}})+", name, re.ASCII):
+    if not re.fullmatch(rf"{what} [^ ]+( [0-9]{{1,10}}:[0-9]{{1,{digits}}})+", name, re.ASCII):
         raise ValueError(
             f"not the offsets of a stream of kafka-log: {name!r} is not in the form of this source; restart the query with a"
             " checkpoint that this source wrote, or with a new one"

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from kafka_codecs import OFFSET_CHECKPOINT
 from kafka_log.logs.names import CLEAN_SHUTDOWN, HIGH_WATERMARK
 from kafka_log.segment.ranges import EVERYTHING, Range
+from pyspark_kafka_log import ending_offsets
 from pyspark_kafka_log.export import DataLossError as ExportLossError
 from pyspark_kafka_log.losses import DataLossError
 from pyspark_kafka_log.options import parse
@@ -67,6 +68,18 @@ def test_a_batch_query_fails(proof: str, isolation: str, tmp_path: Path) -> None
         ends = {"endingOffsets": '{"t": {"0": 13}}'}
         assert planned(root, of_all | ends) == OFFSETS
         assert planned(root, {"mode": "PERMISSIVE"})[: len(OFFSETS)] == OFFSETS  # its tasks tell
+
+
+@pytest.mark.parametrize("proof", PROOFS)
+def test_present_ends_do_not_hide_it(proof: str, tmp_path: Path) -> None:
+    """A query that ends there asks for nothing behind it."""
+    root = torn_log(tmp_path, proof)
+    with pytest.raises(DataLossError, match=LOST):
+        ending_offsets(root)
+    with pytest.warns(UserWarning, match=f"data is lost: .*{LOST}"):
+        assert ending_offsets(root, IGNORED) == '{"t":{"0":13}}'
+    with no_warning():
+        assert ending_offsets(torn_log(tmp_path / "written", "")) == '{"t":{"0":13}}'
 
 
 @pytest.mark.parametrize("proof", ["", "lower high watermark"])

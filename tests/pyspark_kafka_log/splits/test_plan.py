@@ -143,6 +143,15 @@ def test_directories_below_directories(broker: Path, tmp_path: Path) -> None:
     assert names(path=path) == ["b.c-0"]
 
 
+@pytest.mark.parametrize("state", ["deleted", "cleaned", "swap"])
+def test_directories_with_other_segments_alone(state: str, broker: Path) -> None:
+    (file,) = (broker / "a-1").glob("*.log")
+    file.rename(file.with_name(f"{file.name}.{state}"))
+    for recursive in ("true", "false"):
+        options = {"path": str(broker), "recursiveFileLookup": recursive}
+        assert names(**options, include=state) == ["a-0"] * 3 + ["a-1", "b.c-0"]
+
+
 @pytest.mark.parametrize("ignored", [True, False])
 def test_files_that_are_gone(broker: Path, ignored: bool) -> None:
     options = parse({"path": str(broker / "a-0"), "ignoreMissingFiles": str(ignored).lower()})

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from codecgen.runtime.errors import CodecError
 from kafka_log.segment.positioned_reads import UnreadableError
+from pyspark_kafka_log.losses import Losses
 from pyspark_kafka_log.options import parse
+from pyspark_kafka_log.reader import KafkaLogReader
 from pyspark_kafka_log.splits.plan import plan
 from pyspark_kafka_log.splits.query_logs import QueryLogs
 from tests.paths import SAMPLES
@@ -126,6 +129,33 @@ def test_a_preallocated_file_keeps_the_end_that_the_first_scan_found(
     path.write_bytes(whole.ljust(size, b"\0"))
     assert offsets(QueryLogs(), directory) == list(range(8))
     assert offsets(passed_on(seen), directory) == list(range(6))
+
+
+@pytest.mark.parametrize("other", [{"mode": "PERMISSIVE"}, {"policy": "strict"}], ids=str)
+def test_a_scan_that_takes_other_damage_reads_its_own_end(
+    other: dict[str, str], path: Path, directory: Path
+) -> None:
+    """In a preallocated file, a torn batch and zeros are no records, records, or damage, as a scan takes them."""
+    whole = numbered(2, 4)
+    path.write_bytes(whole[:-9].ljust(4096, b"\0"))
+
+    def read(seen: QueryLogs, options: dict[str, str]) -> list[int] | str:
+        given = {"path": str(directory), "subscribe": "t", "engine": "construct", **options}
+        reader = KafkaLogReader(parse(given), ("partition", "offset"))
+        try:
+            batches = [
+                b for task in reader.partitions(seen) for b in reader.read_rows(task, Losses())
+            ]
+        except CodecError as error:
+            return str(error)
+        return [row["offset"] for b in batches for row in b.to_pylist() if row["partition"] == 0]
+
+    alone = [read(QueryLogs(), options) for options in ({}, other)]
+    assert alone[0] == list(range(6)) != alone[1]
+    for first, second in (({}, other), (other, {})):
+        seen = QueryLogs()
+        found = {str(options): read(seen, options) for options in (first, second)}
+        assert [found[str({})], found[str(other)]] == alone
 
 
 def test_partitions_of_a_path_are_those_that_there_were(path: Path, directory: Path) -> None:

@@ -107,11 +107,36 @@ def test_offsets_are_those_of_the_kafka_source() -> None:
     assert from_json(told) == positions
     assert from_json({"t": {"0": 23}}) == {("t", 0): Position(23)}
     several: list[Any] = [[], {"t": 1}, {"t": {"x": 1}}, {"t": {"0": "1"}}, {"t": {"0": True}}]
-    epochs = ("", " t", " t 0:", " t 0:x", " t 0:1 ", " t u 0:1", "t 0:1", " t 0:9999999999")
+    epochs = ("", " t", " t 0:", " t 0:x", " t 0:1 ", " t u 0:1", "t 0:1", " t 0:99999999999")
     several += [{f"@leaderEpochs{wrong}": {}} for wrong in epochs]
     for wrong in several:
         with pytest.raises(ValueError, match="not the offsets of a stream"):
             from_json(wrong)
+
+
+def test_offsets_of_any_size_are_read_again() -> None:
+    """No checksum covers a leader epoch, so that a flipped bit makes any number of it."""
+    last = (1 << 31) - 1
+    positions = {("t", n): Position((1 << 63) - 1, epoch) for n, epoch in ((0, 0), (last, last))}
+    told = to_json(positions)
+    assert from_json(told) == positions
+    assert initial_offsets(add_initial(told, told)) == {"t": told["t"]}
+    impossible = to_json({("t", 0): Position(5, -last)})
+    assert from_json(impossible) == {("t", 0): Position(5)}
+
+
+@pytest.mark.parametrize("bit", [30, 31])
+def test_a_flipped_bit_of_a_leader_epoch_ends_no_stream(bit: int, directory: Path) -> None:
+    whole = bytearray(numbered(2, 2))
+    at = len(whole) // 2 + 12 + (31 - bit) // 8
+    whole[at] ^= 1 << bit % 8
+    write(directory, "t", 0, 0, bytes(whole))
+    now = stream(directory)
+    start = json.loads(json.dumps(now.latest(now.initial(), limited=False)))
+    assert start["t"] == {"0": 4}
+    write(directory, "t", 0, 0, bytes(whole) + build(batch(4, [b"4"])))
+    end = json.loads(json.dumps(now.latest(start, limited=False)))
+    assert [offset for _, offset, _ in rows(now, start, end)] == [4]
 
 
 def test_the_end_of_a_first_micro_batch_says_where_the_query_began() -> None:

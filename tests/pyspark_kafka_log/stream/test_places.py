@@ -8,6 +8,7 @@ import pickle
 import random
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -379,6 +380,41 @@ def test_an_object_that_is_gone(directory: Path) -> None:
             list(offsets_of(locate_splits(task, now._reading, fails=True)))
         with pytest.raises(DataLossError, match="begins at offset 4, offsets 0 to 3 are gone"):
             now.tasks(start, end)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_object_that_goes_while_its_task_reads_comes_once(directory: Path, begun: bool) -> None:
+    """After its first rows, the task fails: Spark runs it again as a whole, and no row comes twice."""
+    batches = [build(batch(n, [b"v" * 1_500_000])) for n in range(12)]
+    path = write(directory, "t", 0, 0, b"".join(batches))
+    with counted() as store:
+        uploaded(directory)
+        store.wrong = FileNotFoundError
+        ((part,),) = plan(parse({"path": BUCKET}), parallelism=1)
+        there = replace(part, segment=replace(part.segment, path=path))
+        looks: list[Split] = []
+
+        def delete() -> None:
+            store.bad[store._strip_protocol(str(part.segment.path))] = [(0, part.segment.size)]
+
+        def located(split: Split) -> Split:
+            looks.append(split)
+            if len(looks) > 1:
+                return there
+            if not begun:
+                delete()
+            return split
+
+        found = read_splits((part,), Scan(("offset",), batch_rows=1), located=located)
+        if begun:
+            assert next(found).column(0).to_pylist() == [0]
+            delete()
+            with pytest.raises(UnreadableError, match="No such file"):
+                list(found)
+        else:
+            assert [o for b in found for o in b.column(0).to_pylist()] == list(range(12))
+        assert len(looks) == 2 - begun
 
 
 @pytest.mark.slow

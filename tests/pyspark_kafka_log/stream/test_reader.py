@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pyspark_kafka_log.losses import DataLossError
 from pyspark_kafka_log.options import OptionError
 from pyspark_kafka_log.stream.offsets import INITIAL, initial_offsets
 from pyspark_kafka_log.stream.reader import KafkaLogStreamReader, limits
@@ -54,6 +55,21 @@ def test_micro_batches_follow_each_other(directory: Path) -> None:
     assert rows(now, first, second) == [(0, 6), (0, 7)]
     assert now.reportLatestOffset() == {"t": {"0": 8}}
     assert rows(reader(directory), start, first) == [(0, offset) for offset in range(6)]
+
+
+def test_a_query_of_a_spark_that_says_no_start_misses_nothing(directory: Path) -> None:
+    """Spark 4.1 does not say where a micro-batch begins: it begins where the one before ended."""
+    path = write(directory, "t", 0, 0, numbered(1, 6))
+    now = reader(directory, maxOffsetsPerTrigger="4")
+    start = now.initialOffset()
+    first = now.latestOffset()
+    assert initial_offsets(told(first)) == start
+    assert rows(now, start, first) == [(0, offset) for offset in range(4)]
+    second = now.latestOffset()
+    assert rows(now, first, second) == [(0, 4), (0, 5)]
+    path.write_bytes(numbered(1, 5))
+    with pytest.raises(DataLossError, match=r"t-0 was read up to offset 6 .* was truncated"):
+        now.latestOffset()
 
 
 def test_an_empty_first_micro_batch_says_where_the_query_began(directory: Path) -> None:

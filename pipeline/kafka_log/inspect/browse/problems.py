@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -13,11 +14,16 @@ from kafka_log.inspect.overview.quick_check import check_ends
 from kafka_log.inspect.transactions.coordinator_states import read_coordinators
 from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
 from kafka_log.inspect.transactions.table import transaction_table
+from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.discovery import Survey
+from kafka_log.logs.incomplete_tails import find_losses
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.names import TRANSACTION_STATE
 from kafka_log.logs.partitions import Partition
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.selection import Selection
+from kafka_log.segment.model import describe_lost
+from kafka_log.segment.ranges import EVERYTHING
 from kafka_log.segment.times import present
 from kafka_log.text.json_values import to_rows
 
@@ -131,7 +137,8 @@ def find_transactions(
 ) -> pa.Table:
     """Return the transactions of ``partitions`` in ``states`` (``()``: all) as rows of ``txn``. The
     coordinators' states are those in ``found``, unless they are larger than MAX_BYTES. What cannot
-    be read is told to ``on_damage``. Raise OSError if a transaction marker cannot be read.
+    be read, and what the files of the broker prove to be lost, is reported to ``on_damage``. Raise
+    OSError if a transaction marker cannot be read.
     """
     coordinators = [p for p in found.partitions if p.topic == TRANSACTION_STATE]
     if sum(p.size for p in coordinators) > MAX_BYTES:
@@ -139,8 +146,13 @@ def find_transactions(
         on_damage(
             f"{TRANSACTION_STATE} is too large to be read here, so it is not known which transactions hang: kafka-log txn reads it"
         )
+    merged = merge_tiered_segments(partitions)
+    starts, read_broker = LogStarts(), cache(read_broker_files)
+    for partition in (*merged, *(p for p in coordinators if p not in merged)):
+        for path, lost in find_losses(partition, EVERYTHING, starts, read_broker):
+            on_damage(describe_lost(path, lost))
     return transaction_table(
-        merge_tiered_segments(partitions),
+        merged,
         read_coordinators(coordinators, on_damage),
         Clock(present() if now is None else now, now is not None, MAX_TIMEOUT_MS),
         on_damage,

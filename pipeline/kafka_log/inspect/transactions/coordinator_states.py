@@ -15,7 +15,7 @@ from kafka_log.logs.names import TRANSACTION_STATE
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.scanning import scan
 from kafka_log.read.selection import Isolation
-from kafka_log.segment.model import OnDamage, Policy
+from kafka_log.segment.model import Lost, OnDamage, Policy
 
 DEFAULT_PARTITIONS = 50
 """Number of partitions of ``__transaction_state``: the default of ``transaction.state.log.num.partitions``."""
@@ -76,13 +76,15 @@ class Coordinators:
     """Latest states of transactional ids, by id and by producer id.
 
     ``is_there``: at least one partition of ``__transaction_state`` was found. ``is_whole``: every partition was found and is
-    undamaged, as far as the ids show (see :func:`is_whole`).
+    undamaged, as far as the ids show (see :func:`is_whole`). ``unsure`` are the ids whose partition has lost records, so that their
+    latest state may be missing.
     """
 
     states: Mapping[str, IdState] = field(default_factory=dict)
     by_producer: Mapping[int, str] = field(default_factory=dict)
     is_there: bool = False
     is_whole: bool = False
+    unsure: frozenset[str] = frozenset()
 
     def find_state(self, producer_id: int) -> IdState | None:
         """Return the state of the transactional id that uses or used a producer id; None if no id is known to."""
@@ -93,34 +95,38 @@ class Coordinators:
 def read_coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coordinators:
     """Return the latest state of each transactional id in the partitions of ``__transaction_state``
     among ``partitions``. For each that is damaged or unreadable, report a line to ``on_damage``,
-    use its valid batches, and set ``is_whole`` to False.
+    use its valid batches, add its ids to ``unsure``, and set ``is_whole`` to False. The same holds
+    for a partition that lost records at its end, except that the caller reports it.
 
     If a partition has several copies, the record with the highest offset counts.
     """
     states: dict[str, IdState] = {}
     by_producer: dict[int, str] = {}
     homes: dict[int, set[str]] = {}
-    is_damaged = False
+    damaged: set[int] = set()
     for partition in partitions:
         if partition.topic != TRANSACTION_STATE:
             continue
         names = homes.setdefault(partition.partition, set())
         if partition.error is not None:
             on_damage(str(partition.error))
-            is_damaged = True
+            damaged.add(partition.partition)
         if not partition.segments:
             continue
         try:
-            _read(partition, Policy.KAFKA, states, by_producer, names)
+            is_lost = _read(partition, Policy.KAFKA, states, by_producer, names)
         except CodecError as error:
             on_damage(str(error))
-            is_damaged = True
+            is_lost = True
             _read(partition, Policy.SALVAGE, states, by_producer, names)
+        if is_lost:
+            damaged.add(partition.partition)
     return Coordinators(
         states,
         by_producer,
         bool(homes),
-        bool(homes) and not is_damaged and is_whole(homes),
+        bool(homes) and not damaged and is_whole(homes),
+        frozenset().union(*(homes[number] for number in damaged)),
     )
 
 
@@ -163,15 +169,16 @@ def _read(
     states: dict[str, IdState],
     by_producer: dict[int, str],
     names: set[str],
-) -> None:
+) -> bool:
     """Update ``states``, ``by_producer`` and ``names`` from the records of one partition; an older
-    record never replaces a newer state. Raise CodecError at damage or an unreadable file, unless
+    record never replaces a newer state. Return whether records are lost. Raise CodecError at damage or an unreadable file, unless
     the policy is ``salvage``, which skips damaged batches and unreadable files.
     """
     on_damage: OnDamage | None = "drop" if policy is Policy.SALVAGE else None
     found = [replace(partition, error=None)]  # the caller has reported it
     # Coordinators write outside of transactions: no markers are needed.
     isolation: Isolation = "read_uncommitted"
+    losses: list[Lost] = []
     rows = scan(
         found,
         _COLUMNS,
@@ -179,7 +186,7 @@ def _read(
         view="transactions",
         isolation=isolation,
         on_damage=on_damage,
-        on_lost=lambda *_: None,  # the caller reports the end of the log
+        on_lost=lambda _, lost: losses.append(lost),
     )
     for batch in rows:
         for row in _to_rows(batch):
@@ -192,6 +199,7 @@ def _read(
                 producer = row[column]
                 if producer is not None and producer >= 0:
                     by_producer[producer] = name
+    return bool(losses)
 
 
 def _to_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -69,8 +69,12 @@ def judge_transaction(
         if is_old:
             return Verdict(None, f"unknown whether it hangs: {LOST_MARKER}")
         return Verdict(False, f"{LOST_MARKER}, but {young}")
-    if state is None and not known.is_whole:
+    if state is not None and _has_marker_to_write(state, transaction, place):
+        return _with_coordinator(state, clock, limit)
+    if not known.is_whole and (state is None or state.transactional_id in known.unsure):
         reason = "the readable part of __transaction_state has no entry of the producer"
+        if state is not None:
+            reason = "__transaction_state lost records, perhaps a newer state of the producer"
         if not known.is_there:
             reason = "__transaction_state was not read"
         if not is_old:
@@ -79,8 +83,6 @@ def judge_transaction(
             return Verdict(True, f"its last batch is older than {limit} ms; {reason}")
         more = "read the directories of all brokers, or give now (--now) to judge by its age"
         return Verdict(None, f"unknown whether it hangs: {reason}; {more}")
-    if state is not None and _has_marker_to_write(state, transaction, place):
-        return _with_coordinator(state, clock, limit)
     reason = _no_marker_reason(state, transaction)
     if is_old:
         return Verdict(True, f"{reason}: no marker will come")

@@ -23,6 +23,7 @@ from kafka_log.inspect.browse.batch_windows import Budget, Target, read_window, 
 from kafka_log.inspect.browse.listing import segment_id
 from kafka_log.inspect.browse.records import RecordView
 from kafka_log.logs.discovery import discover
+from kafka_log.logs.names import CLEAN_SHUTDOWN
 from kafka_log.segment.model import Batch
 from kafka_log.segment.printable import escape_unprintable
 from kafka_log.text.json_values import to_rows
@@ -32,6 +33,7 @@ from tests.support.browse_sites import Visitor, links
 from tests.support.check_plants import flip
 from tests.support.hostile_texts import NASTY
 from tests.support.partition_logs import put_offsets, write_log
+from tests.support.torn_logs import torn_log
 
 BROKER = SAMPLES / "kafka-4.x"
 FIRST, SECOND = f"{0:020d}", f"{42:020d}"
@@ -244,6 +246,19 @@ def test_transactions_and_groups_are_those_of_txn_and_groups(
     assert seen == log.txn().num_rows
     monkeypatch.setattr("kafka_log.inspect.browse.activity_pages.MAX_BYTES", 5)
     assert "is too large to be read here" in damaged.see("/groups").text
+
+
+def test_the_page_of_transactions_names_lost_ends(tmp_path: Path) -> None:
+    """Those of partitions, and those of the log of the coordinators."""
+    own, other = torn_log(tmp_path / "own", "clean shutdown"), tmp_path / "other"
+    shutil.copytree(BROKER / "__transaction_state-0", other / "__transaction_state-0")
+    state = other / "__transaction_state-0" / f"{FIRST}.log"
+    state.write_bytes(state.read_bytes()[:-3])
+    (other / CLEAN_SHUTDOWN).touch()
+    for root, name in ((own, "t-0"), (other, state.parent.name)):
+        text = Visitor(root).see("/transactions").text
+        assert re.search(rf"{name}/{FIRST}\.log: bytes \d+ to \d+ are lost: ", text)
+        assert text.count("are lost: ") == 1
 
 
 def test_a_wrong_time_index_does_not_stretch_the_timeline(tmp_path: Path) -> None:

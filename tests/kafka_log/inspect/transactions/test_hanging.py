@@ -18,6 +18,7 @@ from kafka_log.inspect.transactions.coordinator_states import (
     transaction_state_partition,
 )
 from kafka_log.inspect.transactions.hanging import LOST_MARKER, Clock, judge_transaction
+from kafka_log.logs.names import CLEAN_SHUTDOWN
 from kafka_log.logs.transactions import ObservedTransaction, TransactionState
 from tests.shares import examples
 from tests.support.coordinator_logs import TIME, data_of, log, marker_of, state_of, states
@@ -201,6 +202,27 @@ def test_a_damaged_coordinators_log_is_read_on_and_named(tmp_path: Path) -> None
     log(tmp_path, "orders-3", [data_of(0, 13)])
     row = opened(tmp_path, on_damage=told.append)
     assert row["hanging"] is None, "what is lost may have known the producer"
+
+
+@pytest.mark.parametrize("lost", ["damaged", "torn"])
+def test_a_state_that_may_be_old_makes_nothing_hang(lost: str, tmp_path: Path) -> None:
+    """The newest state of its id may be among the lost records, whichever topics are selected."""
+    log(tmp_path, "orders-3", [data_of(0, 7)])
+    newest = state_of("tx", "ongoing", 7, [PLACE])
+    directory = states(tmp_path, state_of("tx", "empty", 7), newest)
+    (tmp_path / CLEAN_SHUTDOWN).touch()
+    assert opened(tmp_path)["hanging"] is False
+    path = next(directory.glob("*.log"))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-3] if lost == "torn" else whole[:-1] + bytes([whole[-1] ^ 1]))
+    told: list[str] = []
+    found = LogDirectory(tmp_path, topics="orders").txn(on_damage=told.append)
+    (row,) = found.to_pylist()
+    assert (row["coordinator_state"], row["hanging"]) == ("Empty", None)
+    assert "__transaction_state lost records" in row["reason"]
+    assert len(told) == 1
+    assert path.name in told[0]
+    assert opened(tmp_path, on_damage=told.append, now=LATER)["hanging"], "it is old"
 
 
 # ---------------------------------------------------------------- which partitions there are
