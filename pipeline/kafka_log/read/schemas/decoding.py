@@ -432,6 +432,31 @@ class PartDecoder:
             return pa.array([found[row] for row in rows], kind)
 
 
+def make_decoders(
+    topic: str,
+    registry: SchemaRegistry,
+    parts: Sequence[str],
+    seen: Mapping[str, Sequence[SchemaId]],
+    decoding: Decoding,
+    schema_version: int | None = None,
+) -> dict[str, PartDecoder]:
+    """Return the decoders of those ``parts`` of a topic (``key``, ``value``) that have a schema to
+    decode; under ``auto`` also of those that have only invalid ones. Raise SchemaError if a subject
+    lacks ``schema_version`` or its schemas have too many fields together; ModuleNotFoundError if
+    the package for a type of schemas is not installed. The arguments are those of
+    :class:`TopicDecoder`.
+    """
+    decoders = {}
+    for part in parts:
+        versions = registry.subject_versions(f"{topic}-{part}")
+        of_part = schema_version if versions else None
+        ids = () if versions else seen.get(part, ())
+        decoder = PartDecoder(registry, topic, part, ids, decoding, of_part)
+        if decoder.shape is not None or (decoding == "auto" and decoder.has_schemas):
+            decoders[part] = decoder
+    return decoders
+
+
 class TopicDecoder:
     """Decoder of the rows of one topic: typed columns in place of its keys and values.
 
@@ -457,15 +482,8 @@ class TopicDecoder:
         schema_version: int | None = None,
     ) -> None:
         self._names = tuple(names)
-        self.decoders: dict[str, PartDecoder] = {}
         parts = [part for part in PARTS if part in names]
-        for part in parts:
-            versions = registry.subject_versions(f"{topic}-{part}")
-            of_part = schema_version if versions else None
-            ids = () if versions else seen.get(part, ())
-            decoder = PartDecoder(registry, topic, part, ids, decoding, of_part)
-            if decoder.shape is not None or (decoding == "auto" and decoder.has_schemas):
-                self.decoders[part] = decoder
+        self.decoders = make_decoders(topic, registry, parts, seen, decoding, schema_version)
         if parts and not self.decoders and (decoding != "auto" or schema_version is not None):
             subjects = [f"{topic}-{part}" for part in parts]
             types = sorted({v.type for s in subjects for v in registry.subject_versions(s)})
