@@ -15,6 +15,7 @@ from codecgen.runtime.sensitive import REDACTED
 from kafka_log.inspect.dump import AUTO, INTERNAL, NONE
 from kafka_log.logs.names import INTERNAL_TOPICS
 from kafka_log.read.internal_topics import InternalTopic, internal_topic
+from kafka_log.read.schemas.layouts import LayoutDecoder, is_layout_name, load_layout
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.segment.control import read_control
 from kafka_log.segment.similar_names import suggest_similar
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 PARTS = ("key", "value")
 _LENGTHS = (1, 2, 4, 8)
+_SHOWN = "shown as bytes"
+_HIDDEN = "hidden, because it may contain secrets: add --show-secrets to see it"
 _CONTROL_RECORD = "control record"
 """Noun of the control records that could not be decoded."""
 
@@ -109,8 +112,8 @@ SCHEMA_FORMATS = (AUTO, "avro", "json-schema", "protobuf")
 
 @dataclass(frozen=True, slots=True)
 class KeyValueFormats:
-    """Formats of keys and values: names of :data:`FORMATS` or :data:`SCHEMA_FORMATS`, one internal topic for both, ``internal`` (by the name of
-    the topic) or ``none``.
+    """Formats of keys and values: names of :data:`FORMATS` or :data:`SCHEMA_FORMATS`, layouts of generated packages (``PACKAGE:LAYOUT``), one
+    internal topic for both, ``internal`` (by the name of the topic) or ``none``.
     """
 
     key: str = INTERNAL
@@ -119,10 +122,13 @@ class KeyValueFormats:
     @staticmethod
     def parse(text: str) -> KeyValueFormats:
         """Parse ``key=utf8,value=json`` (one that is not named is ``none``; of a repeated one the
-        last counts), or one name for both. Raise ValueError for unknown formats, other syntax, and
-        the name of an internal topic after ``key=`` or ``value=``.
+        last counts), or one name for both, but a layout alone for values. Raise ValueError for
+        unknown formats, layouts that cannot be loaded, other syntax, and the name of an internal
+        topic after ``key=`` or ``value=``.
         """
         parts = dict.fromkeys(PARTS, NONE if "=" in text else text)
+        if "=" not in text and is_layout_name(text):
+            parts["key"] = NONE
         for part in text.split(",") if "=" in text else ():
             name, _, what = part.partition("=")
             if name not in parts or "=" in what:
@@ -136,9 +142,11 @@ class KeyValueFormats:
                     f"{what!r} is a format of keys and values together: write it alone, without key= or value="
                 )
             known = [*FORMATS, *SCHEMA_FORMATS, INTERNAL, NONE, *INTERNAL_TOPICS]
-            if what not in known:
+            if is_layout_name(what):
+                load_layout(what)
+            elif what not in known:
                 raise ValueError(
-                    f"{what!r} is not a format of keys and values; known: {', '.join(known)}"
+                    f"{what!r} is not a format of keys and values; known: {', '.join(known)}, PACKAGE:LAYOUT"
                     + suggest_similar(what, known)
                 )
         return KeyValueFormats(**parts)
@@ -157,6 +165,16 @@ class KeyValueFormats:
         """Whether keys or values are decoded with the schemas of a registry."""
         return self.key in SCHEMA_FORMATS or self.value in SCHEMA_FORMATS
 
+    @property
+    def uses_columns(self) -> bool:
+        """Whether keys or values are decoded as columns: with the schemas of a registry, or by a layout."""
+        return _is_columnar(self.key) or _is_columnar(self.value)
+
+
+def _is_columnar(what: str) -> bool:
+    """Return whether a format is decoded as columns: with the schemas of a registry, or by a layout."""
+    return what in SCHEMA_FORMATS or is_layout_name(what)
+
 
 @dataclass(frozen=True, slots=True)
 class DecodedColumns:
@@ -164,7 +182,8 @@ class DecodedColumns:
 
     Attributes:
         texts: Texts of ``key`` and of ``value``; None for null.
-        problems: The same for those of them that are decoded with schemas: why the bytes are shown, None if they are not.
+        problems: The same for those of them that are decoded with schemas or by a layout: why the bytes are shown, None if
+            they are not.
     """
 
     texts: Mapping[str, list[str | None]]
@@ -180,13 +199,13 @@ class KeyValueDecoder:
         render_bytes: Formats bytes that are not decoded.
         format_value: Formats decoded values.
         show_secrets: Show secrets in records of internal topics.
-        parts: Which of ``key`` and ``value`` are decoded with schemas.
+        parts: Which of ``key`` and ``value`` are decoded with schemas or by a layout.
         read_schemas: Returns the schemas.
         find_partitions: Returns the partitions of a topic, whose first records show which schemas it uses.
         schema_version: Version of the subject to which Avro values are resolved. None: fields of all versions.
         failures: Counts what could not be decoded, by noun (such as "key") and problem, with the first reason.
         schema_parts: Answers of :meth:`find_schema_parts`, by topic.
-        undecoded: Number of keys and values that could not be decoded with schemas.
+        undecoded: Number of keys and values that could not be decoded with schemas or by a layout.
     """
 
     formats: KeyValueFormats
@@ -200,7 +219,7 @@ class KeyValueDecoder:
     failures: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
     schema_parts: dict[str, frozenset[str]] = field(default_factory=dict)
     undecoded: int = field(default=0, init=False)
-    _decoders: dict[tuple[str, str, frozenset[SchemaId]], PartDecoder] = field(
+    _decoders: dict[tuple[str, str, frozenset[SchemaId]], PartDecoder | LayoutDecoder] = field(
         default_factory=dict, init=False
     )
 
@@ -209,21 +228,21 @@ class KeyValueDecoder:
         or may be, which its schemas decide. No file is read.
         """
         own = self._formats_of(topic).internal_topic(topic)
-        return own is not None or self._format_of(name) in (*FORMATS, *SCHEMA_FORMATS)
+        what = self._format_of(name)
+        return own is not None or what in FORMATS or _is_columnar(what)
 
     def is_decoded(self, topic: str, name: str) -> bool:
         """Return whether the column ``name`` (``key`` or ``value``) of records of a topic is decoded.
         Raise what :meth:`find_schema_parts` raises.
         """
-        by_schema = self._format_of(name) in SCHEMA_FORMATS
         own = self._formats_of(topic).internal_topic(topic)
-        if own is None and by_schema:
+        if own is None and _is_columnar(self._format_of(name)):
             return name in self.find_schema_parts(topic)
         return self.may_decode(topic, name)
 
     def find_schema_parts(self, topic: str) -> frozenset[str]:
-        """Return which of ``parts`` of the records of a topic are decoded with schemas. Under
-        ``auto``, and if another part with the same format has schemas, these are the parts that have
+        """Return which of ``parts`` of the records of a topic are decoded by a layout or with schemas.
+        Under ``auto``, and if another part with the same format has schemas, these are the parts that have
         some: of their subjects, or by the ids in the first records. The answer is cached. Raise what
         ``read_schemas`` raises at the first call, SchemaError if the subject lacks
         ``schema_version`` or has too many fields, ModuleNotFoundError if a package is not installed.
@@ -239,9 +258,12 @@ class KeyValueDecoder:
             return
         by_format: dict[str, list[str]] = {}
         for name in self.parts:
-            if self._format_of(name) in SCHEMA_FORMATS:
+            if _is_columnar(self._format_of(name)):
                 by_format.setdefault(self._format_of(name), []).append(name)
         for what, names in by_format.items():
+            if is_layout_name(what):
+                yield from names
+                continue
             from kafka_log.read.schemas.decoding import find_ids, make_decoders, parse_decoding
 
             decoding = parse_decoding("--decode", what)
@@ -252,7 +274,7 @@ class KeyValueDecoder:
     @property
     def needs_headers(self) -> bool:
         """Whether headers may say how keys or values are decoded."""
-        return self.formats.needs_schemas
+        return self.formats.uses_columns
 
     def _formats_of(self, topic: str) -> KeyValueFormats:
         """Return the formats for a topic. One with secrets is decoded by its layouts, which know
@@ -304,7 +326,7 @@ class KeyValueDecoder:
         own = self._formats_of(topic).internal_topic(topic)
         texts: dict[str, list[str | None]] = {}
         problems: dict[str, list[str | None]] = {}
-        if own is None and self.needs_headers and len(keys):
+        if own is None and self.formats.uses_columns and len(keys):
             for name, data in zip(PARTS, (keys, values), strict=True):
                 if name in self.find_schema_parts(topic):
                     texts[name], problems[name] = self._decode_by_schema(
@@ -336,24 +358,15 @@ class KeyValueDecoder:
         are not to be used. Raise ModuleNotFoundError if the package of the format is not installed;
         SchemaError if the schemas of the subject have too many fields.
         """
-        from kafka_log.read.schemas.decoding import PartDecoder, parse_decoding, split_by_parts
-        from kafka_log.read.schemas.framing import split_frames
+        from kafka_log.read.schemas.decoding import split_by_parts
         from kafka_log.text.columns import format_json_column
 
         what = self._format_of(name)
-        seen = frozenset(i for i in split_frames(data, headers, name).ids if i is not None)
-        decoder = self._decoders.get((topic, name, seen))
-        if decoder is None:
-            decoding = parse_decoding("decode", what)
-            is_resolved = bool(self._registry.subject_versions(f"{topic}-{name}"))
-            version = self.schema_version if is_resolved else None
-            decoder = PartDecoder(self._registry, topic, name, list(seen), decoding, version)
-            if len(self._decoders) >= _MAX_DECODERS:
-                self._decoders.clear()
-            self._decoders[topic, name, seen] = decoder
+        decoder = self._find_decoder(topic, name, data, headers)
         texts: list[str | None] = []
         reasons: list[str | None] = [None] * len(data)
-        how = "with schemas" if what == AUTO else f"as {what}"
+        way = "with schemas" if what == AUTO else f"as {what}"
+        is_hidden = isinstance(decoder, LayoutDecoder) and decoder.hides_bytes
         for start, end in split_by_parts(decoder.estimate_parts(data, headers)):
             rows = slice(start, end)
             column, _, undecoded, problems = decoder.decode_columns(data[rows], headers[rows])
@@ -361,11 +374,40 @@ class KeyValueDecoder:
             failed = zip(undecoded.to_pylist(), problems.to_pylist(), controls[rows], strict=True)
             for row, (raw, problem, control) in enumerate(failed, start):
                 if problem is not None and not control:
-                    self._count_failure(name, f"cannot be decoded {how}", problem)
+                    how = _HIDDEN if is_hidden else _SHOWN
+                    self._count_failure(name, f"cannot be decoded {way}", problem, how)
                     self.undecoded += 1
                     texts[row] = self.render_bytes(raw)
                     reasons[row] = problem
         return texts, reasons
+
+    def _find_decoder(
+        self, topic: str, name: str, data: Any, headers: Any
+    ) -> PartDecoder | LayoutDecoder:
+        """Return the decoder of keys or values (``name``) of a topic, which knows the schemas that
+        they have. Raise what :meth:`_decode_by_schema` raises.
+        """
+        from kafka_log.read.schemas.decoding import PartDecoder, parse_decoding
+        from kafka_log.read.schemas.framing import split_frames
+
+        what = self._format_of(name)
+        seen: frozenset[SchemaId] = frozenset()
+        if not is_layout_name(what):
+            ids = split_frames(data, headers, name).ids
+            seen = frozenset(one for one in ids if one is not None)
+        decoder = self._decoders.get((topic, name, seen))
+        if decoder is None:
+            if is_layout_name(what):
+                decoder = LayoutDecoder(name, what, self.show_secrets)
+            else:
+                decoding = parse_decoding("--decode", what)
+                is_resolved = bool(self._registry.subject_versions(f"{topic}-{name}"))
+                version = self.schema_version if is_resolved else None
+                decoder = PartDecoder(self._registry, topic, name, list(seen), decoding, version)
+            if len(self._decoders) >= _MAX_DECODERS:
+                self._decoders.clear()
+            self._decoders[topic, name, seen] = decoder
+        return decoder
 
     def _decode_one(self, name: str, data: bytes | None) -> str | None:
         """Return a key or value (``name``) as text; None for null. Bytes that its format cannot
@@ -395,10 +437,10 @@ class KeyValueDecoder:
             key, value, file=file, position=position, show_secrets=self.show_secrets
         )
         shown: Any = decoded.value
-        how = "shown as bytes"
+        how = _SHOWN
         if shown is None and value is not None and own.has_secrets and not self.show_secrets:
             shown = REDACTED  # any byte of an undecoded value may be a secret
-            how = "hidden, because it may contain secrets: add --show-secrets to see it"
+            how = _HIDDEN
         if decoded.error is not None:
             self._count_failure(
                 "record",
@@ -428,9 +470,7 @@ class KeyValueDecoder:
             return self.format_value(decoded)
         return None if data is None else self.render_bytes(data)
 
-    def _count_failure(
-        self, noun: str, problem: str, reason: str, how: str = "shown as bytes"
-    ) -> None:
+    def _count_failure(self, noun: str, problem: str, reason: str, how: str = _SHOWN) -> None:
         """Count a failure of a noun with a problem, and keep the reason of the first one. ``how``
         says how the bytes are shown; failures that differ in it are counted apart.
         """

@@ -150,7 +150,7 @@ def split_at_problems(
             else f"the {len(found):,} rows above (offsets {first} to {last})"
         )
         line = "; ".join(
-            f"{name} not decoded, its bytes are shown: {reason}"
+            f"{name} not decoded: {reason}"
             for name, reason in zip(names, reasons, strict=True)
             if reason is not None
         )
