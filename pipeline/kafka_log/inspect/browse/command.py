@@ -118,7 +118,10 @@ def run_command(options: argparse.Namespace) -> int:
         lambda topic: [p for p in lister.list_paths().partitions.values() if p.topic == topic],
     )
     try:
-        view.formats.internal_topic("")  # refuses an unknown format
+        if not view.formats.needs_schemas and options.schemas is not None:
+            raise ValueError(
+                "--schemas is for values of a schema registry: add --decode auto, or leave it out"
+            )
         lister.list_paths()
         server = PageServer(
             options.host,

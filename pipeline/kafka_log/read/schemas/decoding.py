@@ -605,11 +605,11 @@ def find_ids(
     """Return, for the parts in ``names`` whose subject (``topic-key``, ``topic-value``) has no
     version in ``registry``, the schema ids in the first 10,000 records of each partition, the most
     frequent one first, ``[]`` if there are none; other parts are left out. Damaged records and
-    files are passed over: reading them reports them.
+    files are passed over: reading them reports them. Without any schema in ``registry`` no file is read.
     """
     parts = [p for p in PARTS if p in names and not registry.subject_versions(f"{topic}-{p}")]
     usage: dict[tuple[str, str], Usage] = defaultdict(Usage)
-    for partition in partitions if parts else ():
+    for partition in partitions if parts and registry.versions else ():
         count_ids(partition, DEFAULT_RECORDS, usage, lambda _: None)
     found: dict[str, Counter[SchemaId]] = {part: Counter() for part in parts}
     for (_, part), of_part in usage.items():

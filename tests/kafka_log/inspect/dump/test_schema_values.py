@@ -15,6 +15,9 @@ import pytest
 import kafka_log
 from kafka_log import write_log
 from kafka_log.cli import main
+from kafka_log.inspect.browse.records import RecordView, read_batch_rows
+from kafka_log.logs.discovery import discover
+from kafka_log.read.schemas.sources import read_registry
 from tests.paths import SAMPLES
 from tests.support.avro_engines import encode_avro, framed
 from tests.support.make_schema_registry_sample import SAMPLE
@@ -212,6 +215,20 @@ def test_explicit_type_without_any_schema(capfd: pytest.CaptureFixture[str]) -> 
     rows, errors = dumped(capfd, 1, BROKER / "codecs-1", "--decode", "value=avro", "-n", "2")
     assert {row["value_problem"] for row in rows} == {PLAIN}
     assert "2 values cannot be decoded as avro" in errors
+
+
+def test_browse() -> None:
+    """A page shows the same values, and counts the others."""
+    found = discover([SAMPLE])
+    [orders] = [partition for partition in found if partition.topic == "orders"]
+    rows = read_batch_rows(orders, orders.segments[0], 0)
+    assert RecordView().decode_rows(rows).values[8] == '"plain text"'
+    view = RecordView("auto", False, lambda: read_registry(found), lambda topic: [orders])
+    shown = view.decode_rows(rows)
+    assert '"customer": "customer 1"' in str(shown.values[4])
+    [failure] = shown.failures
+    assert failure.startswith("3 values cannot be decoded with schemas")
+    assert main(["browse", str(SAMPLE), "--schemas", str(SAMPLE), "--no-open"]) == 2
 
 
 def test_vectors_and_batches_refuse_it(capfd: pytest.CaptureFixture[str]) -> None:
