@@ -1043,7 +1043,7 @@ class LogDirectory:
         """
         from kafka_log.inspect.export import FORMATS, export
         from kafka_log.read.scanning import check_decoding
-        from kafka_log.read.schemas.layouts import is_layout_name
+        from kafka_log.read.schemas.layout_names import is_layout_name
         from kafka_log.read.selection import change_selection
         from kafka_log.write.staged_output import refuse_inside
 

@@ -70,7 +70,7 @@ def decode_values(
 
     from kafka_log.read.scanning import check_decoding
     from kafka_log.read.schemas.decoding import find_ids, parse_decoding
-    from kafka_log.read.schemas.layouts import is_layout_name
+    from kafka_log.read.schemas.layout_names import is_layout_name
     from kafka_log.read.schemas.part_columns import PARTS
     from kafka_log.read.schemas.registry import SchemaRegistry
     from kafka_log.read.schemas.sources import read_registry

@@ -28,7 +28,7 @@ def reads_registry(decode: str | None, schemas: str | None, schema_version: int 
     """Return whether ``--decode`` needs the schemas of a registry. Raise ValueError for ``--schemas``
     or ``--schema-version`` if it does not.
     """
-    from kafka_log.read.schemas.layouts import is_layout_name
+    from kafka_log.read.schemas.layout_names import is_layout_name
 
     if decode is not None and not is_layout_name(decode):
         return True

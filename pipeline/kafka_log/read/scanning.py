@@ -196,7 +196,7 @@ def scan(
         )
     if decode is not None:
         from kafka_log.read.schemas.decoding import TopicDecoder
-        from kafka_log.read.schemas.layouts import is_layout_name
+        from kafka_log.read.schemas.layout_names import is_layout_name
         from kafka_log.read.schemas.sources import read_registry
 
         names = Output(RECORDS, found, columns).names
@@ -291,7 +291,7 @@ def check_decoding(
             "decode does not go with a view, whose columns are decoded already: leave out decode"
         )
     from kafka_log.read.schemas.decoding import parse_decoding
-    from kafka_log.read.schemas.layouts import is_layout_name
+    from kafka_log.read.schemas.layout_names import is_layout_name
 
     if (
         is_layout_name(parse_decoding("decode", decode))

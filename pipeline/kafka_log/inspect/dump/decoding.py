@@ -15,7 +15,7 @@ from codecgen.runtime.sensitive import REDACTED
 from kafka_log.inspect.dump import AUTO, INTERNAL, NONE
 from kafka_log.logs.names import INTERNAL_TOPICS
 from kafka_log.read.internal_topics import InternalTopic, internal_topic
-from kafka_log.read.schemas.layouts import LayoutDecoder, is_layout_name, load_layout
+from kafka_log.read.schemas.layout_names import is_layout_name
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.segment.control import read_control
 from kafka_log.segment.similar_names import suggest_similar
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kafka_log.logs.partitions import Partition
     from kafka_log.read.schemas.decoding import PartDecoder
     from kafka_log.read.schemas.framing import SchemaId
+    from kafka_log.read.schemas.layouts import LayoutDecoder
 
 PARTS = ("key", "value")
 _LENGTHS = (1, 2, 4, 8)
@@ -143,6 +144,8 @@ class KeyValueFormats:
                 )
             known = [*FORMATS, *SCHEMA_FORMATS, INTERNAL, NONE, *INTERNAL_TOPICS]
             if is_layout_name(what):
+                from kafka_log.read.schemas.layouts import load_layout
+
                 load_layout(what)
             elif what not in known:
                 raise ValueError(
@@ -366,7 +369,6 @@ class KeyValueDecoder:
         texts: list[str | None] = []
         reasons: list[str | None] = [None] * len(data)
         way = "with schemas" if what == AUTO else f"as {what}"
-        is_hidden = isinstance(decoder, LayoutDecoder) and decoder.hides_bytes
         for start, end in split_by_parts(decoder.estimate_parts(data, headers)):
             rows = slice(start, end)
             column, _, undecoded, problems = decoder.decode_columns(data[rows], headers[rows])
@@ -374,7 +376,7 @@ class KeyValueDecoder:
             failed = zip(undecoded.to_pylist(), problems.to_pylist(), controls[rows], strict=True)
             for row, (raw, problem, control) in enumerate(failed, start):
                 if problem is not None and not control:
-                    how = _HIDDEN if is_hidden else _SHOWN
+                    how = _HIDDEN if decoder.hides_bytes else _SHOWN
                     self._count_failure(name, f"cannot be decoded {way}", problem, how)
                     self.undecoded += 1
                     texts[row] = self.render_bytes(raw)
@@ -398,6 +400,8 @@ class KeyValueDecoder:
         decoder = self._decoders.get((topic, name, seen))
         if decoder is None:
             if is_layout_name(what):
+                from kafka_log.read.schemas.layouts import LayoutDecoder
+
                 decoder = LayoutDecoder(name, what, self.show_secrets)
             else:
                 decoding = parse_decoding("--decode", what)

@@ -19,7 +19,8 @@ from kafka_log.logs.partitions import Partition
 from kafka_log.read.schemas.avro import MIN_VALUES_FOR_KERNEL, AvroSchema, use_kernel
 from kafka_log.read.schemas.framing import NOT_FRAMED, SchemaId, split_frames
 from kafka_log.read.schemas.json_schema import JsonSchema
-from kafka_log.read.schemas.layouts import LayoutDecoder, is_layout_name, load_layout
+from kafka_log.read.schemas.layout_names import is_layout_name
+from kafka_log.read.schemas.layouts import LayoutDecoder, load_layout
 from kafka_log.read.schemas.part_columns import (
     PARTS,
     VALUE_ERRORS,
@@ -113,6 +114,9 @@ class PartDecoder:
     Raises:
         SchemaError: If the subject has no such version, or its schema is invalid.
     """
+
+    hides_bytes = False
+    """Whether undecoded bytes are redacted: schemas of a registry have no secrets."""
 
     def __init__(
         self,

@@ -81,11 +81,12 @@ def test_text_has_the_reason_after_the_row(capfd: pytest.CaptureFixture[str]) ->
     ]
 
 
-def test_rows_with_one_reason_have_one_line(
+def test_rows_without_a_frame_have_one_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(SAMPLE / "_schemas-0", tmp_path / "_schemas-0")
-    values = pa.table({"value": pa.array([b"a", b"b", b"c", None], pa.binary())})
+    cut_off, other_magic = b"\0\0\0\1", b"\7\0\0\0\1x"
+    values = pa.table({"value": pa.array([b"text", cut_off, other_magic, None], pa.binary())})
     write_log(tmp_path, values, topic="orders")
     assert main(["dump", str(tmp_path), "--topic", "orders", "--decode", "avro"]) == 1
     lines = capfd.readouterr().out.splitlines()
