@@ -1022,7 +1022,7 @@ class LogDirectory:
             policy: What counts as damage: ``strict``, ``kafka`` or ``salvage``.
             selection: Which records to write, as in :func:`kafka_log.scan`.
             overwrite: Replace files that other exports wrote.
-            decode: Decode keys and values with the schemas of a schema registry, as in :func:`kafka_log.scan`.
+            decode: Decode keys and values with the schemas of a schema registry, or values by a layout, as in :func:`kafka_log.scan`.
             schemas: Source of the schemas, as in :func:`kafka_log.scan`.
             schema_version: Version to which values are resolved, as in :func:`kafka_log.scan`.
             **filters: Single filters of a selection, instead of ``selection``.
@@ -1044,6 +1044,7 @@ class LogDirectory:
         """
         from kafka_log.inspect.export import FORMATS, export
         from kafka_log.read.scanning import check_decoding
+        from kafka_log.read.schemas.layout_names import is_layout_name
         from kafka_log.read.selection import change_selection
         from kafka_log.write.staged_output import refuse_inside
 
@@ -1054,7 +1055,7 @@ class LogDirectory:
         wanted = change_selection(selection, policy, filters)
         check_decoding(decode, view, schemas, schema_version)
         registry = None
-        if decode is not None:
+        if decode is not None and not is_layout_name(decode):
             from kafka_log.read.schemas.sources import read_registry
 
             registry = read_registry(self._survey.partitions, schemas)

@@ -51,7 +51,8 @@ def decode_values(
         topic: The topic.
         path: Log directory of the topic. It has the schemas in its topic ``_schemas``, unless ``schemas`` is given.
         schemas: Another source of the schemas: a directory or file with schemas, or the URL of a registry.
-        decode: ``avro``, ``json-schema`` or ``protobuf`` for schemas of one type, ``auto`` for all.
+        decode: ``avro``, ``json-schema`` or ``protobuf`` for schemas of one type, ``auto`` for all; or ``PACKAGE:LAYOUT``, which
+            decodes values by the layout of a package that codecgen generated and that all workers have.
         schema_version: Version of the subject to which Avro values are resolved. Default: columns of all versions.
 
     Raises:
@@ -67,11 +68,17 @@ def decode_values(
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from kafka_log.read.schemas.decoding import PARTS, find_ids, parse_decoding
+    from kafka_log.read.scanning import check_decoding
+    from kafka_log.read.schemas.decoding import find_ids, parse_decoding
+    from kafka_log.read.schemas.layout_names import is_layout_name
+    from kafka_log.read.schemas.part_columns import PARTS
+    from kafka_log.read.schemas.registry import SchemaRegistry
     from kafka_log.read.schemas.sources import read_registry
 
     decoding = parse_decoding("decode", decode)
-    if path is None and schemas is None:
+    check_decoding(decoding, None, schemas, schema_version)
+    by_layout = is_layout_name(decoding)
+    if path is None and schemas is None and not by_layout:
         raise ValueError(
             "decode_values needs the schemas: give path, a directory with the topic _schemas, or schemas"
         )
@@ -88,7 +95,7 @@ def decode_values(
                 " the log"
             )
     partitions = [] if path is None else _find_partitions(path)
-    registry = read_registry(partitions, schemas)
+    registry = SchemaRegistry() if by_layout else read_registry(partitions, schemas)
     own = _select_topic(partitions, topic)
     if path is not None and not own:
         known = ", ".join(sorted({one.topic for one in partitions})[:20])
@@ -98,7 +105,7 @@ def decode_values(
         topic,
         registry,
         names,
-        find_ids(own, topic, registry, names),
+        {} if by_layout else find_ids(own, topic, registry, names),
         decoding,
         schema_version,
     )

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import kafka_log
+from kafka_codecs import OFFSET_COMMIT_VALUE
 from kafka_log import write_log
 from pyspark_kafka_log import decode_values
 from pyspark_kafka_log.decode import spark_types, to_spark
@@ -102,6 +103,32 @@ def test_other_sources_and_schemas(session: SparkSession, tmp_path: Path) -> Non
         F.element_at("value", "k").alias("k")
     )
     assert query.where("k > 1").count() == 1
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_layout_of_a_generated_package(session: SparkSession) -> None:
+    """It needs no schemas; what it refuses keeps its bytes."""
+    commit: Any = {
+        "version": 3,
+        "offset": 7,
+        "leader_epoch": -1,
+        "metadata": "m",
+        "commit_timestamp": 5,
+    }
+    data = OFFSET_COMMIT_VALUE.build(commit)
+    rows = [(bytearray(data),), (None,), (bytearray(data + b"x"),)]
+    frame = session.createDataFrame(rows, "value binary")
+    found = decode_values(frame, "t", decode="kafka_codecs:offset_commit_value").collect()
+    assert [None if row["value"] is None else row["value"]["offset"] for row in found] == [
+        *(7, None, None)
+    ]
+    assert [row["value_undecoded"] for row in found] == [None, None, data + b"x"]
+    assert "1 byte follows the offset_commit_value" in found[2]["value_problem"]
+    with pytest.raises(ValueError, match="there is no package nowhere_codecs"):
+        decode_values(frame, "t", decode="nowhere_codecs:reading")
+    with pytest.raises(ValueError, match="are for values of a schema registry"):
+        decode_values(frame, "t", decode="kafka_codecs:offset_commit_value", schemas="x")
 
 
 @pytest.mark.spark

@@ -26,7 +26,7 @@ from kafka_log.cli.common import (
 from kafka_log.cli.interruption import Interrupted, describe_on_interrupt
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import TimeRange, argument_type
-from kafka_log.cli.schemas import add_schema_version, add_schemas
+from kafka_log.cli.schemas import add_decode, add_schema_version, add_schemas, reads_registry
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of, warn_of_no_match
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.internal_topics import VIEWS
@@ -86,11 +86,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         + ", ".join(VIEWS)
         + " (default: keys and values as bytes)",
     )
-    output.add_argument(
-        "--decode",
-        choices=("auto", "avro", "json-schema", "protobuf"),
-        help="decode keys and values into typed columns with the schemas of a schema registry (default: bytes)",
-    )
+    add_decode(output)
     add_schemas(output)
     add_schema_version(output)
     add_show_secrets(output)
@@ -299,16 +295,11 @@ def _export_files(options: argparse.Namespace) -> int:
 
 
 def _read_schemas(options: argparse.Namespace) -> SchemaRegistry | None:
-    """Return the schemas that ``--decode`` uses, and print problems of their source. Return None
-    without ``--decode``. Raise ValueError for ``--schemas`` or ``--schema-version`` without
-    ``--decode``, and if the source is invalid; DirectoryError if the source has no schemas; OSError
-    if it cannot be read.
+    """Return the schemas that ``--decode`` uses, and print problems of their source. Return None if
+    it uses none. Raise ValueError for ``--schemas`` or ``--schema-version`` then, and if the source is
+    invalid; DirectoryError if the source has no schemas; OSError if it cannot be read.
     """
-    if options.decode is None:
-        if options.schemas is not None or options.schema_version is not None:
-            raise ValueError(
-                "--schemas and --schema-version need --decode: add --decode, or leave them out"
-            )
+    if not reads_registry(options.decode, options.schemas, options.schema_version):
         return None
     from kafka_log.logs.discovery import survey
     from kafka_log.read.schemas.sources import read_registry

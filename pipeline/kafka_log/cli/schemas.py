@@ -1,9 +1,42 @@
-"""The option that names a source of schemas."""
+"""The options that decode keys and values, and name the source of their schemas."""
 
 from __future__ import annotations
 
 from kafka_log.cli.common import Group
-from kafka_log.cli.ranges import number_type
+from kafka_log.cli.ranges import argument_type, number_type
+
+
+def add_decode(group: Group) -> None:
+    """Add the option ``--decode`` for typed columns, a text (default None), to a group of the help."""
+    group.add_argument(
+        "--decode",
+        type=argument_type(_parse_decoding),
+        metavar="HOW",
+        help="decode keys and values into typed columns with the schemas of a schema registry: auto, avro, json-schema or protobuf; or"
+        " values by a layout of a package that codecgen generated: PACKAGE:LAYOUT (default: bytes)",
+    )
+
+
+def _parse_decoding(text: str) -> str:
+    """Return the text if it is a value of ``--decode``. Raise ValueError for others."""
+    from kafka_log.read.schemas.decoding import parse_decoding  # needs pyarrow
+
+    return parse_decoding("it", text)
+
+
+def reads_registry(decode: str | None, schemas: str | None, schema_version: int | None) -> bool:
+    """Return whether ``--decode`` needs the schemas of a registry. Raise ValueError for ``--schemas``
+    or ``--schema-version`` if it does not.
+    """
+    from kafka_log.read.schemas.layout_names import is_layout_name
+
+    if decode is not None and not is_layout_name(decode):
+        return True
+    if (schemas, schema_version) != (None, None):
+        raise ValueError(
+            "--schemas and --schema-version are for values of a schema registry: add --decode auto, or leave them out"
+        )
+    return False
 
 
 def add_schemas(group: Group) -> None:

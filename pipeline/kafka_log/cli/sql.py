@@ -26,7 +26,7 @@ from kafka_log.cli.common import (
 from kafka_log.cli.damage import report_damage
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
-from kafka_log.cli.schemas import add_schemas
+from kafka_log.cli.schemas import add_decode, add_schemas, reads_registry
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
 from kafka_log.cli.tables import warn_of_excluded_segments
 
@@ -64,11 +64,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add_selection(command, *RECORDS)
     output = add_output(command, FORMATS)
-    output.add_argument(
-        "--decode",
-        choices=("auto", "avro", "json-schema", "protobuf"),
-        help="decode keys and values of records into typed columns with the schemas of a schema registry (default: bytes)",
-    )
+    add_decode(output)
     add_schemas(output)
     add_policy(command.add_argument_group("reading"))
 
@@ -76,7 +72,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Run the query, or the queries of the terminal or the standard input, and print their results.
     Return 0; 1 if damage was met; 2 for a query that failed (DuckDB's message is printed), a
-    time that DuckDB cannot hold, a missing path, and ``--schemas`` without ``--decode``. Raise CodecError for damage that the
+    time that DuckDB cannot hold, a missing path, and ``--schemas`` that ``--decode`` does not use. Raise CodecError for damage that the
     policy does not accept, DirectoryError or NotFoundError if no log matches, ModuleNotFoundError
     without DuckDB.
     """
@@ -87,9 +83,6 @@ def run_command(options: argparse.Namespace) -> int:
     paths, query = _split_query(options.paths, options.query)
     if not paths:
         print_message('name a path before the query: kafka-log sql PATH "select ..."')
-        return COULD_NOT_RUN
-    if options.schemas is not None and options.decode is None:
-        print_message("--schemas needs --decode")
         return COULD_NOT_RUN
     log = LogDirectory(
         paths,
@@ -131,11 +124,13 @@ def _split_query(words: Sequence[str], query: str | None) -> tuple[list[str], st
     return every, None
 
 
-def _read_schemas(paths: Sequence[str], options: argparse.Namespace) -> SchemaRegistry:
+def _read_schemas(paths: Sequence[str], options: argparse.Namespace) -> SchemaRegistry | None:
     """Return the schemas of ``--schemas`` or of the paths, and print problems of their source.
-    Raise ValueError if the source is invalid, DirectoryError if it has no schemas, OSError if it
-    cannot be read.
+    Return None if ``--decode`` uses none. Raise ValueError for ``--schemas`` then, and if the source
+    is invalid; DirectoryError if the source has no schemas; OSError if it cannot be read.
     """
+    if not reads_registry(options.decode, options.schemas, None):
+        return None
     from kafka_log.logs.discovery import survey
     from kafka_log.read.schemas.sources import read_registry
 

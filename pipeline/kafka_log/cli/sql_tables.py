@@ -52,7 +52,7 @@ class LogTables:
         log: The selected partitions.
         selection: Selected rows of the tables records and batches.
         decode: How keys and values of records are decoded. None: bytes.
-        read_schemas: Returns the schemas for ``decode``.
+        read_schemas: Returns the schemas for ``decode``; None if it uses none.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class LogTables:
         self._selection = selection.but(topics=None, partitions=None, include=(), replicas="keep")
         self._salvage = selection.policy is Policy.SALVAGE
         self._decode = decode
-        self._registry = None if decode is None else read_schemas()
+        self._registry = read_schemas()
 
     def make(self) -> dict[str, LazyTable]:
         """Return the tables for queries by name: records, batches, topics, partitions, segments,

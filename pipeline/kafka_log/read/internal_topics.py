@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codecgen.runtime.construct import Array, Choice, Chosen, Field, Layout, Nullable
+from codecgen.runtime.construct import Array, Choice, Chosen, Field, Giving, Layout, Nullable
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from codecgen.runtime.located_bytes import Session, Source
 from codecgen.runtime.nouns import count_noun
@@ -277,7 +277,7 @@ def has_secrets(codec: Any, seen: frozenset[int] = frozenset()) -> bool:
     """Return whether a field of a layout, or of a layout inside of it, is a secret. A mapping or
     choice stands for all its layouts. ``seen`` are the ids of the layouts around it.
     """
-    if isinstance(codec, Nullable):
+    if isinstance(codec, Nullable | Giving):
         return has_secrets(codec.layout, seen)
     if isinstance(codec, Array):
         return has_secrets(codec.element, seen)
@@ -371,14 +371,14 @@ def to_json(
         value = fields[f.name]
         if f.tag is not None and f.codec.write(value, fields, Session()) == default_of(f):
             continue
-        if value is not None and not show_secrets and _is_secret(f, fields):
+        if value is not None and not show_secrets and is_secret(f, fields):
             out[f.spelled] = REDACTED
         else:
             out[f.spelled] = _json_value(f.codec, value, show_secrets)
     return out
 
 
-def _is_secret(f: Field, fields: Any) -> bool:
+def is_secret(f: Field, fields: Any) -> bool:
     """Return whether the value of a field is a secret: the schema marks the field as sensitive,
     always or by the value of another field among ``fields``.
     """

@@ -144,7 +144,8 @@ def scan(
             the next one is read. It needs ``on_damage="keep"``.
         decode: Decode keys and values of one topic into typed columns with the schemas of a schema registry: ``avro``,
             ``json-schema``, ``protobuf``, or ``auto``, which takes the type of each schema, and leaves a key or value without a schema as it is
-            (:mod:`kafka_log.read.schemas.decoding`). The columns ``value_schema_id``, ``value_undecoded`` (bytes that could not be decoded) and ``value_problem`` follow ``value``, and the
+            (:mod:`kafka_log.read.schemas.decoding`). ``PACKAGE:LAYOUT`` decodes values by the layout of a package that codecgen
+            generated, with its sensitive fields redacted unless ``show_secrets``. The columns ``value_schema_id``, ``value_undecoded`` (bytes that could not be decoded) and ``value_problem`` follow ``value``, and the
             same ``key``. Default: None, keys and values are bytes.
         schemas: Source of the schemas: a path, a URL (see :func:`kafka_log.read.schemas.sources.read_registry`), or a registry.
             Default: the topic ``_schemas`` in the paths, or in the log directories of the partitions.
@@ -195,13 +196,16 @@ def scan(
         )
     if decode is not None:
         from kafka_log.read.schemas.decoding import TopicDecoder
+        from kafka_log.read.schemas.layout_names import is_layout_name
         from kafka_log.read.schemas.sources import read_registry
 
         names = Output(RECORDS, found, columns).names
-        registry = schemas
+        registry = SchemaRegistry() if is_layout_name(decode) else schemas
         if not isinstance(registry, SchemaRegistry):
             registry = read_registry([*found, *_survey_paths(path)], registry)
-        decoder = TopicDecoder.of_partitions(found, registry, names, decode, schema_version)
+        decoder = TopicDecoder.of_partitions(
+            found, registry, names, decode, schema_version, show_secrets
+        )
         columns = decoder.needed
     if view is None:
         output: RowFormat = Output(
@@ -272,8 +276,9 @@ def scan(
 def check_decoding(
     decode: Decoding | None, view: str | None, schemas: Any, schema_version: int | None
 ) -> None:
-    """Raise ValueError if ``decode`` is unknown or given with a view, or if ``schemas`` or
-    ``schema_version`` is given without it. Return nothing otherwise.
+    """Raise ValueError if ``decode`` is unknown, a layout that cannot be loaded, or given with a
+    view, or if ``schemas`` or ``schema_version`` is given without it or with a layout. Return nothing
+    otherwise.
     """
     if decode is None:
         if schemas is not None or schema_version is not None:
@@ -286,8 +291,15 @@ def check_decoding(
             "decode does not go with a view, whose columns are decoded already: leave out decode"
         )
     from kafka_log.read.schemas.decoding import parse_decoding
+    from kafka_log.read.schemas.layout_names import is_layout_name
 
-    parse_decoding("decode", decode)
+    if (
+        is_layout_name(parse_decoding("decode", decode))
+        and (schemas, schema_version) != (None,) * 2
+    ):
+        raise ValueError(
+            "schemas and schema_version are for values of a schema registry: leave them out, or change decode"
+        )
 
 
 def read_table(

@@ -78,11 +78,11 @@ def test_other_schemas_make_another_export(tmp_path: Path) -> None:
     [
         (
             ["--schemas", "x"],
-            "--schemas and --schema-version need --decode: add --decode, or leave them out",
+            "--schemas and --schema-version are for values of a schema registry",
         ),
         (
             ["--schema-version", "1"],
-            "--schemas and --schema-version need --decode: add --decode, or leave them out",
+            "--schemas and --schema-version are for values of a schema registry",
         ),
         (["--decode", "avro", "--topic", "clicks"], "can be decoded"),
         (["--decode", "auto", "--schema-version", "7", "--topic", "orders"], "has no version 7"),

@@ -20,6 +20,7 @@ from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import argument_type, number_type
 from kafka_log.cli.schemas import add_schemas
 from kafka_log.cli.selection import PLACES, add_selection
+from kafka_log.inspect.dump import INTERNAL
 from kafka_log.segment.times import milliseconds
 from kafka_log.segment.urls import is_url
 
@@ -44,9 +45,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     records = command.add_argument_group("records")
     records.add_argument(
         "--decode",
-        default="auto",
+        default=INTERNAL,
         metavar="HOW",
-        help="format of keys and values, as for kafka-log dump (default %(default)s: decode records of internal topics)",
+        help="format of keys and values, as for kafka-log dump (default %(default)s: decode records of internal topics alone)",
     )
     add_schemas(records)
     add_show_secrets(records)
@@ -110,9 +111,17 @@ def run_command(options: argparse.Namespace) -> int:
         options.include,
         options.replicas or "keep",
     )
-    view = RecordView(options.decode, options.show_secrets, read_schemas)
+    view = RecordView(
+        options.decode,
+        options.show_secrets,
+        read_schemas,
+        lambda topic: [p for p in lister.list_paths().partitions.values() if p.topic == topic],
+    )
     try:
-        view.formats.internal_topic("")  # refuses an unknown format
+        if not view.formats.needs_schemas and options.schemas is not None:
+            raise ValueError(
+                "--schemas is for values of a schema registry: add --decode auto, or leave it out"
+            )
         lister.list_paths()
         server = PageServer(
             options.host,

@@ -17,6 +17,7 @@ from kafka_log.inspect.browse.batch_windows import (
     read_window,
     start_of,
 )
+from kafka_log.inspect.dump import INTERNAL
 from kafka_log.inspect.dump.decoding import KeyValueDecoder, KeyValueFormats
 from kafka_log.inspect.dump.search import RecordSearch
 from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
@@ -59,11 +60,14 @@ class RecordView:
         decode: Format of keys and values, as of ``--decode``.
         show_secrets: Show secrets in records of internal topics.
         read_schemas: Returns the schemas for formats that need some.
+        find_partitions: Returns the partitions of a topic, whose first records show which schemas it uses.
     """
 
-    decode: str = "auto"
+    decode: str = INTERNAL
     show_secrets: bool = False
     read_schemas: Callable[[], SchemaRegistry] = field(default=SchemaRegistry)
+    find_partitions: Callable[[str], Sequence[Partition]] = lambda topic: ()
+    _schema_parts: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
 
     @cached_property
     def formats(self) -> KeyValueFormats:
@@ -79,6 +83,17 @@ class RecordView:
         """Return the formats for a topic. A topic with secrets is always decoded by its layouts."""
         return KeyValueFormats() if self.hides_bytes(topic) else self.formats
 
+    def make_decoder(self, topic: str) -> KeyValueDecoder:
+        """Return a decoder of the rows of a topic. Raise ValueError if ``decode`` is no format."""
+        return KeyValueDecoder(
+            self.formats_of(topic),
+            lambda data: format_json(convert_bytes(data)),
+            show_secrets=self.show_secrets,
+            read_schemas=self.read_schemas,
+            find_partitions=self.find_partitions,
+            schema_parts=self._schema_parts,
+        )
+
     def decode_rows(self, rows: pa.RecordBatch) -> DecodedRows:
         """Return rows of one topic and segment with decoded keys and values. What cannot be decoded
         is shown as bytes (hidden if they may be secrets), and counted in ``failures``. Raise
@@ -89,13 +104,8 @@ class RecordView:
         if not rows.num_rows:
             return DecodedRows(rows, (), (), ())
         topic = str(rows.column("topic")[0].as_py())
-        decoder = KeyValueDecoder(
-            self.formats_of(topic),
-            lambda data: format_json(convert_bytes(data)),
-            show_secrets=self.show_secrets,
-            read_schemas=self.read_schemas,
-        )
-        keys, values = decoder.decode_columns(
+        decoder = self.make_decoder(topic)
+        decoded = decoder.decode_columns(
             topic,
             str(rows.column("segment")[0].as_py()),
             rows.column("key"),
@@ -104,7 +114,8 @@ class RecordView:
             rows.column("position").to_pylist(),
             rows.column("headers"),
         )
-        return DecodedRows(rows, keys, values, decoder.failure_messages())
+        texts = decoded.texts
+        return DecodedRows(rows, texts["key"], texts["value"], decoder.failure_messages())
 
 
 def read_batch_rows(partition: Partition, segment: Segment, position: int) -> pa.RecordBatch:
@@ -198,8 +209,7 @@ def search_records(
     search = RecordSearch(
         re.escape(text),
         ignore_case=False,
-        formats=view.formats_of(partition.topic),
-        read_schemas=view.read_schemas,
+        decoder=view.make_decoder(partition.topic),
     )
     reader = _open_reader(partition, Policy.SALVAGE)
     found = Found(max_hits, last_offset=after)

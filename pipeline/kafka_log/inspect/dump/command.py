@@ -22,9 +22,9 @@ from kafka_log.cli.common import (
 )
 from kafka_log.cli.messages import print_message
 from kafka_log.cli.ranges import number_type
-from kafka_log.cli.schemas import add_schemas
+from kafka_log.cli.schemas import add_schema_version, add_schemas
 from kafka_log.cli.selection import RECORDS, add_selection, selection_of
-from kafka_log.inspect.dump import WIDTH
+from kafka_log.inspect.dump import INTERNAL, NONE, WIDTH
 from kafka_log.logs.names import INTERNAL_TOPICS
 from kafka_log.segment.model import Batch, End
 from kafka_log.segment.reader import Batches
@@ -37,6 +37,7 @@ HELP = "print records or batch headers"
 EXAMPLES = """\
   kafka-log dump samples/kafka-4.x/codecs-0 --offsets 10:20
   kafka-log dump samples/kafka-4.x/codecs-0 --decode key=utf8,value=hex --columns offset,key,value
+  kafka-log dump samples/schema-registry --topic clicks --decode auto --columns offset,value
   kafka-log dump samples/kafka-4.x --topic codecs --format jsonl
   kafka-log dump samples/kafka-4.x/codecs-0 --last 5
   kafka-log dump samples/kafka-4.x --topic transactions --where "producer_id > 0 and len(headers) = 1"
@@ -113,12 +114,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     output.add_argument(
         "--decode",
-        default="auto",
+        default=INTERNAL,
         metavar="HOW",
-        help="format of keys and values: utf8, json, int, hex, base64, confluent, avro, json-schema, protobuf, or the name of an internal topic;"
-        " one for both, or key=HOW,value=HOW. auto: decode records of internal topics; none: print bytes (default %(default)s)",
+        help="format of keys and values: auto, avro, json-schema or protobuf for those of a schema registry, utf8, json, int, hex, base64,"
+        " confluent, or the name of an internal topic; one for both, or key=HOW,value=HOW. internal: decode records of internal topics"
+        " alone, as auto does too; none: print bytes (default %(default)s)",
     )
     add_schemas(output)
+    add_schema_version(output)
     add_show_secrets(output)
     output.add_argument(
         "--digest",
@@ -142,7 +145,7 @@ def run_command(options: argparse.Namespace) -> int:
             raise ValueError("--digest is for vectors: add --format vectors, or leave it out")
         if options.batches:
             _reject_record_options(options, "--batches")
-            if options.decode != "auto":
+            if options.decode != INTERNAL:
                 raise ValueError("--decode is for records: it does not go with --batches")
             from kafka_log.inspect.dump.batches_command import dump_batches
 
@@ -159,7 +162,7 @@ def _reject_filters(options: argparse.Namespace) -> None:
     """Raise ValueError if the options have filters that do not go with vectors, which contain whole
     files. Only ``--topic``, ``--partition``, ``--include`` and ``--replicas`` do. Raise it also for
     ``-n``, ``--last``, ``--follow``, ``--grep``, ``--where``, ``--columns``, ``--batches``,
-    ``--show-secrets``, and a ``--decode`` that is not ``auto``, ``none`` or an internal topic.
+    ``--show-secrets``, and a ``--decode`` that is not ``internal``, ``none`` or an internal topic.
     """
     filters = selection_of(options).to_keywords().keys() - {
         "policy",
@@ -177,7 +180,7 @@ def _reject_filters(options: argparse.Namespace) -> None:
         raise ValueError(
             "--show-secrets does not go with --format vectors, which prints the bytes of records and hides nothing"
         )
-    known = ("auto", "none", *INTERNAL_TOPICS)
+    known = (INTERNAL, NONE, *INTERNAL_TOPICS)
     if options.decode not in known:
         raise ValueError(
             f"--format vectors decodes only records of internal topics: its --decode is {', '.join(known[:-1])} or {known[-1]}, not {options.decode!r}"
@@ -185,12 +188,18 @@ def _reject_filters(options: argparse.Namespace) -> None:
 
 
 def _reject_record_options(options: argparse.Namespace, mode: str) -> None:
-    """Raise ValueError if ``-n``, ``--last``, ``--follow``, ``--grep`` or ``--where`` is given, which
-    are about records and do not go with ``mode``.
+    """Raise ValueError if ``-n``, ``--last``, ``--follow``, ``--grep``, ``--where``, ``--schemas`` or
+    ``--schema-version`` is given, which are about records and do not go with ``mode``.
     """
     if options.rows is not None or options.last is not None:
         raise ValueError(f"-n and --last count records: they do not go with {mode}")
-    given = {"--follow": options.follow, "--grep": options.grep, "--where": options.where}
+    given = {
+        "--follow": options.follow,
+        "--grep": options.grep,
+        "--where": options.where,
+        "--schemas": options.schemas,
+        "--schema-version": options.schema_version,
+    }
     for name, value in given.items():
         if value:
             raise ValueError(f"{name} is for records: it does not go with {mode}")
@@ -198,7 +207,7 @@ def _reject_record_options(options: argparse.Namespace, mode: str) -> None:
 
 def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> int:
     """Print the objects of the reference vectors, one JSON object per line, for each segment.
-    ``--decode`` is ``auto`` (the topic of the segment), ``none`` or an internal topic. Return 1 if a
+    ``--decode`` is ``internal`` (the topic of the segment), ``none`` or an internal topic. Return 1 if a
     partition cannot be read, a batch has a problem or a wrong checksum, a control record cannot be
     decoded, or a file does not end normally; else 0. Raise EngineError if ``--engine arrow`` is not installed.
     """
@@ -214,7 +223,7 @@ def _print_vectors(options: argparse.Namespace, partitions: list[Partition]) -> 
             worst = PROBLEMS
         for segment in partition.segments:
             reader = _ProblemWatcher(open_segment(segment))
-            decode = internal_topic(segment.topic if options.decode == "auto" else options.decode)
+            decode = internal_topic(segment.topic if options.decode == INTERNAL else options.decode)
             lines = json_dump.json_lines(reader, records=not options.digest, decode=decode)
             while block := list(islice(lines, LINES_PER_WRITE)):
                 out.write("\n".join(block) + "\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,19 +12,25 @@ from typing import TYPE_CHECKING, Any
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.nouns import count_noun
 from codecgen.runtime.sensitive import REDACTED
+from kafka_log.inspect.dump import AUTO, INTERNAL, NONE
 from kafka_log.logs.names import INTERNAL_TOPICS
 from kafka_log.read.internal_topics import InternalTopic, internal_topic
+from kafka_log.read.schemas.layout_names import is_layout_name
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.segment.control import read_control
 from kafka_log.segment.similar_names import suggest_similar
 from kafka_log.text.json_values import convert_bytes, format_json
 
 if TYPE_CHECKING:
+    from kafka_log.logs.partitions import Partition
     from kafka_log.read.schemas.decoding import PartDecoder
     from kafka_log.read.schemas.framing import SchemaId
+    from kafka_log.read.schemas.layouts import LayoutDecoder
 
-AUTO, NONE = "auto", "none"
+PARTS = ("key", "value")
 _LENGTHS = (1, 2, 4, 8)
+_SHOWN = "shown as bytes"
+_HIDDEN = "hidden, because it may contain secrets: add --show-secrets to see it"
 _CONTROL_RECORD = "control record"
 """Noun of the control records that could not be decoded."""
 
@@ -101,26 +107,29 @@ FORMATS: Mapping[str, Callable[[bytes], Any]] = {
 _MAX_DECODERS = 100
 """Maximum number of sets of schemas for which decoders are kept."""
 
-SCHEMA_FORMATS = ("avro", "json-schema", "protobuf")
+SCHEMA_FORMATS = (AUTO, "avro", "json-schema", "protobuf")
 """Formats that need the schemas of a schema registry."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyValueFormats:
-    """Formats of keys and values: names of :data:`FORMATS` or :data:`SCHEMA_FORMATS`, one internal topic for both, ``auto`` (by the name of the
-    topic) or ``none``.
+    """Formats of keys and values: names of :data:`FORMATS` or :data:`SCHEMA_FORMATS`, layouts of generated packages (``PACKAGE:LAYOUT``), one
+    internal topic for both, ``internal`` (by the name of the topic) or ``none``.
     """
 
-    key: str = AUTO
-    value: str = AUTO
+    key: str = INTERNAL
+    value: str = INTERNAL
 
     @staticmethod
     def parse(text: str) -> KeyValueFormats:
         """Parse ``key=utf8,value=json`` (one that is not named is ``none``; of a repeated one the
-        last counts), or one name for both. Raise ValueError for unknown formats, other syntax, and
-        the name of an internal topic after ``key=`` or ``value=``.
+        last counts), or one name for both, but a layout alone for values. Raise ValueError for
+        unknown formats, layouts that cannot be loaded, other syntax, and the name of an internal
+        topic after ``key=`` or ``value=``.
         """
-        parts = dict.fromkeys(("key", "value"), NONE if "=" in text else text)
+        parts = dict.fromkeys(PARTS, NONE if "=" in text else text)
+        if "=" not in text and is_layout_name(text):
+            parts["key"] = NONE
         for part in text.split(",") if "=" in text else ():
             name, _, what = part.partition("=")
             if name not in parts or "=" in what:
@@ -133,50 +142,142 @@ class KeyValueFormats:
                 raise ValueError(
                     f"{what!r} is a format of keys and values together: write it alone, without key= or value="
                 )
-            if what not in (*INTERNAL_TOPICS, *FORMATS, *SCHEMA_FORMATS, AUTO, NONE):
-                known = [*FORMATS, *SCHEMA_FORMATS, AUTO, NONE, *INTERNAL_TOPICS]
+            known = [*FORMATS, *SCHEMA_FORMATS, INTERNAL, NONE, *INTERNAL_TOPICS]
+            if is_layout_name(what):
+                from kafka_log.read.schemas.layouts import load_layout
+
+                load_layout(what)
+            elif what not in known:
                 raise ValueError(
-                    f"{what!r} is not a format of keys and values; known: {', '.join(known)}"
+                    f"{what!r} is not a format of keys and values; known: {', '.join(known)}, PACKAGE:LAYOUT"
                     + suggest_similar(what, known)
                 )
         return KeyValueFormats(**parts)
 
     def internal_topic(self, named: str) -> InternalTopic | None:
         """Return the internal topic whose layouts decode records of the topic ``named``: with
-        ``auto`` that topic itself, else the one that the format names. Return None if that is no
-        internal topic, or if keys and values have different formats.
+        ``internal`` and ``auto`` that topic itself, else the one that the format names. Return None
+        if that is no internal topic, or if keys and values have different formats.
         """
         if self.key != self.value:
             return None
-        return internal_topic(named if self.key == AUTO else self.key)
+        return internal_topic(named if self.key in (INTERNAL, AUTO) else self.key)
+
+    @property
+    def needs_schemas(self) -> bool:
+        """Whether keys or values are decoded with the schemas of a registry."""
+        return self.key in SCHEMA_FORMATS or self.value in SCHEMA_FORMATS
+
+    @property
+    def uses_columns(self) -> bool:
+        """Whether keys or values are decoded as columns: with the schemas of a registry, or by a layout."""
+        return _is_columnar(self.key) or _is_columnar(self.value)
+
+
+def _is_columnar(what: str) -> bool:
+    """Return whether a format is decoded as columns: with the schemas of a registry, or by a layout."""
+    return what in SCHEMA_FORMATS or is_layout_name(what)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedColumns:
+    """Decoded keys and values of rows.
+
+    Attributes:
+        texts: Texts of ``key`` and of ``value``; None for null.
+        problems: The same for those of them that are decoded with schemas or by a layout: why the bytes are shown, None if
+            they are not.
+    """
+
+    texts: Mapping[str, list[str | None]]
+    problems: Mapping[str, list[str | None]]
 
 
 @dataclass
 class KeyValueDecoder:
-    """Decoder of the keys and values of rows. ``failures`` counts what could not be decoded, by noun (such as "key") and
-    problem, with the first reason.
+    """Decoder of the keys and values of rows.
+
+    Attributes:
+        formats: Formats of keys and values.
+        render_bytes: Formats bytes that are not decoded.
+        format_value: Formats decoded values.
+        show_secrets: Show secrets in records of internal topics.
+        parts: Which of ``key`` and ``value`` are decoded with schemas or by a layout.
+        read_schemas: Returns the schemas.
+        find_partitions: Returns the partitions of a topic, whose first records show which schemas it uses.
+        schema_version: Version of the subject to which Avro values are resolved. None: fields of all versions.
+        failures: Counts what could not be decoded, by noun (such as "key") and problem, with the first reason.
+        schema_parts: Answers of :meth:`find_schema_parts`, by topic.
+        undecoded: Number of keys and values that could not be decoded with schemas or by a layout.
     """
 
     formats: KeyValueFormats
     render_bytes: Render
     format_value: Callable[[Any], str] = format_json
     show_secrets: bool = False
+    parts: Sequence[str] = PARTS
     read_schemas: Callable[[], SchemaRegistry] = SchemaRegistry
+    find_partitions: Callable[[str], Sequence[Partition]] = lambda topic: ()
+    schema_version: int | None = None
     failures: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
-    _decoders: dict[tuple[str, str, frozenset[SchemaId]], PartDecoder] = field(
+    schema_parts: dict[str, frozenset[str]] = field(default_factory=dict)
+    undecoded: int = field(default=0, init=False)
+    _decoders: dict[tuple[str, str, frozenset[SchemaId]], PartDecoder | LayoutDecoder] = field(
         default_factory=dict, init=False
     )
 
+    def may_decode(self, topic: str, name: str) -> bool:
+        """Return whether the column ``name`` (``key`` or ``value``) of records of a topic is decoded,
+        or may be, which its schemas decide. No file is read.
+        """
+        own = self._formats_of(topic).internal_topic(topic)
+        what = self._format_of(name)
+        return own is not None or what in FORMATS or _is_columnar(what)
+
     def is_decoded(self, topic: str, name: str) -> bool:
-        """Return whether the column ``name`` (``key`` or ``value``) of records of a topic is decoded."""
-        formats = self._formats_of(topic)
-        is_known = self._format_of(name) in (*FORMATS, *SCHEMA_FORMATS)
-        return is_known or formats.internal_topic(topic) is not None
+        """Return whether the column ``name`` (``key`` or ``value``) of records of a topic is decoded.
+        Raise what :meth:`find_schema_parts` raises.
+        """
+        own = self._formats_of(topic).internal_topic(topic)
+        if own is None and _is_columnar(self._format_of(name)):
+            return name in self.find_schema_parts(topic)
+        return self.may_decode(topic, name)
+
+    def find_schema_parts(self, topic: str) -> frozenset[str]:
+        """Return which of ``parts`` of the records of a topic are decoded by a layout or with schemas.
+        Under ``auto``, and if another part with the same format has schemas, these are the parts that have
+        some: of their subjects, or by the ids in the first records. The answer is cached. Raise what
+        ``read_schemas`` raises at the first call, SchemaError if the subject lacks
+        ``schema_version`` or has too many fields, ModuleNotFoundError if a package is not installed.
+        """
+        found = self.schema_parts.get(topic)
+        if found is None:
+            found = self.schema_parts[topic] = frozenset(self._list_schema_parts(topic))
+        return found
+
+    def _list_schema_parts(self, topic: str) -> Iterator[str]:
+        """Yield the parts that :meth:`find_schema_parts` returns, and raise what it raises."""
+        if self._formats_of(topic).internal_topic(topic) is not None:
+            return
+        by_format: dict[str, list[str]] = {}
+        for name in self.parts:
+            if _is_columnar(self._format_of(name)):
+                by_format.setdefault(self._format_of(name), []).append(name)
+        for what, names in by_format.items():
+            if is_layout_name(what):
+                yield from names
+                continue
+            from kafka_log.read.schemas.decoding import find_ids, make_decoders, parse_decoding
+
+            decoding = parse_decoding("--decode", what)
+            seen = find_ids(self.find_partitions(topic), topic, self._registry, names)
+            of_format = (topic, self._registry, names, seen, decoding, self.schema_version)
+            yield from make_decoders(*of_format) or ([] if what == AUTO else names)
 
     @property
     def needs_headers(self) -> bool:
         """Whether headers may say how keys or values are decoded."""
-        return any(self._format_of(name) in SCHEMA_FORMATS for name in ("key", "value"))
+        return self.formats.uses_columns
 
     def _formats_of(self, topic: str) -> KeyValueFormats:
         """Return the formats for a topic. One with secrets is decoded by its layouts, which know
@@ -205,17 +306,16 @@ class KeyValueDecoder:
         controls: Any,
         positions: Any,
         headers: Any = None,
-    ) -> tuple[list[str | None], list[str | None]]:
-        """Return the keys and the values of rows as two lists of texts, decoded in ``formats``, with
-        None for null. If the format names an internal topic, or is ``auto`` and ``topic`` is one,
-        its layouts decode both; other bytes are only rendered with ``auto`` or ``none``. Control
-        records are decoded as such, unless both formats are ``none``. Bytes that cannot be
-        decoded are rendered (or redacted, if they may be secrets) and counted in ``failures``.
-        A topic with secrets is decoded by its own layouts, whatever the formats are, unless both are
-        ``none`` or ``show_secrets`` is True.
+    ) -> DecodedColumns:
+        """Return the keys and the values of rows as texts, decoded in ``formats``. If the format
+        names an internal topic, or is ``internal`` or ``auto`` and ``topic`` is one, its layouts
+        decode both; other bytes are only rendered with ``internal`` or ``none``, and with ``auto``
+        if the topic has no schemas. Control records are decoded as such, unless both formats are
+        ``none``. Bytes that cannot be decoded are rendered (or redacted, if they may be secrets) and
+        counted in ``failures``. A topic with secrets is decoded by its own layouts, whatever the
+        formats are, unless both are ``none`` or ``show_secrets`` is True.
         Formats that use a schema registry need ``headers`` of the rows. They raise what
-        ``read_schemas`` raises at the first call; ModuleNotFoundError if their package is not
-        installed; SchemaError if the schemas of a subject have too many fields.
+        :meth:`find_schema_parts` raises.
 
         Args:
             topic: Topic of all rows.
@@ -227,13 +327,16 @@ class KeyValueDecoder:
             headers: Arrow array of the headers, if :attr:`needs_headers`.
         """
         own = self._formats_of(topic).internal_topic(topic)
-        by_schema = {
-            name: self._decode_by_schema(topic, name, data, headers, controls)
-            for name, data in (("key", keys), ("value", values))
-            if own is None and self._format_of(name) in SCHEMA_FORMATS
-        }
+        texts: dict[str, list[str | None]] = {}
+        problems: dict[str, list[str | None]] = {}
+        if own is None and self.formats.uses_columns and len(keys):
+            for name, data in zip(PARTS, (keys, values), strict=True):
+                if name in self.find_schema_parts(topic):
+                    texts[name], problems[name] = self._decode_by_schema(
+                        topic, name, data, headers, controls
+                    )
         decodes_controls = self.formats != KeyValueFormats(NONE, NONE)
-        found: tuple[list[str | None], list[str | None]] = ([], [])
+        found: dict[str, list[str | None]] = {name: [] for name in PARTS}
         rows = zip(keys.to_pylist(), values.to_pylist(), controls, positions, strict=True)
         for row, (key, value, control, position) in enumerate(rows):
             if control and decodes_controls:
@@ -242,38 +345,30 @@ class KeyValueDecoder:
                 decoded = self._decode_internal(own, key, value, file, position)
             else:
                 decoded = (
-                    by_schema["key"][row] if "key" in by_schema else self._decode_one("key", key),
-                    by_schema["value"][row]
-                    if "value" in by_schema
-                    else self._decode_one("value", value),
+                    texts["key"][row] if "key" in texts else self._decode_one("key", key),
+                    texts["value"][row] if "value" in texts else self._decode_one("value", value),
                 )
-            found[0].append(decoded[0])
-            found[1].append(decoded[1])
-        return found
+            found["key"].append(decoded[0])
+            found["value"].append(decoded[1])
+        return DecodedColumns(found, problems)
 
     def _decode_by_schema(
         self, topic: str, name: str, data: Any, headers: Any, controls: Any
-    ) -> list[str | None]:
-        """Return keys or values (``name``) as JSON texts, decoded with the schemas that they name;
-        None for null. What cannot be decoded is rendered as bytes and counted as a failure, except
-        in control records, which have no schema: their texts are not to be used. Raise what
-        ``read_schemas`` raises, at the first call; ModuleNotFoundError if the package of the format
-        is not installed; SchemaError if the schemas of the subject have too many fields.
+    ) -> tuple[list[str | None], list[str | None]]:
+        """Return keys or values (``name``) as JSON texts, decoded with the schemas that they name
+        (None for null), and why some are not decoded (None for the others). These are rendered as
+        bytes and counted as failures, except in control records, which have no schema: their texts
+        are not to be used. Raise ModuleNotFoundError if the package of the format is not installed;
+        SchemaError if the schemas of the subject have too many fields.
         """
-        from kafka_log.read.schemas.decoding import PartDecoder, parse_decoding, split_by_parts
-        from kafka_log.read.schemas.framing import split_frames
+        from kafka_log.read.schemas.decoding import split_by_parts
         from kafka_log.text.columns import format_json_column
 
         what = self._format_of(name)
-        seen = frozenset(i for i in split_frames(data, headers, name).ids if i is not None)
-        decoder = self._decoders.get((topic, name, seen))
-        if decoder is None:
-            decoding = parse_decoding("decode", what)
-            decoder = PartDecoder(self._registry, topic, name, list(seen), decoding)
-            if len(self._decoders) >= _MAX_DECODERS:
-                self._decoders.clear()
-            self._decoders[topic, name, seen] = decoder
+        decoder = self._find_decoder(topic, name, data, headers)
         texts: list[str | None] = []
+        reasons: list[str | None] = [None] * len(data)
+        way = "with schemas" if what == AUTO else f"as {what}"
         for start, end in split_by_parts(decoder.estimate_parts(data, headers)):
             rows = slice(start, end)
             column, _, undecoded, problems = decoder.decode_columns(data[rows], headers[rows])
@@ -281,14 +376,47 @@ class KeyValueDecoder:
             failed = zip(undecoded.to_pylist(), problems.to_pylist(), controls[rows], strict=True)
             for row, (raw, problem, control) in enumerate(failed, start):
                 if problem is not None and not control:
-                    self._count_failure(name, f"cannot be decoded as {what}", problem)
+                    how = _HIDDEN if decoder.hides_bytes else _SHOWN
+                    self._count_failure(name, f"cannot be decoded {way}", problem, how)
+                    self.undecoded += 1
                     texts[row] = self.render_bytes(raw)
-        return texts
+                    reasons[row] = problem
+        return texts, reasons
+
+    def _find_decoder(
+        self, topic: str, name: str, data: Any, headers: Any
+    ) -> PartDecoder | LayoutDecoder:
+        """Return the decoder of keys or values (``name``) of a topic, which knows the schemas that
+        they have. Raise what :meth:`_decode_by_schema` raises.
+        """
+        from kafka_log.read.schemas.decoding import PartDecoder, parse_decoding
+        from kafka_log.read.schemas.framing import split_frames
+
+        what = self._format_of(name)
+        seen: frozenset[SchemaId] = frozenset()
+        if not is_layout_name(what):
+            ids = split_frames(data, headers, name).ids
+            seen = frozenset(one for one in ids if one is not None)
+        decoder = self._decoders.get((topic, name, seen))
+        if decoder is None:
+            if is_layout_name(what):
+                from kafka_log.read.schemas.layouts import LayoutDecoder
+
+                decoder = LayoutDecoder(name, what, self.show_secrets)
+            else:
+                decoding = parse_decoding("--decode", what)
+                is_resolved = bool(self._registry.subject_versions(f"{topic}-{name}"))
+                version = self.schema_version if is_resolved else None
+                decoder = PartDecoder(self._registry, topic, name, list(seen), decoding, version)
+            if len(self._decoders) >= _MAX_DECODERS:
+                self._decoders.clear()
+            self._decoders[topic, name, seen] = decoder
+        return decoder
 
     def _decode_one(self, name: str, data: bytes | None) -> str | None:
         """Return a key or value (``name``) as text; None for null. Bytes that its format cannot
-        decode are rendered and counted as a failure; with ``auto`` or ``none`` bytes are only
-        rendered.
+        decode are rendered and counted as a failure; without a format in :data:`FORMATS` bytes are
+        only rendered.
         """
         if data is None:
             return None
@@ -313,10 +441,10 @@ class KeyValueDecoder:
             key, value, file=file, position=position, show_secrets=self.show_secrets
         )
         shown: Any = decoded.value
-        how = "shown as bytes"
+        how = _SHOWN
         if shown is None and value is not None and own.has_secrets and not self.show_secrets:
             shown = REDACTED  # any byte of an undecoded value may be a secret
-            how = "hidden, because it may contain secrets: add --show-secrets to see it"
+            how = _HIDDEN
         if decoded.error is not None:
             self._count_failure(
                 "record",
@@ -346,9 +474,7 @@ class KeyValueDecoder:
             return self.format_value(decoded)
         return None if data is None else self.render_bytes(data)
 
-    def _count_failure(
-        self, noun: str, problem: str, reason: str, how: str = "shown as bytes"
-    ) -> None:
+    def _count_failure(self, noun: str, problem: str, reason: str, how: str = _SHOWN) -> None:
         """Count a failure of a noun with a problem, and keep the reason of the first one. ``how``
         says how the bytes are shown; failures that differ in it are counted apart.
         """

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,8 +32,14 @@ from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import selection_of, warn_of_no_match
 from kafka_log.inspect.dump import WIDTH
-from kafka_log.inspect.dump.decoding import KeyValueDecoder, KeyValueFormats
-from kafka_log.inspect.dump.rows import DEFAULT_COLUMNS, DumpRows, null_missing_timestamps
+from kafka_log.inspect.dump.decoding import PARTS, KeyValueDecoder, KeyValueFormats
+from kafka_log.inspect.dump.rows import (
+    DEFAULT_COLUMNS,
+    PROBLEM_COLUMNS,
+    DumpRows,
+    null_missing_timestamps,
+    split_at_problems,
+)
 from kafka_log.inspect.dump.search import RecordSearch
 from kafka_log.logs.discovery import survey
 from kafka_log.logs.offset_ranges import widest_offsets
@@ -71,8 +77,8 @@ def dump_records(options: argparse.Namespace, partitions: Sequence[Partition]) -
     """Print one row per selected record in ``--format``, with damage between the rows of text or
     else on stderr, and failures to decode on stderr. With ``--follow`` go on with appended records,
     until Ctrl-C, SIGTERM or ``-n``. Return 1 if a consumer would reject a batch, bytes are lost, a
-    control record cannot be decoded, or a file or directory cannot be read; else 0, also after
-    other failures to decode. Raise ValueError for
+    control record, or a key or value with a schema, cannot be decoded, or a file or directory cannot
+    be read; else 0, also after other failures to decode. Raise ValueError for
     an unknown column or decoding format, an invalid ``--grep`` or ``--where``, one that cannot be
     computed for a row, invalid ``--schemas``, and options that exclude each other; ImportError if
     DuckDB (``--where``), ``--engine arrow`` or the package of a schema format is not installed;
@@ -167,13 +173,20 @@ class _RecordPrinter:
         self._is_lines = options.format in ("text", "jsonl")
         is_text = options.format == "text"
         decode = KeyValueFormats.parse(options.decode)
+        if not decode.needs_schemas and (options.schemas, options.schema_version) != (None, None):
+            raise ValueError(
+                "--schemas and --schema-version are for values of a schema registry: add --decode auto, or leave them out"
+            )
+        self.partitions = partitions
         width = screen_width() if options.width is None else None
         max_width = WIDTH if options.width is None else min(max(options.width, 0), _MAX_WIDTH)
         self._decoder = decoder = KeyValueDecoder(
             decode,
             lambda data: format_json(convert_bytes(data)),
             show_secrets=options.show_secrets,
-            read_schemas=partial(_read_schemas, options),
+            read_schemas=cache(partial(_read_schemas, options)),
+            find_partitions=lambda topic: [p for p in self.partitions if p.topic == topic],
+            schema_version=options.schema_version,
         )
         has_default = options.columns is None
         names = list(DEFAULT_COLUMNS) if has_default else options.columns.split(",")
@@ -186,16 +199,18 @@ class _RecordPrinter:
         if options.include and has_default:
             names.append("state")
         self._names = names
+        decoder.parts = [name for name in PARTS if name in names]
         if is_text:
             decoder.render_bytes = lambda data: format_bytes(data, max_width)
             decoder.format_value = lambda value: format_json(value, compact=True)
-        self._text_columns = None
+        self._text_columns = self._problem_columns = None
         if not self._is_lines:
             topics = {p.topic for p in partitions}
             self._text_columns = [
-                n
-                for n in ("key", "value")
-                if n in names and any(decoder.is_decoded(t, n) for t in topics)
+                n for n in decoder.parts if any(decoder.is_decoded(t, n) for t in topics)
+            ]
+            self._problem_columns = [
+                n for n in decoder.parts if any(n in decoder.find_schema_parts(t) for t in topics)
             ]
         self._text = None
         if is_text:
@@ -205,13 +220,7 @@ class _RecordPrinter:
             self._output = JsonRowWriter(self._out)
         self._filters: list[RowFilter] = []
         if options.grep is not None:
-            read_schemas = partial(_read_schemas, options, is_quiet=True)
-            search = RecordSearch(
-                options.grep,
-                ignore_case=options.ignore_case,
-                formats=decode,
-                read_schemas=read_schemas,
-            )
+            search = RecordSearch(options.grep, ignore_case=options.ignore_case, decoder=decoder)
             self._filters.append(search)
         if options.where is not None:
             from kafka_log.read.sql.condition import RowCondition  # needs DuckDB
@@ -252,6 +261,7 @@ class _RecordPrinter:
             with_damage=not is_text and self._options.columns is None,
             sparse=self._is_lines,
             text_columns=self._text_columns,
+            problem_columns=self._problem_columns,
         )
         of_last = () if self._options.last is None else ("offset",)
         return tuple(dict.fromkeys((*self._rows.needed, *self.filter_columns, *of_last)))
@@ -298,12 +308,30 @@ class _RecordPrinter:
         if self._text is not None and left.num_rows and self._text.heading is not None:
             self._heading = self._text.heading
         for part in self._rows.split_rows(left):
-            self._output.write(part if self._text is None else null_missing_timestamps(part))
+            if self._text is None:
+                self._output.write(part)
+            else:
+                self._write_text(self._text, part, left)
         self.count += left.num_rows
+
+    def _write_text(
+        self, text: TextRowWriter, rows: pa.RecordBatch, scanned: pa.RecordBatch
+    ) -> None:
+        """Print rows as text, and a line after rows that were not decoded with schemas. ``scanned``
+        are the same rows as a scan has them.
+        """
+        if not any(name in rows.schema.names for name in PROBLEM_COLUMNS.values()):
+            text.write(null_missing_timestamps(rows))
+            return
+        for part, line in split_at_problems(rows, scanned.column("offset")):
+            text.write(null_missing_timestamps(part))
+            if line is not None:
+                text.write_line(line)
 
     def close(self, found: int) -> int:
         """End the output, and print how many keys and values could not be decoded to stderr. Return
-        the exit code: ``found``, that of the reading, or 1 if a control record could not be decoded.
+        the exit code: ``found``, that of the reading, or 1 if a control record, or a key or value
+        with a schema, could not be decoded.
         If no row was printed, text gets the line ``no records``, and stderr says that the filters
         match nothing, unless ``found`` is 1: then matching records may be in what was not read.
         """
@@ -318,7 +346,8 @@ class _RecordPrinter:
             self._output.close()
         for line in self._decoder.failure_messages():
             print_damage(line)
-        return PROBLEMS if self._decoder.has_invalid_control_records else found
+        decoder = self._decoder
+        return PROBLEMS if decoder.undecoded or decoder.has_invalid_control_records else found
 
 
 def _reject_combinations(options: argparse.Namespace, selection: Selection) -> None:
@@ -405,7 +434,7 @@ def _follow(
         taken = time.monotonic() - started
         stop.wait(min(max(_POLL_S, _POLL_FACTOR * taken), _MAX_POLL_S))
         is_first = False
-        partitions = list_partitions(options)
+        partitions = printer.partitions = list_partitions(options)
 
 
 def _select_last(
@@ -448,14 +477,14 @@ def _select_last(
     return selection.but(offsets=(pc.min(last.column("offset")).as_py(), None))
 
 
-def _read_schemas(options: argparse.Namespace, *, is_quiet: bool = False) -> SchemaRegistry:
-    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source
-    unless ``is_quiet``. Raise ValueError if the source is invalid, DirectoryError if it has no
-    schemas, OSError if it cannot be read.
+def _read_schemas(options: argparse.Namespace) -> SchemaRegistry:
+    """Return the schemas of ``--schemas`` or of the paths, and print problems of their source. Raise
+    ValueError if the source is invalid, DirectoryError if it has no schemas, OSError if it cannot be
+    read.
     """
     there = survey(options.paths, (), unreadable_raises=False).partitions
     registry = read_registry(there, options.schemas)
-    for problem in () if is_quiet else registry.problems:
+    for problem in registry.problems:
         print_damage(problem)
     return registry
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.inspect.dump.decoding import KeyValueDecoder
+from kafka_log.inspect.dump.decoding import PARTS, KeyValueDecoder
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.text.json_values import make_json_field
 
@@ -18,7 +18,9 @@ DEFAULT_COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", 
 """Default columns."""
 
 DAMAGE_COLUMNS = tuple(ROW_DAMAGE)
-_DECODED = ("key", "value")
+
+PROBLEM_COLUMNS = {name: f"{name}_problem" for name in PARTS}
+"""Columns with the reasons why keys and values are not decoded with schemas."""
 
 
 class DumpRows:
@@ -33,6 +35,8 @@ class DumpRows:
         sparse: Add them only to rows with damage.
         text_columns: Columns of keys and values that are always text. By default decoded columns, and all of a batch with
             control records.
+        problem_columns: Columns of keys and values that :data:`PROBLEM_COLUMNS` always follow. By default those that are
+            decoded with schemas.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class DumpRows:
         with_damage: bool,
         sparse: bool,
         text_columns: Sequence[str] | None = None,
+        problem_columns: Sequence[str] | None = None,
     ) -> None:
         self.topic = topic
         self.decoder = decoder
@@ -52,13 +57,14 @@ class DumpRows:
         self.sparse = with_damage and sparse
         self.control = control
         self.text_columns = text_columns
-        wanted = [n for n in _DECODED if n in self.names and decoder.is_decoded(topic, n)]
+        self.problem_columns = problem_columns
+        wanted = [n for n in PARTS if n in self.names and decoder.may_decode(topic, n)]
         self.read = list(text_columns) if text_columns is not None else wanted
-        self.reads_control = control and any(name in self.names for name in _DECODED)
+        self.reads_control = control and any(name in self.names for name in PARTS)
         reads = self.read or self.reads_control
-        hidden: tuple[str, ...] = (*_DECODED, "position", "segment") if reads else ()
+        hidden: tuple[str, ...] = (*PARTS, "position", "segment") if reads else ()
         hidden += ("is_control",) if self.reads_control else ()
-        hidden += ("headers",) if reads and decoder.needs_headers else ()
+        hidden += ("headers", "offset") if reads and decoder.needs_headers else ()
         self.needed = tuple(dict.fromkeys((*self.names, *hidden)))
 
     def split_rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -83,34 +89,72 @@ class DumpRows:
         into text if their format says so or, unless ``text_columns`` is given, if any of its rows
         is a control record. The decoder counts control records that cannot be decoded, also if
         their bytes are not shown as text. If ``sparse`` and no row is damaged or has an unverified checksum, the
-        damage columns are left out. Formats that need schemas raise a ValueError, DirectoryError,
-        OSError or ModuleNotFoundError if these cannot be used; other undecodable bytes are shown as
-        bytes.
+        damage columns are left out. Undecodable bytes are shown as bytes; if they are decoded with
+        schemas, one of :data:`PROBLEM_COLUMNS` follows. Formats that need schemas raise a
+        ValueError, DirectoryError, OSError or ModuleNotFoundError if these cannot be used.
         """
-        read = self.read
+        read, decoder = self.read, self.decoder
+        if self.text_columns is None and batch.num_rows:
+            read = [name for name in read if decoder.is_decoded(self.topic, name)]
         controls = [False] * batch.num_rows
         if self.reads_control:
             controls = batch.column("is_control").to_pylist()
             if any(controls) and self.text_columns is None:
-                read = [name for name in _DECODED if name in self.names]
+                read = [name for name in PARTS if name in self.names]
         names = self.names
         if self.sparse and not has_damage(batch):
             names = tuple(name for name in names if name not in DAMAGE_COLUMNS)
         columns = {name: (batch.schema.field(name), batch.column(name)) for name in names}
+        problems: dict[str, list[str | None]] = {}
         if read or any(controls):
             file = batch.column("segment")[0].as_py() if batch.num_rows else ""
             positions = batch.column("position").to_pylist()
             keys, values = batch.column("key"), batch.column("value")
-            headers = batch.column("headers") if self.decoder.needs_headers else None
-            found = self.decoder.decode_columns(
+            headers = batch.column("headers") if decoder.needs_headers else None
+            found = decoder.decode_columns(
                 self.topic, file, keys, values, controls, positions, headers
             )
-            for name, texts in zip(_DECODED, found, strict=True):
-                if name in read:
-                    columns[name] = make_json_field(name), pa.array(texts, pa.string())
-        fields = [field for field, _ in columns.values()]
-        arrays = [array for _, array in columns.values()]
+            problems.update(found.problems)
+            for name in read:
+                columns[name] = make_json_field(name), pa.array(found.texts[name], pa.string())
+        fields, arrays = [], []
+        for name, (field, array) in columns.items():
+            fields.append(field)
+            arrays.append(array)
+            if name in (problems if self.problem_columns is None else self.problem_columns):
+                reasons = problems.get(name, [None] * batch.num_rows)
+                fields.append(pa.field(PROBLEM_COLUMNS[name], pa.string()))
+                arrays.append(pa.array(reasons, pa.string()))
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def split_at_problems(
+    rows: pa.RecordBatch, offsets: pa.Array
+) -> Iterator[tuple[pa.RecordBatch, str | None]]:
+    """Yield rows in order without :data:`PROBLEM_COLUMNS`, in slices: rows with one reason, with a
+    line for text that follows them, and rows that are decoded, with None. ``offsets`` has the offset
+    of each row.
+    """
+    names = {
+        name: column for name, column in PROBLEM_COLUMNS.items() if column in rows.schema.names
+    }
+    plain = rows.drop_columns(list(names.values()))
+    columns = [rows.column(column).to_pylist() for column in names.values()]
+    problems = list(zip(*columns, strict=True)) or [()] * rows.num_rows
+    for reasons, group in groupby(range(rows.num_rows), key=problems.__getitem__):
+        found = list(group)
+        first, last = offsets[found[0]], offsets[found[-1]]
+        where = (
+            f"the row above (offset {first})"
+            if len(found) == 1
+            else f"the {len(found):,} rows above (offsets {first} to {last})"
+        )
+        line = "; ".join(
+            f"{name} not decoded: {reason}"
+            for name, reason in zip(names, reasons, strict=True)
+            if reason is not None
+        )
+        yield plain.slice(found[0], len(found)), f"!! {where}: {line}" if line else None
 
 
 def has_damage(batch: pa.RecordBatch) -> bool:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.inspect.dump.decoding import KeyValueDecoder, KeyValueFormats
-from kafka_log.read.schemas.registry import SchemaRegistry
+from kafka_log.inspect.dump.decoding import PARTS, KeyValueDecoder
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.text.json_values import format_json
-
-_PARTS = ("key", "value")
 
 
 class PatternError(ValueError):
@@ -30,8 +28,7 @@ class RecordSearch:
     Args:
         pattern: The regular expression. Lone surrogates from U+DC80 to U+DCFF stand for bytes, as in arguments of a process.
         ignore_case: Match upper and lower case alike.
-        formats: Formats of keys and values.
-        read_schemas: Returns the schemas for these formats.
+        decoder: Decoder of keys and values. It is not changed.
 
     Raises:
         PatternError: If the pattern is invalid.
@@ -45,12 +42,16 @@ class RecordSearch:
         pattern: str,
         *,
         ignore_case: bool,
-        formats: KeyValueFormats,
-        read_schemas: Callable[[], SchemaRegistry],
+        decoder: KeyValueDecoder,
     ) -> None:
         """Compile the pattern. Raises PatternError as the class describes."""
-        self._decoder = KeyValueDecoder(
-            formats, lambda data: None, _format_decoded, read_schemas=read_schemas
+        self._decoder = replace(
+            decoder,
+            render_bytes=lambda data: None,
+            format_value=_format_decoded,
+            parts=PARTS,
+            schema_parts={},
+            failures={},
         )
         try:
             encoded = pattern.encode("utf-8", "surrogateescape")
@@ -75,11 +76,11 @@ class RecordSearch:
         """
         if not batch.num_rows:
             return batch
-        found = [self._match_bytes(batch.column(name)) for name in _PARTS]
+        found = [self._match_bytes(batch.column(name)) for name in PARTS]
         topic = str(batch.column("topic")[0].as_py())
         controls = batch.column("is_control")
-        if controls.true_count or any(self._decoder.is_decoded(topic, name) for name in _PARTS):
-            texts = self._decoder.decode_columns(
+        if controls.true_count or any(self._decoder.is_decoded(topic, name) for name in PARTS):
+            decoded = self._decoder.decode_columns(
                 topic,
                 str(batch.column("segment")[0].as_py()),
                 batch.column("key"),
@@ -88,7 +89,7 @@ class RecordSearch:
                 batch.column("position").to_pylist(),
                 batch.column("headers"),
             )
-            found += [self._match(self._array_of(column)) for column in texts]
+            found += [self._match(self._array_of(decoded.texts[name])) for name in PARTS]
         mask = found[0]
         for other in found[1:]:
             mask = pc.or_(mask, other)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,15 @@ from kafka_log.logs.partitions import Partition
 from kafka_log.read.schemas.avro import MIN_VALUES_FOR_KERNEL, AvroSchema, use_kernel
 from kafka_log.read.schemas.framing import NOT_FRAMED, SchemaId, split_frames
 from kafka_log.read.schemas.json_schema import JsonSchema
+from kafka_log.read.schemas.layout_names import is_layout_name
+from kafka_log.read.schemas.layouts import LayoutDecoder, load_layout
+from kafka_log.read.schemas.part_columns import (
+    PARTS,
+    VALUE_ERRORS,
+    build_column,
+    list_fields,
+    shorten,
+)
 from kafka_log.read.schemas.protobuf import MessageDecoder, ProtobufSchema
 from kafka_log.read.schemas.registry import (
     AVRO,
@@ -35,28 +44,26 @@ from kafka_log.read.schemas.shapes import (
     JsonTexts,
     Shape,
     Size,
-    field_of,
     merge,
 )
 from kafka_log.read.schemas.usage import DEFAULT_RECORDS, Usage, count_ids
+from kafka_log.segment.similar_names import suggest_similar
 
 if TYPE_CHECKING:
     from kafka_log.read.schemas.avro_columns import DecodedValues
     from kafka_log.read.schemas.avro_programs import Program
 
-Decoding = Literal["auto", "avro", "json-schema", "protobuf"]
-"""Which keys and values are decoded: those with a schema of a type that is decoded, or of this type."""
+Decoding = Literal["auto", "avro", "json-schema", "protobuf"] | str
+"""Which keys and values are decoded: those with a schema of a type that is decoded, or of this type; or values by the layout of a
+generated package, ``PACKAGE:LAYOUT``.
+"""
 
-_TYPES: dict[Decoding, tuple[str, ...]] = {
+_TYPES: dict[str, tuple[str, ...]] = {
     "auto": (AVRO, JSON_SCHEMA, PROTOBUF),
     "avro": (AVRO,),
     "json-schema": (JSON_SCHEMA,),
     "protobuf": (PROTOBUF,),
 }
-PARTS = ("key", "value")
-ADDED = ("schema_id", "undecoded", "problem")
-"""Columns that follow the decoded column of a part; their names begin with ``key_`` or ``value_``."""
-
 _MAX_PARTS = 2_000_000
 """Maximum number of parts of the values that are decoded at once, unless one value has more."""
 
@@ -66,19 +73,19 @@ _MAX_KNOWN = 10_000
 NEXT_STEP = "another schema wrote it, or it is damaged: give the right schema (--schemas), or read its bytes"
 """What a value that does not fit its schema means, and what to do."""
 
-_MAX_PROBLEM = 500
-"""Maximum characters of a problem."""
-
-_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError, RecursionError)
-
 
 def parse_decoding(name: str, value: Any) -> Decoding:
     """Return ``value`` if it is one of the values of :data:`Decoding`. Raise ValueError, which names
-    the argument, for others.
+    the argument, for others, and for a layout that cannot be loaded.
     """
-    if value not in get_args(Decoding):
-        known = ", ".join(get_args(Decoding))
-        raise ValueError(f"{name} is {value!r}: it must be one of {known}")
+    if isinstance(value, str) and is_layout_name(value):
+        load_layout(value)
+    elif value not in _TYPES:
+        known = ", ".join(_TYPES)
+        raise ValueError(
+            f"{name} is {value!r}: it must be one of {known}, or PACKAGE:LAYOUT"
+            + suggest_similar(str(value), _TYPES)
+        )
     found: Decoding = value
     return found
 
@@ -107,6 +114,9 @@ class PartDecoder:
     Raises:
         SchemaError: If the subject has no such version, or its schema is invalid.
     """
+
+    hides_bytes = False
+    """Whether undecoded bytes are redacted: schemas of a registry have no secrets."""
 
     def __init__(
         self,
@@ -302,14 +312,9 @@ class PartDecoder:
     def fields(self) -> list[Any]:
         """Arrow fields of what a key or value becomes: the decoded column ``key`` or ``value`` (of
         type null if there is no schema), then its schema id, its undecoded bytes and its problem
-        (:data:`ADDED`).
+        (:data:`~kafka_log.read.schemas.part_columns.ADDED`).
         """
-        shape = Shape(pa.null()) if self.shape is None else self.shape
-        types = (pa.int64(), pa.binary(), pa.string())
-        added = [
-            pa.field(f"{self.part}_{name}", kind) for name, kind in zip(ADDED, types, strict=True)
-        ]
-        return [field_of(self.part, shape), *added]
+        return list_fields(self.part, self.shape)
 
     def decode_columns(self, values: Any, headers: Any) -> list[Any]:
         """Return the arrays of :attr:`fields` for keys or values (Arrow binary) and headers of the
@@ -359,7 +364,7 @@ class PartDecoder:
                 try:
                     value = decode(item)
                     found[row] = value if convert is None else convert(value)
-                except _ERRORS as error:
+                except VALUE_ERRORS as error:
                     self._texts.left = left
                     problems[row] = (
                         f"{shorten(f'it is no value of schema {schema_id}: {error}')}; {NEXT_STEP}"
@@ -409,27 +414,39 @@ class PartDecoder:
             start += len(rows)
         others = np.flatnonzero(at < 0)
         at[others] = np.arange(start, start + len(others))
-        array = self._build(found, problems, others.tolist())
+        array = build_column(self.fields[0].type, found, problems, others.tolist())
         if not pieces:
             return array
         return pa.concat_arrays([*(d.array for _, d in pieces), array]).take(pa.array(at))
 
-    def _build(self, found: list[Any], problems: list[str | None], rows: list[int]) -> Any:
-        """Return an Arrow array with one decoded value, ``found[row]``, for each row in ``rows``,
-        in this order; other rows have no element. A value that the column type cannot hold becomes
-        null, also in ``found``, and the reason is set in ``problems``.
-        """
-        kind = self.fields[0].type
-        try:
-            return pa.array([found[row] for row in rows], kind)
-        except (pa.ArrowException, *_ERRORS):
-            for row in rows:
-                try:
-                    pa.array([found[row]], kind)
-                except (pa.ArrowException, *_ERRORS) as error:
-                    found[row] = None
-                    problems[row] = shorten(f"the column cannot hold the value: {error}")
-            return pa.array([found[row] for row in rows], kind)
+
+def make_decoders(
+    topic: str,
+    registry: SchemaRegistry,
+    parts: Sequence[str],
+    seen: Mapping[str, Sequence[SchemaId]],
+    decoding: Decoding,
+    schema_version: int | None = None,
+    show_secrets: bool = False,
+) -> dict[str, PartDecoder | LayoutDecoder]:
+    """Return the decoders of those ``parts`` of a topic (``key``, ``value``) that have a schema to
+    decode; under ``auto`` also of those that have only invalid ones; of all for a layout. Raise
+    ValueError for a layout that cannot be loaded; SchemaError if a subject
+    lacks ``schema_version`` or its schemas have too many fields together; ModuleNotFoundError if
+    the package for a type of schemas is not installed. The arguments are those of
+    :class:`TopicDecoder`.
+    """
+    if is_layout_name(decoding):
+        return {part: LayoutDecoder(part, decoding, show_secrets) for part in parts}
+    decoders: dict[str, PartDecoder | LayoutDecoder] = {}
+    for part in parts:
+        versions = registry.subject_versions(f"{topic}-{part}")
+        of_part = schema_version if versions else None
+        ids = () if versions else seen.get(part, ())
+        decoder = PartDecoder(registry, topic, part, ids, decoding, of_part)
+        if decoder.shape is not None or (decoding == "auto" and decoder.has_schemas):
+            decoders[part] = decoder
+    return decoders
 
 
 class TopicDecoder:
@@ -438,10 +455,11 @@ class TopicDecoder:
     Args:
         topic: The topic.
         registry: The schemas.
-        names: Columns of the rows. The columns :data:`ADDED` follow each decoded part.
+        names: Columns of the rows. The columns :data:`~kafka_log.read.schemas.part_columns.ADDED` follow each decoded part.
         seen: Ids that keys and values of the topic have, by part. They count if the subject of the part has no version.
-        decoding: Which types of schemas are decoded. Under ``auto``, a part without a schema stays bytes.
+        decoding: Which types of schemas are decoded. Under ``auto``, a part without a schema stays bytes. A layout decodes values.
         schema_version: As of :class:`PartDecoder`, for the parts whose subject has this version.
+        show_secrets: As of :class:`LayoutDecoder`.
 
     Raises:
         ValueError: If there is nothing to decode though a type or version is asked for.
@@ -455,17 +473,14 @@ class TopicDecoder:
         seen: Mapping[str, Sequence[SchemaId]],
         decoding: Decoding,
         schema_version: int | None = None,
+        show_secrets: bool = False,
     ) -> None:
         self._names = tuple(names)
-        self.decoders: dict[str, PartDecoder] = {}
-        parts = [part for part in PARTS if part in names]
-        for part in parts:
-            versions = registry.subject_versions(f"{topic}-{part}")
-            of_part = schema_version if versions else None
-            ids = () if versions else seen.get(part, ())
-            decoder = PartDecoder(registry, topic, part, ids, decoding, of_part)
-            if decoder.shape is not None or (decoding == "auto" and decoder.has_schemas):
-                self.decoders[part] = decoder
+        decoded = ("value",) if is_layout_name(decoding) else PARTS
+        parts = [part for part in decoded if part in names]
+        self.decoders = make_decoders(
+            topic, registry, parts, seen, decoding, schema_version, show_secrets
+        )
         if parts and not self.decoders and (decoding != "auto" or schema_version is not None):
             subjects = [f"{topic}-{part}" for part in parts]
             types = sorted({v.type for s in subjects for v in registry.subject_versions(s)})
@@ -487,6 +502,7 @@ class TopicDecoder:
         names: Sequence[str],
         decoding: Decoding,
         schema_version: int | None = None,
+        show_secrets: bool = False,
     ) -> TopicDecoder:
         """Return the decoder of the columns ``names`` of partitions of one topic, with the types of
         schemas that ``decoding`` selects. A part (key or value) whose subject has no version in
@@ -502,8 +518,8 @@ class TopicDecoder:
                 f" ({', '.join(topics[:5])}): select one topic"
             )
         (topic,) = topics
-        seen = find_ids(partitions, topic, registry, names)
-        return cls(topic, registry, names, seen, decoding, schema_version)
+        seen = {} if is_layout_name(decoding) else find_ids(partitions, topic, registry, names)
+        return cls(topic, registry, names, seen, decoding, schema_version, show_secrets)
 
     @property
     def needed(self) -> list[str]:
@@ -587,23 +603,17 @@ def split_by_parts(parts: Any) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def shorten(problem: str) -> str:
-    """Return a problem, cut off with `` ...`` after :data:`_MAX_PROBLEM` characters. Lone surrogates are escaped."""
-    text = problem if len(problem) <= _MAX_PROBLEM else f"{problem[:_MAX_PROBLEM]} ..."
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
 def find_ids(
     partitions: Sequence[Partition], topic: str, registry: SchemaRegistry, names: Sequence[str]
 ) -> dict[str, list[SchemaId]]:
     """Return, for the parts in ``names`` whose subject (``topic-key``, ``topic-value``) has no
     version in ``registry``, the schema ids in the first 10,000 records of each partition, the most
     frequent one first, ``[]`` if there are none; other parts are left out. Damaged records and
-    files are passed over: reading them reports them.
+    files are passed over: reading them reports them. Without any schema in ``registry`` no file is read.
     """
     parts = [p for p in PARTS if p in names and not registry.subject_versions(f"{topic}-{p}")]
     usage: dict[tuple[str, str], Usage] = defaultdict(Usage)
-    for partition in partitions if parts else ():
+    for partition in partitions if parts and registry.versions else ():
         count_ids(partition, DEFAULT_RECORDS, usage, lambda _: None)
     found: dict[str, Counter[SchemaId]] = {part: Counter() for part in parts}
     for (_, part), of_part in usage.items():

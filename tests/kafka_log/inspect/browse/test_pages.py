@@ -693,7 +693,7 @@ def test_secrets_are_hidden_unless_asked_for() -> None:
         other = Visitor(place, view=view)
         for (url, _, page), (_, _, same) in zip(other.crawl(25), hidden.crawl(25), strict=True):
             assert page.texts == same.texts, url
-    asked = Visitor(place, view=RecordView("auto", True))
+    asked = Visitor(place, view=RecordView(show_secrets=True))
     (url,) = links(asked.see(f"{asked.partition('__cluster_metadata')}/batches"), "/batch[?]")[:1]
     assert any("records[0]" in row[2] for row in asked.see(url.replace("/batch?", "/bytes?")).rows)
 

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from kafka_codecs import RECORD_BATCH
 from kafka_log.cli import main
-from kafka_log.inspect.dump.decoding import KeyValueFormats
+from kafka_log.inspect.dump.decoding import KeyValueDecoder, KeyValueFormats
 from kafka_log.inspect.dump.search import RecordSearch
 from kafka_log.read.scanning import scan
-from kafka_log.read.schemas.registry import SchemaRegistry
 from tests.paths import SAMPLES
 
 NEW = SAMPLES / "kafka-4.x"
@@ -56,8 +55,7 @@ def search(pattern: str, *, ignore_case: bool = False) -> RecordSearch:
     return RecordSearch(
         pattern,
         ignore_case=ignore_case,
-        formats=KeyValueFormats.parse("auto"),
-        read_schemas=SchemaRegistry,
+        decoder=KeyValueDecoder(KeyValueFormats(), repr),
     )
 
 

@@ -261,7 +261,9 @@ def test_markers_are_the_same_in_every_format(
     options = (BROKER / "transactions-2", "--format", "jsonl", "--control-records")
     selected = ("--where", "is_control")
     plain = dumped(capfdbinary, *options, *selected)
-    assert dumped(capfdbinary, *options, *selected, "--decode", how.format(what)) == plain
+    rows = objects(dumped(capfdbinary, *options, *selected, "--decode", how.format(what)))
+    problems = [row.pop(f"{part}_problem", None) for row in rows for part in ("key", "value")]
+    assert rows == objects(plain) and set(problems) == {None}
     assert objects(plain)[0]["key"] == {"control": "COMMIT"}
 
 
