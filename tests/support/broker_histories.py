@@ -202,6 +202,8 @@ class BrokerHistory:
         if self.has_epochs and unused and self.r.random() < 0.5:
             self.epoch = self.r.choice(sorted(unused))
         yield
+        self._store_epochs()
+        yield
 
     def recreate(self) -> Iterator[None]:
         """Delete the topic and create it anew."""

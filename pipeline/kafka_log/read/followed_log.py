@@ -319,6 +319,8 @@ def _contradicts(
         if is_inside or _NO_EPOCH < after.leader_epoch < epoch:
             return True
     epochs = read_leader_epochs(directory / LEADER_EPOCHS) or []
+    if after is not None and find_epoch(epochs, after.last_offset) != after.leader_epoch:
+        return False  # the file is older than the log: brokers write it later
     return find_epoch(epochs, wanted.last_offset) not in (None, epoch)
 
 

@@ -433,6 +433,20 @@ def test_a_log_whose_leader_changed_and_that_was_compacted_is_not_truncated(tmp_
     assert not followed.said
 
 
+def test_a_file_of_epochs_that_is_older_than_the_log_proves_no_truncation(tmp_path: Path) -> None:
+    """Brokers truncate the file after the log."""
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3))
+    (tmp_path / "t-0" / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n1 3\n")
+    followed = FollowedDirectory(tmp_path)
+    followed.read()
+    path.unlink()
+    append_bytes(path, batch(0))
+    append_bytes(create_log_file(tmp_path / "t-0", 6), batch(6))
+    assert offsets_of(followed.read()) == [6, 7, 8]
+    assert not followed.said
+
+
 def test_a_truncation_between_batches_hides_no_record(tmp_path: Path) -> None:
     """No record that was read is gone, but the log ends before the offset that comes next."""
     first = create_log_file(tmp_path / "t-0")
