@@ -11,11 +11,13 @@ def batch(
     records: int = 3,
     size: int = 10,
     value: bytes | None = None,
+    epoch: int = -1,
 ) -> bytes:
-    """Return a batch. Its values are ``value``, or ``size`` bytes each."""
+    """Return a batch. Its values are ``value``, or ``size`` bytes each. ``epoch`` is its leader epoch."""
     return RECORD_BATCH.build(
         {
             "base_offset": offset,
+            "partition_leader_epoch": epoch,
             "attributes": {"compression": codec},
             "base_timestamp": 1000 + offset,
             "records": [

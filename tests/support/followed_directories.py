@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ from kafka_log.logs.partitions import Segment
 from kafka_log.read.following import PartitionFollower
 from kafka_log.read.selection import Selection
 from kafka_log.segment.model import Batch, End, Lost
+from tests.support.batches import batch
+
+batch_of_epoch_0 = partial(batch, epoch=0)
 
 
 @dataclass

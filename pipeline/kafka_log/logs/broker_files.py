@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
-from kafka_codecs import META_PROPERTIES, OFFSET_CHECKPOINT, PARTITION_METADATA
+from kafka_codecs import (
+    LEADER_EPOCH_CHECKPOINT,
+    META_PROPERTIES,
+    OFFSET_CHECKPOINT,
+    PARTITION_METADATA,
+)
 from kafka_log.logs.names import (
     CHECKPOINTS,
     CLEAN_SHUTDOWN,
@@ -190,6 +196,28 @@ def find_topic_id(directory: Path) -> tuple[bytes | None, CodecError | None]:
     except OSError as error:
         return None, unreadable(error, None, path)
     return (stated, None) if any(stated) else (None, ValueRefused("the topic id is zero", where))
+
+
+def find_epoch(epochs: Sequence[tuple[int, int]], offset: int) -> int | None:
+    """Return the leader epoch of an offset, or None if it lies before the first epoch."""
+    found = [epoch for epoch, start in epochs if start <= offset]
+    return found[-1] if found else None
+
+
+def read_leader_epochs(path: Path) -> list[tuple[int, int]] | None:
+    """Return the leader epochs of a checkpoint file as (epoch, start offset) pairs, in file order;
+    ``[]`` if it lists none. Return None if the file is missing, unreadable or invalid, an epoch is
+    not above the one before, or a start offset is below the one before.
+    """
+    try:
+        parsed = LEADER_EPOCH_CHECKPOINT.parse(
+            read_small_file(path), file=os.fspath(path), strict=False
+        )
+        found = [(e.epoch, e.start_offset) for e in parsed.epochs or ()]
+    except (OSError, CodecError):
+        return None
+    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in itertools.pairwise(found))
+    return found if rising else None
 
 
 _NAME = re.compile(r"\d{20}\.snapshot\Z", re.ASCII)

@@ -7,20 +7,24 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from codecgen.runtime.errors import CodecError
 from codecgen.runtime.located_bytes import Limits
 from kafka_codecs.columns.records import RECORDS
-from kafka_log.logs.broker_files import read_topic_id
 from kafka_log.logs.incomplete_tails import find_incomplete_tail, separate_incomplete_tail
 from kafka_log.logs.index_files import find_position_by_index, find_start_position
-from kafka_log.logs.listing import list_segment_files
 from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
 from kafka_log.logs.replicas import read_end_offset
+from kafka_log.read.followed_log import (
+    BatchHeader,
+    FileChanged,
+    FollowedLog,
+    LogChange,
+    check_swaps,
+    find_last_header,
+)
 from kafka_log.read.isolation import PartitionFilters
 from kafka_log.read.output import Output
 from kafka_log.read.plan import ReadPlan, Split
@@ -28,13 +32,13 @@ from kafka_log.read.reader import PlanReader, SplitEnd
 from kafka_log.read.scanning import Watch
 from kafka_log.read.selection import Selection
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, Engine, use_kernels
-from kafka_log.segment.model import Batch, End, Policy, Tail
+from kafka_log.segment.model import Batch, End, Policy
 from kafka_log.segment.offsets_of_files import offsets_of
-from kafka_log.segment.positioned_reads import UnreadableError, unreadable
+from kafka_log.segment.positioned_reads import unreadable
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import damage
 from kafka_log.segment.regular_files import explain_missing
-from kafka_log.segment.scanner import Flagged, header_scanner
+from kafka_log.segment.scanner import Flagged
 
 PATIENCE_S = 1.0
 """Seconds for which a damaged batch of the active segment may be one that is still being written."""
@@ -43,40 +47,18 @@ _QUIET_READS = 2
 """Reads of an unchanged file after which it is not read again until its size or time changes. The first one
 may have been within the resolution of modification times."""
 
-_HEADERS = ("position", "size", "last_offset", "crc")
-
-
-class _FileChanged(Exception):
-    """A listed file is gone or was replaced. The next listing tells where its records are."""
-
-
-class _Header(NamedTuple):
-    """Values of a batch header, to notice that a file was rewritten."""
-
-    position: int
-    size: int
-    last_offset: int
-    crc: int
-
-    @property
-    def end(self) -> int:
-        """Position after the batch."""
-        return self.position + self.size
-
 
 @dataclass
 class _Followed:
     """Progress in one segment file.
 
-    ``position`` is the first byte that was not read yet, ``first`` and ``last`` are the first batch of the file and the last one that was read. ``held`` is the position of a batch that may still be
+    ``position`` is the first byte that was not read yet. ``held`` is the position of a batch that may still be
     written, since the time ``held_since`` (monotonic), and ``is_torn`` if it is known to be incomplete. ``is_done`` is True after the last byte of a rolled segment;
     ``is_broken`` after damage that ends the reading of an active segment.
     """
 
     identity: tuple[int, int]
     position: int
-    first: _Header | None = None
-    last: _Header | None = None
     held: int | None = None
     held_since: float = 0.0
     is_torn: bool = False
@@ -129,7 +111,7 @@ class PartitionFollower:
         self._files: dict[Path, _Followed] = {}
         self._unreadable: set[Path] = set()
         self._next_offset: int | None = None
-        self._topic_id: bytes | None = None
+        self._log = FollowedLog()
         filters = PartitionFilters(selection, engine, lists_again=True)
         self._rows = filters.filter_for(partition)
         self._lowest = None if offsets_are_start else self._rows.offsets[0]
@@ -149,10 +131,12 @@ class PartitionFollower:
         there = {segment.path for segment in segments}
         self._files = {path: file for path, file in self._files.items() if path in there}
         end = None if self._next_offset is not None else _read_end(segments)
-        with suppress(FileNotFoundError, _FileChanged):
-            self._notice_replacement(segments)
+        with suppress(FileNotFoundError, FileChanged):
+            self._notice_change(segments)
             for segment, following in pair_with_next_base_offset(segments):
                 yield from self._read_segment(segment, following)
+            if not self._log.is_noted:
+                self._log.note_end(segments, self._next_offset or end or 0)
             if self._next_offset is None:
                 self._next_offset = end  # of records that are not selected
 
@@ -166,28 +150,38 @@ class PartitionFollower:
     def _read_segment(self, segment: Segment, following: int | None) -> Iterator[pa.RecordBatch]:
         """Yield the new records of a segment, and note how far it was read. Yield nothing if it was
         read to its end, or has not changed. A segment that was read to its end is read again if the
-        log cleaner has merged segments with unread offsets into it. If it became shorter, or was written again, report that
-        and go on at its end or at the first unread offset. Report once a path that cannot be
-        examined. ``following`` is the base offset of the next segment (None: none). Raise
-        FileNotFoundError or _FileChanged if the file is gone or was replaced.
+        log cleaner has merged segments with unread offsets into it, or it is the active one again.
+        Report once a path that cannot be examined. ``following`` is the base offset of the next
+        segment (None: none). Raise FileNotFoundError or FileChanged if the file is gone or was
+        replaced.
         """
         known = self._files.get(segment.path)
         is_done = known is not None and known.is_done and segment.rolled
-        if is_done and following is not None and following <= (self._next_offset or 0):
+        if (
+            (known is None or is_done)
+            and segment.rolled
+            and following is not None
+            and following <= (self._next_offset or 0)
+        ):
             return
         try:
             status = segment.path.stat()
         except OSError as error:
             self._report_unreadable(segment, error, following)
             return
+        if segment.rolled and segment.problem is None and status.st_size != segment.size:
+            raise FileChanged
         identity = (status.st_dev, status.st_ino)
-        if known is None or known.identity != identity:
+        if (
+            known is None
+            or known.identity != identity
+            or known.is_done != is_done
+            or status.st_size < known.position
+        ):
             known = _Followed(identity, self._find_start(segment))
             self._files[segment.path] = known
         elif is_done:
             return
-        if known.is_done or status.st_size < known.position:
-            self._report_truncated(segment, known)
         stamp = (status.st_size, status.st_mtime_ns)
         known.unchanged_reads = known.unchanged_reads + 1 if stamp == known.stamp else 0
         known.stamp = stamp
@@ -197,9 +191,6 @@ class PartitionFollower:
             or (known.unchanged_reads > _QUIET_READS and (known.held is None or known.is_torn))
         ):
             return
-        if self._was_rewritten(segment, known):
-            self._check_identity(segment, known)
-            self._find_again(segment, known)
         yield from self._read_bytes(replace(segment, size=status.st_size), known, following)
         if known.is_done:
             self._skip_to(following)
@@ -229,13 +220,13 @@ class PartitionFollower:
         not selected any more. Else it is the file's end if no record of it is selected; under the
         policy ``kafka`` the position of the selection's first offset or timestamp by the batch
         headers; otherwise 0. Report offsets that were deleted unread. Before that, raise
-        _FileChanged if the log cleaner is about to put a file with them there, FileNotFoundError if
+        FileChanged if the log cleaner is about to put a file with them there, FileNotFoundError if
         the directory is gone.
         """
         if self._next_offset is not None:
             if segment.base_offset >= self._next_offset:
                 if segment.base_offset > self._next_offset:
-                    self._check_replacement(segment)
+                    check_swaps(segment.path.parent, segment.base_offset)
                     self._print_line(
                         f"{self._name}: offsets {self._next_offset} to {segment.base_offset - 1} were deleted before they were read"
                     )
@@ -248,15 +239,6 @@ class PartitionFollower:
         if self._selection.policy is Policy.KAFKA and (low is not None or begin is not None):
             return find_start_position(segment, low, begin, self._engine)
         return 0
-
-    def _check_replacement(self, segment: Segment) -> None:
-        """Raise _FileChanged if the directory of a segment has a ``.swap`` file with a lower base
-        offset: the log cleaner is about to put it before the segment. Raise FileNotFoundError if
-        the directory is gone.
-        """
-        for file in list_segment_files(segment.path.parent):
-            if file.state == "swap" and file.base_offset < segment.base_offset:
-                raise _FileChanged
 
     def _skip_offsets_before(self, offset: int) -> None:
         """Select no offset below ``offset`` from now on, and all from there on that the caller selected."""
@@ -271,10 +253,11 @@ class PartitionFollower:
         """Yield the records from ``file.position`` on, report damaged batches, and advance
         ``file.position``: to the end of the file, or to a batch that may still be written, which is
         read again later. ``following`` is the base offset of the next segment, None if there is
-        none. Iterating raises _FileChanged before the first record if the file was replaced, or is
+        none. Iterating raises FileChanged before the first record if the file was replaced, or is
         gone and could not be opened.
         """
         begin = file.position
+        last = self._find_last(segment, begin, segment.size)
         held: int | None = None
         end: End | None = None
         next_offset: int | None = None
@@ -305,13 +288,16 @@ class PartitionFollower:
             file.position = held
         if next_offset:
             self._next_offset = max(self._next_offset or 0, next_offset)
-        with suppress(FileNotFoundError):
-            self._note_last_batch(segment, file, begin)
+        if file.position > begin:
+            if last is not None and last.end > file.position:
+                last = self._find_last(segment, begin, file.position)
+            if last is not None:
+                self._note_last_batch(segment, last)
 
     def _check_identity(
         self, segment: Segment, file: _Followed, *, was_opened: bool = False
     ) -> None:
-        """Raise _FileChanged if another file lies at the path of a segment now, or if nothing does
+        """Raise FileChanged if another file lies at the path of a segment now, or if nothing does
         and bytes that were not read yet cannot be read any more. ``was_opened`` tells that they
         were, also under the name that a broker gives to a file that it deletes.
         """
@@ -320,9 +306,9 @@ class PartitionFollower:
         except FileNotFoundError:
             if was_opened or segment.size <= file.position:
                 return
-            raise _FileChanged from None
+            raise FileChanged from None
         if (status.st_dev, status.st_ino) != file.identity:
-            raise _FileChanged
+            raise FileChanged
 
     def _make_reader(
         self, segment: Segment, start: int, following: int | None
@@ -403,113 +389,73 @@ class PartitionFollower:
         file.is_torn = find_incomplete_tail(segment, position) is not None
         return file.is_torn
 
-    def _note_last_batch(self, segment: Segment, file: _Followed, begin: int) -> None:
-        """Note the last batch before ``file.position``, of those from byte ``begin`` on, and the
-        offset after it. Do nothing if there is none, nothing was read, or the file was replaced
-        meanwhile. Raise FileNotFoundError if the file is gone.
-        """
-        if file.position <= begin:
-            return
-        if file.last is None:
+    def _find_last(self, segment: Segment, begin: int, end: int) -> BatchHeader | None:
+        """Return the last batch between two positions of a segment, None if there is none."""
+        if end - begin >= KERNEL_MIN_BYTES:
             indexed = find_position_by_index(segment, MAX_OFFSET, None, self._engine)
-            begin = max(begin, indexed) if indexed < file.position else begin
-        found = _find_last_header(segment.path, begin, file.position)[0]
-        first = file.first or _find_last_header(segment.path, 0, 1)[0]
-        status = segment.path.stat()
-        if found is None or (status.st_dev, status.st_ino) != file.identity:
-            return
-        file.first, file.last = first, found
-        end = _end_of_offsets(pa.array([found.last_offset]), segment, None)
+            begin = max(begin, indexed) if indexed < end else begin
+        return find_last_header(segment.path, begin, end)[0]
+
+    def _note_last_batch(self, segment: Segment, last: BatchHeader) -> None:
+        """Note the last batch that was read or skipped, and the offset after it."""
+        self._log.note(last)
+        end = _end_of_offsets(pa.array([last.last_offset]), segment, None)
         self._next_offset = max(self._next_offset or 0, end)
 
     # ------------------------------------------------------------ logs that were changed
 
-    def _was_rewritten(self, segment: Segment, file: _Followed) -> bool:
-        """Return whether the last batch that was read is no longer at its position in the file, also
-        because its header is damaged now; False if none was read, or the system cannot read it any
-        more. Raise FileNotFoundError if the file is gone.
+    def _notice_change(self, segments: Sequence[Segment]) -> None:
+        """If records that were read are no longer in the log, report what happened and where it
+        goes on: at the first record of another log, at the end of one that is shorter, else at the
+        first unread offset. Raise FileChanged or FileNotFoundError if a file changed since the
+        listing.
         """
-        last = file.last
-        if last is None:
-            return False
-        found, damage = _find_last_header(segment.path, last.position, last.position + 1)
-        return found != last and not isinstance(damage, UnreadableError)
-
-    def _report_truncated(self, segment: Segment, file: _Followed) -> None:
-        """Report that the broker truncated a file that was read further, and set ``file`` to go on
-        at its end. What lies before may have been written again since the truncation. Raise
-        FileNotFoundError if the file is gone.
-        """
-        found = _find_last_header(segment.path, 0, None)[0]
-        offset = segment.base_offset if found is None else found.last_offset + 1
-        file.position = 0 if found is None else found.end
-        file.last, file.held, file.is_done, file.is_broken = found, None, False, False
-        file.first = _find_last_header(segment.path, 0, 1)[0]
-        self._report_shorter(offset)
-
-    def _find_again(self, segment: Segment, file: _Followed) -> None:
-        """Report that a file was truncated and written again since it was read, and set ``file`` to
-        go on at the first unread offset. Its new records below that offset are left out.
-        """
-        assert self._next_offset is not None
-        self._print_line(
-            f"{self._name}: the log was truncated and written again below offset {self._next_offset}: its new records before that"
-            " offset are not printed"
-        )
-        self._skip_offsets_before(self._next_offset)
-        file.position = find_start_position(segment, self._next_offset, None, self._engine)
-        file.first, file.last, file.held, file.is_broken = None, None, None, False
-
-    def _notice_replacement(self, segments: Sequence[Segment]) -> None:
-        """If the partition holds the log of another topic now, because it was deleted and created again, report it and begin
-        with its first record. Raise FileNotFoundError if a file is gone.
-        """
-        topic_id, before = read_topic_id(self.partition.directory), self._topic_id
-        if self._next_offset is None or not segments:
-            is_other = False
-        elif topic_id is None or before is None:
-            is_other = self._looks_replaced(segments, self._next_offset)
-        else:
-            is_other = topic_id != before
-        self._topic_id = topic_id or before
-        if is_other:
+        change = self._log.compare(self.partition.directory, segments, self._next_offset)
+        if change is None or self._next_offset is None:
+            return
+        if change in (LogChange.REPLACED, LogChange.MAYBE_REPLACED):
+            doubt = ""
+            if change is LogChange.MAYBE_REPLACED:
+                doubt = ", or was moved and changed (without a topic id, nothing tells which), so that records may come again"
             self._print_line(
-                f"{self._name}: the log was replaced by another one: it is printed from its first record on"
+                f"{self._name}: the log was replaced by another one{doubt}: it is printed from its first record on"
             )
-            self._files, self._next_offset = {}, None
+            self._log.forget()
+            self._next_offset = None
             self._rows, self._lowest = replace(self._rows, offsets=(None, None)), None
             self._unselected = set()
+        elif change is LogChange.TRUNCATED_UNREAD:
+            self._go_on(self._log.next_offset or 0)
+        else:
+            end = min(_read_end(segments), self._next_offset)
+            self._log.note_end(segments, end)
+            self._report_truncated(self._next_offset, end, change)
+            self._go_on(end)
+        self._files = {}
 
-    def _looks_replaced(self, segments: Sequence[Segment], next_offset: int) -> bool:
-        """Return whether segments without a topic id look like another log: it ends before the next unread offset, and none of
-        its files begins with the batch that was read there. If one does, and the active file is unknown, report that the log was
-        truncated. Raise FileNotFoundError if a file is gone.
+    def _go_on(self, offset: int) -> None:
+        """Go on at ``offset``, and leave out what is before it."""
+        self._next_offset = offset
+        self._skip_offsets_before(offset)
+
+    def _report_truncated(self, next_offset: int, end: int, change: LogChange) -> None:
+        """Report that the log was truncated, or may have been, and goes on at ``end``: the first
+        unread offset or, if it is shorter, its end.
         """
-        active = segments[-1]
-        known = self._files.get(active.path)
-        if active.base_offset >= next_offset or (known is not None and known.first is None):
-            return False
-        first = _find_last_header(active.path, 0, 1)[0]
-        if known is not None and first in (None, known.first):
-            return False
-        end = _read_end(segments)
-        if end >= next_offset:
-            return False
-        files = ((s.path, self._files[s.path].first) for s in segments if s.path in self._files)
-        if not any(first == _find_last_header(path, 0, 1)[0] for path, first in files if first):
-            return True
-        self._report_shorter(end)
-        return False
-
-    def _report_shorter(self, end: int) -> None:
-        """Report that the log ends before the next unread offset, and go on at its end. Do nothing if it does not."""
-        if self._next_offset is not None and end < self._next_offset:
-            self._print_line(
-                f"{self._name}: the log was truncated from offset {self._next_offset} to {end} or below: records from {end} on replace"
+        if end < next_offset:
+            line = (
+                f"the log was truncated from offset {next_offset} to {end} or below: records from {end} on replace"
                 " those that were printed, and records before it that were written again are not printed"
             )
-            self._next_offset = end
-            self._skip_offsets_before(end)
+        elif change is LogChange.TRUNCATED:
+            line = f"the log was truncated and written again below offset {end}: its new records before that offset are not printed"
+        else:
+            line = (
+                f"the last batch before offset {end} is gone: the log was compacted, or it was truncated or replaced and written again (nothing tells"
+                f" which, because the batch has no leader epoch or the partition no topic id): it is printed from offset {end} on, and new records"
+                " before that, if there are any, are not"
+            )
+        self._print_line(f"{self._name}: {line}")
 
 
 def _read_end(segments: Sequence[Segment]) -> int:
@@ -530,21 +476,3 @@ def _end_of_offsets(found: pa.Array, segment: Segment, following: int | None) ->
         found = found.filter(pc.and_(pc.greater_equal(found, low), pc.less_equal(found, high)))
     last = pc.max(found).as_py()
     return 0 if last is None else min(last + 1, MAX_OFFSET)
-
-
-def _find_last_header(
-    path: Path, start: int, stop: int | None
-) -> tuple[_Header | None, CodecError | None]:
-    """Return the last batch that begins between two positions of a file, by the headers, and the damage that ended the
-    reading; None if there is no batch before it, or no damage. ``stop`` None: up to the end. Raise FileNotFoundError if the
-    file is gone.
-    """
-    found = None
-    headers = header_scanner(
-        path, _HEADERS, on_damage="keep", start=start, stop=stop, tail=Tail.ACTIVE
-    )
-    with suppress(CodecError):
-        for batch in headers:
-            if batch.num_rows:
-                found = _Header(*(batch.column(name)[-1].as_py() for name in _HEADERS))
-    return found, None if headers.end is None else headers.end.error

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from codecgen.runtime.errors import CodecError
 from kafka_codecs import LEADER_EPOCH_CHECKPOINT
-from kafka_log.logs.broker_files import read_small_file, read_topic_id
+from kafka_log.logs.broker_files import find_epoch, read_leader_epochs, read_topic_id
+from kafka_log.logs.names import LEADER_EPOCHS
 from kafka_log.write.output_files import write_file
 
-LEADER_EPOCHS = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
 
 Epochs = Sequence[tuple[int, int]]
@@ -48,9 +45,7 @@ def write_leader_epochs(source: Path, out: Path, batches: Epochs, first: int, en
         return
     epochs = list(said or batches)
     start = epochs[0][1] if epochs else end  # the log start offset may lie inside of the log
-    if not all(
-        _find_epoch(epochs, offset) == epoch for epoch, offset in batches if offset >= start
-    ):
+    if not all(find_epoch(epochs, offset) == epoch for epoch, offset in batches if offset >= start):
         epochs = list(batches)
     kept = _truncate_epochs(epochs, first, end) or _truncate_epochs(batches, first, end)
     entries = [{"epoch": epoch, "start_offset": start} for epoch, start in kept]
@@ -66,25 +61,3 @@ def _truncate_epochs(epochs: Epochs, first: int, end: int) -> list[tuple[int, in
     after = [(epoch, start) for epoch, start in epochs if first < start <= end]
     before = [epoch for epoch, start in epochs if start <= first]
     return [(before[-1], first), *after] if before else after
-
-
-def _find_epoch(epochs: Epochs, offset: int) -> int | None:
-    """Return the leader epoch of an offset, or None if it lies before the first epoch."""
-    found = [epoch for epoch, start in epochs if start <= offset]
-    return found[-1] if found else None
-
-
-def read_leader_epochs(path: Path) -> list[tuple[int, int]] | None:
-    """Return the leader epochs of a checkpoint file as (epoch, start offset) pairs, in file order;
-    ``[]`` if it lists none. Return None if the file is missing, unreadable or invalid, an epoch is
-    not above the one before, or a start offset is below the one before.
-    """
-    try:
-        parsed = LEADER_EPOCH_CHECKPOINT.parse(
-            read_small_file(path), file=os.fspath(path), strict=False
-        )
-        found = [(e.epoch, e.start_offset) for e in parsed.epochs or ()]
-    except (OSError, CodecError):
-        return None
-    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in itertools.pairwise(found))
-    return found if rising else None

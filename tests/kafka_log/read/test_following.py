@@ -11,15 +11,18 @@ from typing import Any
 import pytest
 
 from kafka_log.logs.partitions import Segment
-from kafka_log.read import following
+from kafka_log.read import followed_log, following
 from kafka_log.read.following import PartitionFollower
 from tests.shares import draw_seeds
-from tests.support.batches import batch
+from tests.support.batches import message
 from tests.support.followed_directories import (
     FollowedDirectory,
     append_bytes,
     create_log_file,
     offsets_of,
+)
+from tests.support.followed_directories import (
+    batch_of_epoch_0 as batch,
 )
 from tests.support.growing_logs import Growing
 from tests.support.made_topics import entry
@@ -33,10 +36,8 @@ def test_each_record_is_read_once_whatever_happens_to_the_log(seed: int, tmp_pat
     log = Growing(tmp_path / "t-0", r, transactions=False)
     followed = FollowedDirectory(tmp_path, {"policy": r.choice(["kafka", "strict", "salvage"])})
     end = 0
-    # Without a topic id, a log that was compacted and truncated between two looks seems to be another one.
-    rare = r.choice([log.compact, log.truncate])
     for _ in range(60):
-        happens = r.choice([log.append, log.append, log.append, log.roll, log.tear, log.delete, rare])  # fmt: skip
+        happens = r.choice([log.append, log.append, log.append, log.roll, log.tear, log.delete, log.compact, log.truncate])  # fmt: skip
         happens()
         end = min(end, log.end)
         if happens != log.truncate and r.random() < 0.4:
@@ -377,3 +378,212 @@ def test_an_impossible_offset_hides_no_later_records(tmp_path: Path, wrong: int)
     append_bytes(create_log_file(tmp_path / "t-0", 3), entry(3, None, b"d"))
     assert offsets_of(followed.read()) == [3]
     assert not followed.said
+
+
+def test_a_log_that_was_truncated_into_a_segment_before_and_grew_again(tmp_path: Path) -> None:
+    """What was read of the segment before is there; the one after it is gone."""
+    first = create_log_file(tmp_path / "t-0")
+    append_bytes(first, batch(0) + batch(3))
+    second = create_log_file(tmp_path / "t-0", 6)
+    append_bytes(second, batch(6))
+    followed = FollowedDirectory(tmp_path)
+    assert offsets_of(followed.read()) == list(range(9))
+    second.unlink()
+    append_bytes(first, batch(6, size=11) + batch(9))
+    assert offsets_of(followed.read()) == [9, 10, 11]
+    [line] = followed.said
+    assert "written again below offset 9" in line and "are not printed" in line
+
+
+@pytest.mark.parametrize("tells", ["batch", "file", "straddles"])
+def test_a_log_that_was_truncated_grew_again_and_was_compacted(tells: str, tmp_path: Path) -> None:
+    """The last batch that was read may have been compacted away, but for leader epochs: those of the batches before it,
+    that in the file of epochs, or the batch that has its offset.
+    """
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3))
+    followed = FollowedDirectory(tmp_path)
+    followed.read()
+    kept = {
+        "batch": batch(0) + batch(3, records=2, epoch=1),
+        "file": batch(0),
+        "straddles": batch(0) + batch(3, records=9),
+    }
+    path.unlink()
+    append_bytes(path, kept[tells])
+    append_bytes(create_log_file(tmp_path / "t-0", 12), batch(12, epoch=1))
+    if tells == "file":
+        (tmp_path / "t-0" / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n1 3\n")
+    expected = [*range(6, 12), 12, 13, 14] if tells == "straddles" else [12, 13, 14]
+    assert offsets_of(followed.read()) == expected
+    [line] = followed.said
+    assert "written again below offset 6" in line
+
+
+def test_a_log_whose_leader_changed_and_that_was_compacted_is_not_truncated(tmp_path: Path) -> None:
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3, epoch=1))
+    followed = FollowedDirectory(tmp_path)
+    followed.read()
+    path.unlink()
+    append_bytes(path, batch(0))
+    append_bytes(create_log_file(tmp_path / "t-0", 6), batch(6, epoch=2))
+    (tmp_path / "t-0" / "leader-epoch-checkpoint").write_text("0\n3\n0 0\n1 3\n2 6\n")
+    assert offsets_of(followed.read()) == [6, 7, 8]
+    assert not followed.said
+
+
+def test_a_file_of_epochs_that_is_older_than_the_log_proves_no_truncation(tmp_path: Path) -> None:
+    """Brokers truncate the file after the log."""
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3))
+    (tmp_path / "t-0" / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n1 3\n")
+    followed = FollowedDirectory(tmp_path)
+    followed.read()
+    path.unlink()
+    append_bytes(path, batch(0))
+    append_bytes(create_log_file(tmp_path / "t-0", 6), batch(6))
+    assert offsets_of(followed.read()) == [6, 7, 8]
+    assert not followed.said
+
+
+def test_a_truncation_between_batches_hides_no_record(tmp_path: Path) -> None:
+    """No record that was read is gone, but the log ends before the offset that comes next."""
+    first = create_log_file(tmp_path / "t-0")
+    append_bytes(first, batch(0))
+    second = create_log_file(tmp_path / "t-0", 9)
+    followed = FollowedDirectory(tmp_path)
+    assert offsets_of(followed.read()) == [0, 1, 2]
+    append_bytes(first, batch(5))
+    assert offsets_of(followed.read()) == [5, 6, 7], "rolled at offset 9 again"
+    second.unlink()
+    append_bytes(first, batch(8))
+    assert offsets_of(followed.read()) == [8, 9, 10]
+    assert not followed.said
+
+
+def test_messages_without_leader_epochs_may_have_been_written_again(tmp_path: Path) -> None:
+    """Brokers before Kafka 0.11 write no epochs: nothing tells a compacted log from a truncated one."""
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, message(0) + message(1))
+    followed = FollowedDirectory(tmp_path)
+    assert offsets_of(followed.read()) == [0, 1]
+    path.unlink()
+    append_bytes(path, message(0))
+    append_bytes(create_log_file(tmp_path / "t-0", 2), message(2))
+    assert offsets_of(followed.read()) == [2]
+    [line] = followed.said
+    assert "the batch has no leader epoch" in line and "nothing tells which" in line
+    append_bytes(create_log_file(tmp_path / "t-0", 2), message(3))
+    assert offsets_of(followed.read()) == [3]
+    assert len(followed.said) == 1, "once"
+
+
+def test_messages_without_leader_epochs_that_are_there_are_not_doubted(tmp_path: Path) -> None:
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, message(0) + message(1))
+    followed = FollowedDirectory(tmp_path)
+    followed.read()
+    path.unlink()
+    append_bytes(path, message(1))
+    append_bytes(create_log_file(tmp_path / "t-0", 2), message(2))
+    assert offsets_of(followed.read()) == [2]
+    assert not followed.said
+
+
+def test_a_topic_that_was_created_anew_and_grew_further(tmp_path: Path) -> None:
+    append_bytes(create_log_file(tmp_path / "t-0"), batch(0))
+    followed = FollowedDirectory(tmp_path)
+    assert offsets_of(followed.read()) == [0, 1, 2]
+    shutil.rmtree(tmp_path / "t-0")
+    append_bytes(create_log_file(tmp_path / "t-0"), batch(0, size=11) + batch(3))
+    assert offsets_of(followed.read()) == list(range(6))
+    [line] = followed.said
+    assert "replaced by another one" in line and "nothing tells which" in line
+
+
+def test_a_topic_that_was_created_anew_and_is_empty(tmp_path: Path) -> None:
+    append_bytes(create_log_file(tmp_path / "t-0"), batch(0))
+    followed = FollowedDirectory(tmp_path, {"offsets": (0, None)}, offsets_are_start=True)
+    followed.read()
+    shutil.rmtree(tmp_path / "t-0")
+    path = create_log_file(tmp_path / "t-0")
+    assert followed.read() == []
+    assert len(followed.said) == 1
+    append_bytes(path, batch(0, size=11))
+    assert offsets_of(followed.read()) == [0, 1, 2]
+
+
+def test_a_rolled_segment_that_is_active_again_is_read_on(tmp_path: Path) -> None:
+    """The truncation took no record that was read."""
+    first = create_log_file(tmp_path / "t-0")
+    append_bytes(first, batch(0))
+    second = create_log_file(tmp_path / "t-0", 3)
+    followed = FollowedDirectory(tmp_path)
+    assert offsets_of(followed.read()) == [0, 1, 2]
+    second.unlink()
+    append_bytes(first, batch(3))
+    assert offsets_of(followed.read()) == [3, 4, 5]
+    assert not followed.said
+
+
+def test_records_that_the_cleaner_holds_when_reading_begins_are_waited_for(tmp_path: Path) -> None:
+    """Unless a killed broker has left its file."""
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0))
+    append_bytes(create_log_file(tmp_path / "t-0", 3), batch(3))
+    swap = path.rename(f"{path}.swap")
+    followed = FollowedDirectory(tmp_path)
+    assert followed.read() == []
+    swap.rename(path)
+    assert offsets_of(followed.read()) == list(range(6))
+
+
+def test_a_file_that_a_killed_cleaner_left_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed_log, "_SWAP_S", 0)
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0))
+    append_bytes(create_log_file(tmp_path / "t-0", 3), batch(3))
+    path.rename(f"{path}.swap")
+    assert offsets_of(FollowedDirectory(tmp_path).read()) == [3, 4, 5]
+
+
+@pytest.mark.parametrize("tells", ["open directory", "topic id", "nothing"])
+def test_a_compacted_log_is_doubted_only_if_it_may_be_another_one(
+    tells: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if tells != "open directory":
+        monkeypatch.setattr(followed_log, "_MAX_PINNED", 0)
+    path = create_log_file(tmp_path / "t-0")
+    append_bytes(path, batch(0) + batch(3))
+    if tells == "topic id":
+        (tmp_path / "t-0" / "partition.metadata").write_text(
+            "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg\n"
+        )
+    followed = FollowedDirectory(tmp_path)
+    followed.read()
+    path.unlink()
+    append_bytes(path, batch(0))
+    append_bytes(create_log_file(tmp_path / "t-0", 6), batch(6))
+    assert offsets_of(followed.read()) == [6, 7, 8]
+    if tells == "nothing":
+        [line] = followed.said
+        assert "nothing tells which" in line and "the partition no topic id" in line
+    else:
+        assert not followed.said
+
+
+def test_a_moved_log_that_was_compacted_meanwhile_is_printed_again(tmp_path: Path) -> None:
+    """Without a topic id it may be another one."""
+    append_bytes(create_log_file(tmp_path / "t-0"), batch(0) + batch(3))
+    followed = FollowedDirectory(tmp_path)
+    followed.read()
+    (tmp_path / "disk2").mkdir()
+    append_bytes(create_log_file(tmp_path / "disk2" / "t-0"), batch(0))
+    append_bytes(create_log_file(tmp_path / "disk2" / "t-0", 6), batch(6))
+    shutil.rmtree(tmp_path / "t-0")
+    assert offsets_of(followed.read()) == [0, 1, 2, 6, 7, 8]
+    [line] = followed.said
+    assert "replaced by another one, or was moved and changed" in line

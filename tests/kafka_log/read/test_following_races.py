@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from kafka_log.logs.discovery import survey
-from tests.support.batches import batch
 from tests.support.followed_directories import (
     FollowedDirectory,
     append_bytes,
     create_log_file,
     offsets_of,
+)
+from tests.support.followed_directories import (
+    batch_of_epoch_0 as batch,
 )
 
 CALLS = ("stat", "open", "preadv", "scandir")

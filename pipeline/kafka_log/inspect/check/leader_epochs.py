@@ -17,10 +17,9 @@ from kafka_log.inspect.check.header_bytes import format_bytes, name_bytes
 from kafka_log.inspect.check.log_end import EndCheck
 from kafka_log.inspect.check.segment_scan import ScannedSegment
 from kafka_log.logs.broker_files import read_small_file
-from kafka_log.logs.names import CLUSTER_METADATA, LOG_START
+from kafka_log.logs.names import CLUSTER_METADATA, LEADER_EPOCHS, LOG_START
 from kafka_log.segment.versions import absent_value, version_of
 
-NAME = "leader-epoch-checkpoint"
 NONE = absent_value("leader_epoch")
 """Leader epoch of a batch that has none."""
 MAX_EPOCHS = 100
@@ -54,7 +53,7 @@ class LeaderEpochCheck(EndCheck):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.path = context.partition.directory / NAME
+        self.path = context.partition.directory / LEADER_EPOCHS
         self.seen: set[tuple[str, int]] = set()
         self.epoch_before = NONE
         self.reload()
@@ -156,7 +155,7 @@ class LeaderEpochCheck(EndCheck):
         if right is None:
             return f"set {where} to the epoch of the batches before and after it, big-endian: no checksum covers the epoch"
         data = format_bytes(version, "leader_epoch", right)
-        return f"set {where} to {data}, the epoch {right} that {NAME} has for offset {offset}: no checksum covers the epoch"
+        return f"set {where} to {data}, the epoch {right} that {LEADER_EPOCHS} has for offset {offset}: no checksum covers the epoch"
 
     def _find_epoch(self, offset: int) -> int | None:
         """Return the leader epoch that the file has for an offset; None if it has none or is
@@ -175,8 +174,8 @@ class LeaderEpochCheck(EndCheck):
         if at is not None:
             epoch, start = epochs[at]
             if at + 1 == len(epochs):
-                return f"In {NAME}, epoch {epoch} begins at offset {start}."
-            return f"In {NAME}, epoch {epoch} has the offsets {start} to {epochs[at + 1][1] - 1}."
+                return f"In {LEADER_EPOCHS}, epoch {epoch} begins at offset {start}."
+            return f"In {LEADER_EPOCHS}, epoch {epoch} has the offsets {start} to {epochs[at + 1][1] - 1}."
         names = [str(epoch) for epoch, _ in epochs]
         if not names or len(names) > 8:
             what = "has no such epoch"
@@ -184,9 +183,7 @@ class LeaderEpochCheck(EndCheck):
             what = f"has the epoch {names[0]} only"
         else:
             what = f"has the epochs {', '.join(names[:-1])} and {names[-1]} only"
-        return (
-            f"{NAME} {what}. The file or the batch header is wrong: no checksum covers the epoch."
-        )
+        return f"{LEADER_EPOCHS} {what}. The file or the batch header is wrong: no checksum covers the epoch."
 
     def _check_negative(self, scanned: ScannedSegment) -> Iterator[Finding]:
         """Yield a ``leader_epoch_negative`` warning for each leader epoch below -1 (which means "no
@@ -289,7 +286,7 @@ class LeaderEpochCheck(EndCheck):
         yield context.finding(
             "segment_missing",
             segments[0].path,
-            f"The first segment begins at offset {base}, but {NAME} begins at offset {first}{what}",
+            f"The first segment begins at offset {base}, but {LEADER_EPOCHS} begins at offset {first}{what}",
             severity="error" if is_certain else "note",
             remedy=remedy,
             byte=0,

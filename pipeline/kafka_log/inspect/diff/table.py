@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from kafka_log.inspect.check.leader_epochs import NAME
 from kafka_log.inspect.diff.comparison import Comparison, Counts, compare_partitions
 from kafka_log.inspect.diff.meaning import (
     DIFFERENT_TOPICS,
@@ -18,10 +17,10 @@ from kafka_log.inspect.diff.meaning import (
 )
 from kafka_log.inspect.diff.record_comparison import find_batch
 from kafka_log.inspect.diff.side import Advance, Side
-from kafka_log.logs.broker_files import find_topic_id
+from kafka_log.logs.broker_files import find_topic_id, read_leader_epochs
+from kafka_log.logs.names import LEADER_EPOCHS
 from kafka_log.logs.partitions import Partition
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.write.checkpoints import read_leader_epochs
 
 VERDICTS = (
     "parted",
@@ -315,7 +314,7 @@ def read_epochs(directory: Path) -> Epochs | None:
     start offset, ascending. Return None if the file is missing, cannot be read, or has no epoch or
     unordered ones.
     """
-    return read_leader_epochs(directory / NAME) or None
+    return read_leader_epochs(directory / LEADER_EPOCHS) or None
 
 
 def find_last_common(a: Epochs, end_a: int, b: Epochs, end_b: int) -> CommonEpoch | None:

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from kafka_log.logs.broker_files import read_leader_epochs
+from kafka_log.logs.names import LEADER_EPOCHS
 from kafka_log.logs.partitions import Partition
 from kafka_log.segment.header_arrays import Headers, concatenate_headers, headers_from_rows
 from kafka_log.segment.placement import find_ascending
-from kafka_log.write.checkpoints import LEADER_EPOCHS, read_leader_epochs
 from kafka_log.write.rewrite.arrangement import Arrangement, ContentsCache
 from kafka_log.write.rewrite.report import MISPLACED
 from kafka_log.write.segment_contents import SegmentContents, get_named_base_offset

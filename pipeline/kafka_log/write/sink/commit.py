@@ -22,18 +22,23 @@ from codecgen.runtime.nouns import count_noun
 from kafka_codecs import PARTITION_METADATA
 from kafka_codecs.columns.records import RECORDS
 from kafka_codecs.rows.batches import BATCHES
-from kafka_log.logs.broker_files import find_topic_id, read_checkpoint, read_producer_snapshot
+from kafka_log.logs.broker_files import (
+    find_topic_id,
+    read_checkpoint,
+    read_leader_epochs,
+    read_producer_snapshot,
+)
 from kafka_log.logs.discovery import discover
 from kafka_log.logs.listing import list_base_offsets
-from kafka_log.logs.names import LOG_START, parse_live_partition_name
+from kafka_log.logs.names import LEADER_EPOCHS, LOG_START, parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError, Segment
 from kafka_log.segment.batch_headers import entries
 from kafka_log.segment.framing import HeaderColumns
 from kafka_log.segment.positioned_reads import read_exactly
 from kafka_log.segment.scanner import Scanner
 from kafka_log.segment.versions import columns_from, field_of, has_field
-from kafka_log.write.checkpoints import LEADER_EPOCHS, read_leader_epochs, write_leader_epochs
 from kafka_log.write.checkpoints import PARTITION_METADATA as METADATA_FILE
+from kafka_log.write.checkpoints import write_leader_epochs
 from kafka_log.write.encoding import encode
 from kafka_log.write.indexes import BatchRows, write_indexes
 from kafka_log.write.output_files import (

@@ -11,9 +11,9 @@ import pytest
 
 import kafka_log
 from kafka_log import FormatError, LogDirectory, SinkError
-from kafka_log.logs.broker_files import read_topic_id
+from kafka_log.logs.broker_files import read_leader_epochs, read_topic_id
+from kafka_log.logs.names import LEADER_EPOCHS
 from kafka_log.logs.partitions import DirectoryError
-from kafka_log.write.checkpoints import LEADER_EPOCHS, read_leader_epochs
 from tests.paths import SAMPLES
 from tests.support.murmur2 import plain
 from tests.support.written import CODECS, HEADERS, TIME, files, in_order, records, rows
