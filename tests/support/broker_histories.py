@@ -46,7 +46,7 @@ def _encode(base: int, last: int, epoch: int, records: tuple[Record, ...]) -> Wr
         }
         for offset, value in records
     ]
-    fields: dict[str, Any] = {
+    fields: Any = {
         "magic": 2,
         "base_offset": base,
         "last_offset_delta": last - base,
