@@ -172,17 +172,18 @@ class PartitionFollower:
         if segment.rolled and segment.problem is None and status.st_size != segment.size:
             raise FileChanged
         identity = (status.st_dev, status.st_ino)
+        stamp = (status.st_size, status.st_mtime_ns)
         if (
             known is None
             or known.identity != identity
             or known.is_done != is_done
             or status.st_size < known.position
+            or (is_done and stamp != known.stamp)  # a new file may get the number of a deleted one
         ):
             known = _Followed(identity, self._find_start(segment))
             self._files[segment.path] = known
         elif is_done:
             return
-        stamp = (status.st_size, status.st_mtime_ns)
         known.unchanged_reads = known.unchanged_reads + 1 if stamp == known.stamp else 0
         known.stamp = stamp
         if not segment.rolled and (
