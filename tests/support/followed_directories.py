@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from kafka_log.logs.discovery import survey
 from kafka_log.logs.partitions import Segment
@@ -15,6 +20,9 @@ from kafka_log.segment.model import Batch, End, Lost
 from tests.support.batches import batch
 
 batch_of_epoch_0 = partial(batch, epoch=0)
+
+CALLS = ("stat", "open", "preadv", "scandir")
+"""Functions of ``os`` by which a follower sees files."""
 
 
 @dataclass
@@ -84,3 +92,29 @@ def append_bytes(path: Path, data: bytes) -> None:
     """Append ``data`` to the file ``path``."""
     with path.open("ab") as file:
         file.write(data)
+
+
+@contextmanager
+def interrupted(at: int, action: Callable[[], None]) -> Iterator[list[int]]:
+    """Run ``action`` before the call ``at`` (from 0) of the functions of CALLS. The list has the number of calls."""
+    count = [0]
+    patch = pytest.MonkeyPatch()
+    is_inside = False
+
+    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            nonlocal is_inside
+            if not is_inside:
+                is_inside = True
+                if count[0] == at:
+                    action()
+                count[0] += 1
+                is_inside = False
+            return function(*arguments, **named)
+
+        return call
+
+    with patch.context() as patched:
+        for name in CALLS:
+            patched.setattr(os, name, wrap(getattr(os, name)))
+        yield count

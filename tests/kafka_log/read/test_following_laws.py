@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka_log.read.test_following_races import interrupted
 from tests.shares import draw_seeds
 from tests.support.broker_histories import BrokerHistory, Record
-from tests.support.followed_directories import FollowedDirectory
+from tests.support.followed_directories import FollowedDirectory, interrupted
 
 _SHORTER = re.compile(r"was truncated from offset \d+ to (\d+) or below: ")
 _REWRITTEN = re.compile(r"was truncated and written again below offset (\d+): ")

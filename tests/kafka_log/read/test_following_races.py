@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,14 +15,12 @@ from tests.support.followed_directories import (
     FollowedDirectory,
     append_bytes,
     create_log_file,
+    interrupted,
     offsets_of,
 )
 from tests.support.followed_directories import (
     batch_of_epoch_0 as batch,
 )
-
-CALLS = ("stat", "open", "preadv", "scandir")
-"""Functions of ``os`` by which a follower sees files."""
 
 _UNREAD = re.compile(r"t-0: offsets (\d+) to (\d+) were deleted before they were read")
 
@@ -94,32 +90,6 @@ ACTIONS: dict[Callable[[Path], None], bool] = {
     roll_and_compact: False,
 }
 """What a broker does, and whether a second segment is there before."""
-
-
-@contextmanager
-def interrupted(at: int, action: Callable[[], None]) -> Iterator[list[int]]:
-    """Run ``action`` before the call ``at`` (from 0) of the functions of CALLS. The list has the number of calls."""
-    count = [0]
-    patch = pytest.MonkeyPatch()
-    is_inside = False
-
-    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:
-            nonlocal is_inside
-            if not is_inside:
-                is_inside = True
-                if count[0] == at:
-                    action()
-                count[0] += 1
-                is_inside = False
-            return function(*arguments, **named)
-
-        return call
-
-    with patch.context() as patched:
-        for name in CALLS:
-            patched.setattr(os, name, wrap(getattr(os, name)))
-        yield count
 
 
 def follow_interrupted(directory: Path, action: Callable[[Path], None], at: int) -> bool:

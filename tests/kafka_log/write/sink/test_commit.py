@@ -314,8 +314,7 @@ def test_damaged_journal_is_refused(journal: bytes, tmp_path: Path) -> None:
 RUN = """
     import resource, sys
     import kafka_log
-    from tests.support.power_loss import PowerLoss, power_loss
-from tests.support.written import records
+    from tests.support.written import records
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
     try:
         kafka_log.write_log(sys.argv[1], records(4000), topic="t", partitions=1)
