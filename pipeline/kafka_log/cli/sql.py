@@ -172,7 +172,7 @@ class _Session:
         """
         import duckdb
 
-        from kafka_log.cli.sql_output import ResultTypeError, write_result
+        from kafka_log.cli.sql_output import ResultTypeError, make_printable, write_result
         from kafka_log.read.sql.lazy_tables import stream_result
         from kafka_log.read.sql.words import quote_columns
 
@@ -184,7 +184,8 @@ class _Session:
             for statement in statements:
                 relation = self._connection.sql(statement.query)
                 if relation is not None:  # a statement such as SET has no result
-                    write_result(stream_result(relation), self._output, self._out, screen_width())
+                    rows = stream_result(make_printable(relation))
+                    write_result(rows, self._output, self._out, screen_width())
         except (duckdb.Error, UnicodeEncodeError, ResultTypeError) as error:
             self._raise_error_of_reading()
             if isinstance(error, duckdb.InterruptException):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
@@ -13,8 +13,14 @@ from kafka_log.text.output import ROW_WRITERS, JsonRowWriter, RowWriter
 from kafka_log.text.text_rows import TextRowWriter
 from kafka_log.text.text_table import format_table
 
+if TYPE_CHECKING:
+    import duckdb
+
 _FEW_ROWS = 1000
 """Number of rows of a result up to which columns of text are aligned."""
+
+_REFUSED = frozenset({"union", "uhugeint", "bignum", "varint", "bit", "time with time zone"})
+"""Types of DuckDB whose values do not reach Arrow, or as bytes that only DuckDB can read."""
 
 
 class ResultTypeError(ValueError):
@@ -25,20 +31,16 @@ def write_result(rows: pa.RecordBatchReader, output: str, out: BinaryIO, width: 
     """Write the result of a query to ``out`` in the format ``output``: ``text``, ``jsonl`` or one
     of ROW_WRITERS (csv, arrow, parquet), batch by batch. Text of at most 1,000 rows has aligned
     columns that fit ``width`` (None: unlimited). Raise ResultTypeError, before anything is written,
-    for a column that is or has a union, has an interval inside of another type, or is or has a type
-    that Parquet does not know if that is the format; and what reading ``rows`` raises.
+    for a column that is or has a type that Parquet does not know if that is the format; and what
+    reading ``rows`` raises.
 
     Args:
-        rows: The result.
+        rows: The result of a query from :func:`make_printable`.
         output: ``text``, ``jsonl``, ``csv``, ``parquet`` or ``arrow``.
         out: Where it is written.
         width: Width of the terminal, for text. None: lines are as long as their cells.
     """
     for field in rows.schema:
-        if not _is_printable(field.type):
-            raise ResultTypeError(
-                f"column {field.name!r} is a UNION, or has a UNION or INTERVAL inside: cast it, such as to VARCHAR"
-            )
         if output == "parquet" and (found := _find_unknown_to_parquet(field)) is not None:
             path, what = found
             raise ResultTypeError(
@@ -51,20 +53,44 @@ def write_result(rows: pa.RecordBatchReader, output: str, out: BinaryIO, width: 
     if output == "jsonl":
         writer = JsonRowWriter(out)
     else:
-        writer = ROW_WRITERS[output](out, _without_intervals(_empty_batch(rows.schema)).schema)
-    convert = _with_short_values if output in ("jsonl", "csv") else _without_intervals
+        writer = ROW_WRITERS[output](out, rows.schema)
+    is_text = output in ("jsonl", "csv")
     for batch in rows:
-        writer.write(convert(batch))
+        writer.write(_with_short_values(batch) if is_text else batch)
     writer.close()
 
 
-def _is_printable(kind: pa.DataType, *, is_inner: bool = False) -> bool:
-    """Return whether all formats can hold values of an Arrow type: no union, and no interval inside
-    of another type (``is_inner``).
+def make_printable(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Return a query with its columns of intervals as DuckDB's text, such as ``3 days 00:00:00.5``,
+    because an interval of Arrow holds fewer. Raise ResultTypeError for a column that is or has one
+    of the types that cannot be printed, or has an interval inside of another type.
     """
-    if pa.types.is_union(kind) or (is_inner and kind == pa.month_day_nano_interval()):
-        return False
-    return all(_is_printable(kind.field(i).type, is_inner=True) for i in range(kind.num_fields))
+    columns = list(zip(relation.columns, relation.types, strict=True))
+    for name, kind in columns:
+        if (found := _find_refused(kind)) is not None:
+            raise ResultTypeError(
+                f"column {name!r} is or has the type {found}: cast it, such as to VARCHAR"
+            )
+    if all(kind.id != "interval" for _, kind in columns):
+        return relation
+    chosen = []
+    for number, (name, kind) in enumerate(columns, 1):
+        quoted = name.replace('"', '""')
+        cast = "::VARCHAR" if kind.id == "interval" else ""
+        chosen.append(f'#{number}{cast} AS "{quoted}"')
+    return relation.project(", ".join(chosen))
+
+
+def _find_refused(kind: Any, *, is_inner: bool = False) -> str | None:
+    """Return the name of the first type of DuckDB in a type that cannot be printed; None if there
+    is none. ``is_inner`` tells that the type is inside of another one, where intervals are refused.
+    """
+    if kind.id in _REFUSED or (is_inner and kind.id == "interval"):
+        return str(kind.id).upper()
+    if kind.id not in ("struct", "map", "list", "array"):
+        return None
+    inner = (child for _, child in kind.children if not isinstance(child, int))
+    return next((name for one in inner if (name := _find_refused(one, is_inner=True))), None)
 
 
 def _find_unknown_to_parquet(field: pa.Field) -> tuple[str, str] | None:
@@ -107,14 +133,9 @@ def _write_text(rows: pa.RecordBatchReader, out: BinaryIO, width: int | None) ->
     writer.close()
 
 
-def _empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch without rows."""
-    return pa.RecordBatch.from_pylist([], schema=schema)
-
-
 def _with_short_values(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with times in milliseconds if none of a column is finer, integers for whole decimals, and texts for intervals."""
-    batch = _with_integers(_without_intervals(batch))
+    """Return the rows with times in milliseconds if none of a column is finer, and integers for whole decimals."""
+    batch = _with_integers(batch)
     for i, field in enumerate(batch.schema):
         if pa.types.is_timestamp(field.type) and field.type.unit != "ms":
             with suppress(pa.ArrowInvalid):
@@ -135,22 +156,3 @@ def _with_integers(batch: pa.RecordBatch) -> pa.RecordBatch:
                 continue
             batch = batch.set_column(i, field.name, column)
     return batch
-
-
-def _without_intervals(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with columns of intervals as text, such as ``0 months 3 days 0.5 seconds``,
-    because other formats have none. Intervals inside of other types stay.
-    """
-    for i, field in enumerate(batch.schema):
-        if field.type == pa.month_day_nano_interval():
-            texts = [_format_interval(value) for value in batch.column(i).to_pylist()]
-            batch = batch.set_column(i, field.name, pa.array(texts, pa.string()))
-    return batch
-
-
-def _format_interval(value: Any) -> str | None:
-    """Return an interval as text, such as ``0 months 3 days 0.5 seconds``; None for None."""
-    if value is None:
-        return None
-    months, days, nanoseconds = value
-    return f"{months} months {days} days {nanoseconds / 1e9:g} seconds"

@@ -338,8 +338,9 @@ def _format_scalars(column: Any) -> Any:
 
 
 def _format_maps(column: Any) -> Any:
-    """Return maps as JSON objects, entries in order, also with equal keys, and their keys as text;
-    a null value is ``null``. A null map stays null.
+    """Return maps as JSON objects, entries in order, also with equal keys, and their keys as JSON
+    strings: one that is none, such as a number, is put in quotes. A null value is ``null``. A null
+    map stays null.
     """
     if not len(column):
         return pa.array([], TEXT)
@@ -347,8 +348,9 @@ def _format_maps(column: Any) -> Any:
     first, last = offsets[0].as_py(), offsets[-1].as_py()
     keys, items = (x.slice(first, last - first) for x in (column.keys, column.items))
     values = fill_null(format_json_column(column.type.item_field, items))
-    names = _format_json(keys) if pa.types.is_nested(keys.type) else keys.cast(TEXT)
-    entries = join(_quote_json(names), ": ", values)
+    names = _format_json(keys)
+    names = pc.if_else(pc.starts_with(names, '"'), names, _quote_json(names))
+    entries = join(names, ": ", values)
     lists = pa.LargeListArray.from_arrays(pc.subtract(offsets, first), entries)
     texts = join("{", pc.binary_join(lists, pa.scalar(", ", TEXT)), "}")
     return pc.if_else(column.is_valid(), texts, pa.scalar(None, TEXT))

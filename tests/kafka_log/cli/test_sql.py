@@ -222,7 +222,7 @@ def test_formats(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
         assert main(["sql", str(NEW), "--topic", "codecs", query, "--format", form]) == 0
         printed[form] = capsysbinary.readouterr().out
     wanted = {"topic": "codecs", "n": 323, "s": 10275, "t": "2026-11-20T06:00:00.000Z"}
-    assert json.loads(printed["jsonl"]) == {**wanted, "i": "0 months 0 days 7200 seconds"}
+    assert json.loads(printed["jsonl"]) == {**wanted, "i": "02:00:00"}
     assert printed["text"].split()[5:9] == [
         b"codecs",
         b"323",
@@ -237,8 +237,19 @@ def test_formats(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
 
 @pytest.mark.parametrize("form", ["text", "jsonl", "csv", "parquet", "arrow"])
 @pytest.mark.parametrize(
-    "value", ["union_value(n := 3)", "[interval 1 day]", "{'a': interval 1 day}", "map {1: [union_value(n := 3)]}"]
-)  # fmt: skip
+    "value",
+    [
+        "union_value(n := 3)",
+        "[interval 1 day]",
+        "[interval 1 day]::interval[1]",
+        "{'a': interval 1 day}",
+        "map {1: [union_value(n := 3)]}",
+        "340282366920938463463374607431768211455::uhugeint",
+        "'12:34:56+02'::timetz",
+        "'1010'::bit",
+        "{'a': [123456789123456789123456789::bignum]}",
+    ],
+)
 def test_types_that_cannot_be_printed(
     form: str, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -246,6 +257,37 @@ def test_types_that_cannot_be_printed(
     out, errors = capsys.readouterr()
     assert not out
     assert "column 'b'" in errors and "cast it" in errors
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    "value",
+    ["interval '86399.123456 seconds'", "-interval '1.000001 seconds'", "interval '1 hour' * 300000000", "null::interval"],
+)  # fmt: skip
+def test_intervals_are_exact(
+    form: str, value: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    query = f'select 1 a, 2 a, {value} "x "" y", ({value})::varchar as truth'
+    assert main(["sql", str(NEW / "codecs-0"), query, "--format", form]) == 0
+    out = capsysbinary.readouterr().out
+    if form == "jsonl":
+        found = json.loads(out, object_pairs_hook=list)
+        assert [name for name, _ in found][2:] == ['x " y', "truth"]
+        assert found[2][1] == found[3][1]
+    else:
+        table = pq.read_table(io.BytesIO(out), columns=['x " y', "truth"])
+        assert table.column(0).to_pylist() == table.column(1).to_pylist()
+
+
+def test_keys_of_maps_are_text_as_other_values(capsys: pytest.CaptureFixture[str]) -> None:
+    query = """select map {'\\xff'::blob: 1, 'a'::blob: 2} b, map {timestamp '2026-01-01': 1} t, map {1: 1, 2: 2} n, map {'"': 1} s"""
+    [row] = rows_of(capsys, NEW / "codecs-0", query)
+    assert row == {
+        "b": {'{"base64": "/w=="}': 1, "a": 2},
+        "t": {"2026-01-01T00:00:00.000000": 1},
+        "n": {"1": 1, "2": 2},
+        "s": {'"': 1},
+    }
 
 
 def test_a_long_result_is_printed_whole(capsys: pytest.CaptureFixture[str]) -> None:
