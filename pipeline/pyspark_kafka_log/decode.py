@@ -69,9 +69,9 @@ def decode_values(
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from kafka_log.read.scanning import check_decoding
+    from kafka_log.read.schemas import PARTS
     from kafka_log.read.schemas.decoding import find_ids, parse_decoding
     from kafka_log.read.schemas.layout_names import is_layout_name
-    from kafka_log.read.schemas.part_columns import PARTS
     from kafka_log.read.schemas.registry import SchemaRegistry
     from kafka_log.read.schemas.sources import read_registry
 

@@ -67,7 +67,7 @@ def _batches(asked: ReportRequest, columns: tuple[str, ...]) -> pa.RecordBatchRe
     """Return a stream with one row for each record batch of the request's partitions and offsets,
     with the given columns, from headers alone: no checksum is verified. Reading the stream raises
     CodecError for damage and unreadable files unless the mode accepts them; then the lost ranges go
-    to ``asked.on_lost``. Offsets that no segment has do not: whoever plans the tasks tells them.
+    to ``asked.on_lost``. Offsets that no segment has do not, because planning has reported them.
     """
     from kafka_log.read.scanning import scan_batches
 

@@ -44,8 +44,8 @@ _END_POLICIES: Mapping[str, Policy | None] = {
     "stat": Policy.SALVAGE,
     "keys": Policy.SALVAGE,
 }
-"""Policies under which tasks of reports read the ends of logs; None: that of the options. Rows of ``stat`` and ``keys`` tell
-an incomplete batch as readers under ``salvage`` do. Reports that have rows about all losses are left out."""
+"""Policies under which tasks of reports read the ends of logs; None: that of the options. Rows of ``stat`` and ``keys``
+report an incomplete batch, as readers under ``salvage`` do. Reports that have rows about all losses are left out."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class ReportReader(DataSourceReader):
         OptionError for an invalid path, a missing topic, partition, offset or time, and a partition
         in two directories; CodecError for damage before that time, and OSError for an unreadable
         directory, unless ``mode`` accepts damage; ``keys`` never accepts such a directory. Raise
-        DataLossError for losses that no row and no task tells; without ``failOnDataLoss`` warn.
+        DataLossError for losses that neither rows nor tasks report; without ``failOnDataLoss`` warn.
         """
         there, wanted = self._find_partitions()
         for partition in wanted:
@@ -135,7 +135,7 @@ class ReportReader(DataSourceReader):
 
     def _list_losses(self, pieces: Sequence[ReportInput], starts: LogStarts) -> list[str]:
         """Return a message for each loss in the offsets of ``pieces`` that neither rows nor tasks of
-        the report tell; ``[]`` for segments and findings. The report log_transactions needs all offsets
+        the report name; ``[]`` for segments and findings. The report log_transactions needs all offsets
         of its partitions and of the coordinators: a lost marker may end an earlier transaction.
         """
         if self.report not in _END_POLICIES:

@@ -159,7 +159,7 @@ BROKER_FILE_KINDS = {
     ".timeindex": "a time index",
     ".txnindex": "a transaction index",
     ".snapshot": "a producer snapshot",
-    "leader-epoch-checkpoint": "a leader epoch checkpoint",
+    LEADER_EPOCHS: "a leader epoch checkpoint",
     "leader_epoch_checkpoint": "a leader epoch checkpoint",
     "-offset-checkpoint": "an offset checkpoint",
     META: "the properties of a log directory",

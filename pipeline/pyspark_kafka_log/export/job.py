@@ -188,36 +188,36 @@ def run_export(
             options,
             compression,
         )
-        all_told = TaskResult()
+        total = TaskResult()
         if tasks:
             with _table_errors(target):
                 place = target.begin(job_id, job.schema, partition_by)
             job = replace(job, place=place)
-            said = "nothing was added"
-            with describe_on_interrupt(lambda: said):
+            outcome = "nothing was added"
+            with describe_on_interrupt(lambda: outcome):
                 try:
-                    for told in runner(tasks, job):
-                        all_told.add(told)
-                    if all_told.files:
-                        after = (before or State(0, {}, made)).advance(all_told.next_offsets)
-                        said = MAYBE_ADDED
+                    for result in runner(tasks, job):
+                        total.add(result)
+                    if total.files:
+                        after = (before or State(0, {}, made)).advance(total.next_offsets)
+                        outcome = MAYBE_ADDED
                         with _table_errors(target):
-                            target.commit(job, all_told.files, before, after)
+                            target.commit(job, total.files, before, after)
                 finally:
                     with _table_errors(target):
                         target.clean(job_id)  # of what is not part of it
     return Exported(
         target.name,
-        sum(file.rows for file in all_told.files),
-        len(all_told.files),
-        sum(file.size for file in all_told.files),
+        sum(file.rows for file in total.files),
+        len(total.files),
+        sum(file.size for file in total.files),
         first,
-        {**known, **all_told.next_offsets},
+        {**known, **total.next_offsets},
         tuple(missed),
-        all_told.damaged,
-        all_told.lost_bytes,
-        all_told.lost_places,
-        tuple(all_told.lost),
+        total.damaged,
+        total.lost_bytes,
+        total.lost_places,
+        tuple(total.lost),
     )
 
 

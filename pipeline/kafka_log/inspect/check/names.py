@@ -26,6 +26,7 @@ from kafka_log.logs.broker_files import (
 from kafka_log.logs.listing import is_directory
 from kafka_log.logs.names import (
     BROKER_FILE_NAMES,
+    LEADER_EPOCHS,
     META,
     RECOVERY_POINT,
     State,
@@ -46,7 +47,7 @@ _OURS = re.compile(r"\.kafka-log-.+\.writing\Z|\..+\.partial\Z")
 _SAYS = re.compile(r"kafka-log-(salvage|cut|convert|reindex|export)\.jsonl\Z")
 """Reports of such commands (:mod:`kafka_log.write.staged_output`). A broker does not touch them."""
 _TIERED = "kafka-tiered-storage"
-_IN_PARTITION = {"leader-epoch-checkpoint", "partition.metadata", "quorum-state"}
+_IN_PARTITION = {LEADER_EPOCHS, "partition.metadata", "quorum-state"}
 _FILES = {
     "deleted": ("deleted_files", "A broker was about to delete"),
     "cleaned": ("cleaned_files", "The log cleaner had not finished"),

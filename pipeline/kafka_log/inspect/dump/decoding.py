@@ -15,6 +15,7 @@ from codecgen.runtime.sensitive import REDACTED
 from kafka_log.inspect.dump import AUTO, INTERNAL, NONE
 from kafka_log.logs.names import INTERNAL_TOPICS
 from kafka_log.read.internal_topics import InternalTopic, internal_topic
+from kafka_log.read.schemas import PARTS
 from kafka_log.read.schemas.layout_names import is_layout_name
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.segment.control import read_control
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from kafka_log.read.schemas.framing import SchemaId
     from kafka_log.read.schemas.layouts import LayoutDecoder
 
-PARTS = ("key", "value")
 _LENGTHS = (1, 2, 4, 8)
 _SHOWN = "shown as bytes"
 _HIDDEN = "hidden, because it may contain secrets: add --show-secrets to see it"
@@ -170,7 +170,9 @@ class KeyValueFormats:
 
     @property
     def uses_columns(self) -> bool:
-        """Whether keys or values are decoded as columns: with the schemas of a registry, or by a layout."""
+        """Whether keys or values are decoded as columns: by a layout, or with the schemas of a registry,
+        which headers may name.
+        """
         return _is_columnar(self.key) or _is_columnar(self.value)
 
 
@@ -274,11 +276,6 @@ class KeyValueDecoder:
             of_format = (topic, self._registry, names, seen, decoding, self.schema_version)
             yield from make_decoders(*of_format) or ([] if what == AUTO else names)
 
-    @property
-    def needs_headers(self) -> bool:
-        """Whether headers may say how keys or values are decoded."""
-        return self.formats.uses_columns
-
     def _formats_of(self, topic: str) -> KeyValueFormats:
         """Return the formats for a topic. One with secrets is decoded by its layouts, which know
         them, unless no decoding or secrets are asked for.
@@ -324,7 +321,7 @@ class KeyValueDecoder:
             values: Arrow array of the values.
             controls: Whether each row is a control record.
             positions: Position of the batch of each row, for errors.
-            headers: Arrow array of the headers, if :attr:`needs_headers`.
+            headers: Arrow array of the headers, if the formats use columns.
         """
         own = self._formats_of(topic).internal_topic(topic)
         texts: dict[str, list[str | None]] = {}

@@ -32,7 +32,7 @@ from kafka_log.cli.messages import print_message
 from kafka_log.cli.output import binary_stdout
 from kafka_log.cli.selection import selection_of, warn_of_no_match
 from kafka_log.inspect.dump import WIDTH
-from kafka_log.inspect.dump.decoding import PARTS, KeyValueDecoder, KeyValueFormats
+from kafka_log.inspect.dump.decoding import KeyValueDecoder, KeyValueFormats
 from kafka_log.inspect.dump.rows import (
     DEFAULT_COLUMNS,
     PROBLEM_COLUMNS,
@@ -48,6 +48,7 @@ from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.following import PartitionFollower
 from kafka_log.read.output import Output, record_columns
 from kafka_log.read.scanning import scan
+from kafka_log.read.schemas import PARTS
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.read.schemas.sources import read_registry
 from kafka_log.segment.arrow_text import utf8

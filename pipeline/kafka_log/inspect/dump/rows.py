@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.inspect.dump.decoding import PARTS, KeyValueDecoder
+from kafka_log.inspect.dump.decoding import KeyValueDecoder
+from kafka_log.read.schemas import PARTS
 from kafka_log.segment.row_damage import COLUMNS as ROW_DAMAGE
 from kafka_log.text.json_values import make_json_field
 
@@ -64,7 +65,7 @@ class DumpRows:
         reads = self.read or self.reads_control
         hidden: tuple[str, ...] = (*PARTS, "position", "segment") if reads else ()
         hidden += ("is_control",) if self.reads_control else ()
-        hidden += ("headers", "offset") if reads and decoder.needs_headers else ()
+        hidden += ("headers", "offset") if reads and decoder.formats.uses_columns else ()
         self.needed = tuple(dict.fromkeys((*self.names, *hidden)))
 
     def split_rows(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -110,7 +111,7 @@ class DumpRows:
             file = batch.column("segment")[0].as_py() if batch.num_rows else ""
             positions = batch.column("position").to_pylist()
             keys, values = batch.column("key"), batch.column("value")
-            headers = batch.column("headers") if decoder.needs_headers else None
+            headers = batch.column("headers") if decoder.formats.uses_columns else None
             found = decoder.decode_columns(
                 self.topic, file, keys, values, controls, positions, headers
             )

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_log.inspect.dump.decoding import PARTS, KeyValueDecoder
+from kafka_log.inspect.dump.decoding import KeyValueDecoder
+from kafka_log.read.schemas import PARTS
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.text.json_values import format_json
 

@@ -21,6 +21,7 @@ from kafka_log.inspect.hexdump.byte_fields import (
 )
 from kafka_log.inspect.hexdump.segment_bytes import NoSuchPlace, Part
 from kafka_log.logs.broker_files import TooLargeError, read_small_file
+from kafka_log.logs.names import LEADER_EPOCHS
 from kafka_log.segment.regular_files import open_regular
 
 INDEXES = {
@@ -29,7 +30,7 @@ INDEXES = {
     ".txnindex": ("transaction_index", kafka_codecs.TRANSACTION_INDEX_ENTRY),
 }
 TEXTS = {
-    "leader-epoch-checkpoint": kafka_codecs.LEADER_EPOCH_CHECKPOINT,
+    LEADER_EPOCHS: kafka_codecs.LEADER_EPOCH_CHECKPOINT,
     "replication-offset-checkpoint": kafka_codecs.OFFSET_CHECKPOINT,
     "recovery-point-offset-checkpoint": kafka_codecs.OFFSET_CHECKPOINT,
     "log-start-offset-checkpoint": kafka_codecs.OFFSET_CHECKPOINT,

@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 
 from codecgen.runtime.nouns import count_noun
 from kafka_log.logs.partitions import Partition
+from kafka_log.read.schemas import PARTS
 from kafka_log.read.schemas.avro import MIN_VALUES_FOR_KERNEL, AvroSchema, use_kernel
 from kafka_log.read.schemas.framing import NOT_FRAMED, SchemaId, split_frames
 from kafka_log.read.schemas.json_schema import JsonSchema
 from kafka_log.read.schemas.layout_names import is_layout_name
 from kafka_log.read.schemas.layouts import LayoutDecoder, load_layout
 from kafka_log.read.schemas.part_columns import (
-    PARTS,
     VALUE_ERRORS,
     build_column,
     list_fields,

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from kafka_log.read.schemas.shapes import Shape, field_of
 
-PARTS = ("key", "value")
 ADDED = ("schema_id", "undecoded", "problem")
 """Columns that follow the decoded column of a part; their names begin with ``key_`` or ``value_``."""
 
