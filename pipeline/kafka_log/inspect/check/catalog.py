@@ -864,7 +864,7 @@ _KINDS = (
         "meta.properties identifies the node, the cluster and the log directory. No broker starts if it"
         " cannot be read, or has neither a node id nor a cluster id (an error). A voter that the quorum knows"
         " by its directory id is no voter without this id (an error). Without it, another node to whose"
-        " directories the metadata assigns partitions starts, but does not lead the partitions of the"
+        " directories the metadata assigns partitions starts, but may not lead the partitions of the"
         " directory until it is restarted (a warning).",
         "Correct the file, or restore it from a backup, before you start the broker. The other log"
         " directories of the node have the same node id and cluster id, but each has a directory id of its"

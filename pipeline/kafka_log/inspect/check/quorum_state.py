@@ -91,7 +91,7 @@ class QuorumStateCheck(Check):
                 "meta_properties",
                 properties,
                 f"The file has no directory.id, and the metadata assigns {count_noun(count, 'partition')} of the node to directories by their ids. The node generates a new id when it "
-                "starts, and does not lead the partitions of this directory until it is restarted.",
+                "starts, and may not lead the partitions of this directory until it is restarted.",
                 severity="warning",
                 remedy="Write directory.id into the file before you start the node: the metadata has it for the partitions here (kafka-log metadata).",
             )
