@@ -11,7 +11,7 @@ MAX_TIMEOUT_MS = 15 * 60 * 1000
 """Timeout of transactions whose own timeout is unknown: the default of the broker setting ``transaction.max.timeout.ms``."""
 
 
-LOST_MARKER = "its marker may be in bytes of the partition that are damaged or cannot be read"
+LOST_MARKER = "its marker may be in bytes of the partition that are damaged, lost or cannot be read"
 """Part of the reason of a verdict: the transaction may have ended, because damage may hide its marker."""
 
 
@@ -48,7 +48,7 @@ def judge_transaction(
     coordinator still has to write its marker here, it hangs only if by a given clock it is ongoing
     for longer than its timeout. Otherwise it never hangs before its last batch is older than the
     timeout. Then it hangs if the coordinator has no marker left to write; if the coordinator is
-    unknown, it hangs with a given clock, and else may hang. If its marker may be in damaged or
+    unknown, it hangs with a given clock, and else may hang. If its marker may be in damaged, lost or
     unread bytes (``is_cut``), it may hang at most.
 
     Args:
@@ -56,7 +56,7 @@ def judge_transaction(
         place: Topic and number of the partition.
         known: The states from ``__transaction_state``.
         clock: The time at which the log is judged.
-        is_cut: Whether bytes of the partition are damaged or cannot be read. The marker may be there, so that the answer is unknown.
+        is_cut: Whether bytes of the partition are damaged, lost or cannot be read. The marker may be there, so that the answer is unknown.
     """
     state = known.find_state(transaction.producer_id)
     limit = clock.max_timeout_ms

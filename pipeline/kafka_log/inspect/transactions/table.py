@@ -20,6 +20,9 @@ from kafka_log.inspect.partition_headers import (
 )
 from kafka_log.inspect.transactions.coordinator_states import Coordinators
 from kafka_log.inspect.transactions.hanging import Clock, judge_transaction
+from kafka_log.logs.broker_files import read_broker_files
+from kafka_log.logs.incomplete_tails import find_losses
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import Partition, Segment, pair_with_next_base_offset
 from kafka_log.logs.removed_segments import read_history
 from kafka_log.logs.transactions import (
@@ -126,8 +129,10 @@ def transaction_table(
     """Return one row per transaction and partition in the columns of :data:`TRANSACTIONS`, selected
     by ``wanted`` and ``states`` (``()``: all; ``hanging`` selects those that hang, and those that
     may). Open ones come first, of these hanging ones (judged by ``known`` coordinators and
-    ``clock``), then those that may hang; then ended ones by partition and marker. Checksums are
-    verified only where a transaction would hang, from it on: its marker may be damaged. Other damage and unreadable files are reported to ``on_damage``. Raise
+    ``clock``), then those that may hang; then ended ones by partition and marker. Only where a
+    transaction would hang are checksums verified, and lost records looked for
+    (:func:`~kafka_log.logs.incomplete_tails.find_losses`, which are not reported), from it on: its
+    marker may be damaged or lost. Other damage and unreadable files are reported to ``on_damage``. Raise
     UnreadableError (an OSError) if a marker cannot be read; ValueError if a state is not in
     :data:`WANTED`.
 
@@ -252,10 +257,12 @@ def _partition_rows(
             if verdict.is_hanging:
                 # The first of the open ones has the lowest offset: its answer is that of all.
                 if is_damaged is None:
-                    wrong = _find_wrong_checksum(partition, one.first_offset or 0)
-                    is_damaged = wrong is not None
+                    begin = one.first_offset or 0
+                    wrong = _find_wrong_checksum(partition, begin)
                     if wrong is not None:
                         on_damage(wrong)
+                    lost = find_losses(partition, (begin, None), LogStarts(), read_broker_files)
+                    is_damaged = wrong is not None or any(True for _ in lost)
                 verdict = judge(is_cut=is_damaged)
             is_hanging, reason = verdict.is_hanging, verdict.reason
         state = known.find_state(one.producer_id)

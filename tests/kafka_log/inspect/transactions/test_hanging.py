@@ -22,6 +22,7 @@ from kafka_log.logs.names import CLEAN_SHUTDOWN
 from kafka_log.logs.transactions import ObservedTransaction, TransactionState
 from tests.shares import examples
 from tests.support.coordinator_logs import TIME, data_of, log, marker_of, state_of, states
+from tests.support.tiers import IDS, TIER
 
 MINUTE = 60_000
 LATER = TIME + 60 * MINUTE
@@ -30,9 +31,10 @@ LISTED = {"ONGOING", "PREPARE_COMMIT", "PREPARE_ABORT", "PREPARE_EPOCH_FENCE"}
 """States in which Kafka's DescribeTransactions lists partitions."""
 
 
-def opened(root: Path, **options: Any) -> dict[str, Any]:
+def opened(root: Path | LogDirectory, **options: Any) -> dict[str, Any]:
     """The one transaction that is open below a directory."""
-    (row,) = LogDirectory(root).txn(states="open", **options).to_pylist()
+    found = root if isinstance(root, LogDirectory) else LogDirectory(root)
+    (row,) = found.txn(states="open", **options).to_pylist()
     return dict(row)
 
 
@@ -152,6 +154,37 @@ def test_lost_bytes_may_have_had_the_marker(tmp_path: Path) -> None:
     log(tmp_path, "orders-3", [data_of(9, -1)], base=9)
     row = opened(tmp_path, on_damage=told.append)
     assert row["hanging"] is None, "the end of a segment is not that of the partition"
+
+
+def test_a_lost_end_may_have_had_the_marker(tmp_path: Path) -> None:
+    """It was written: the broker shut down cleanly after it."""
+    states(tmp_path, state_of("tx", "complete_commit", 7))
+    (path,) = log(tmp_path, "orders-3", [data_of(0, 7), marker_of(1, 7, "commit")]).glob("*.log")
+    (tmp_path / CLEAN_SHUTDOWN).touch()
+    assert LogDirectory(tmp_path).txn(states="open").num_rows == 0
+    path.write_bytes(path.read_bytes()[:-1])
+    told: list[str] = []
+    row = opened(tmp_path, on_damage=told.append)
+    assert (row["hanging"], LOST_MARKER in row["reason"]) == (None, True)
+    assert len(told) == 1
+    assert CLEAN_SHUTDOWN in told[0]
+    (tmp_path / CLEAN_SHUTDOWN).unlink()
+    assert opened(tmp_path)["hanging"], "recovery truncates it"
+
+
+@pytest.mark.parametrize(("first", "hanging"), [(8, True), (2, None)])
+def test_only_a_gap_behind_a_transaction_may_have_had_the_marker(
+    first: int, hanging: bool | None, tmp_path: Path
+) -> None:
+    states(tmp_path, state_of("tx", "complete_commit", 7))
+    copy = tmp_path / TIER / f"orders-3-{IDS[-1]}" / f"{0:020}-{IDS[0]}.log"
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes(data_of(0, -1) + data_of(2, 7 if first == 2 else -1))
+    log(tmp_path, "orders-3", [data_of(8, 7 if first == 8 else -1)], base=8)
+    told: list[str] = []
+    row = opened(LogDirectory(tmp_path, include="remote"), on_damage=told.append)
+    assert (row["first_offset"], row["hanging"]) == (first, hanging)
+    assert "offsets 3 to 7 are lost" in "".join(told)
 
 
 @examples(150)
