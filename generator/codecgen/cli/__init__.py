@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from codecgen import directories
 from codecgen.cli import (
@@ -20,6 +20,7 @@ from codecgen.cli import (
 )
 from codecgen.cli.common import COULD_NOT_RUN, EXIT_CODES, FINDINGS, GOOD, UsageError, report_errors
 from codecgen.runtime import completion
+from codecgen.runtime.standard_output import discard_stdout
 from codecgen.runtime.version import RELEASE
 from codecgen.targets.registry import ON_REQUEST, TARGETS, TEMPLATED
 
@@ -32,7 +33,7 @@ _SCHEMA_DIRECTORY = "schema directory, which holds codecgen.yaml"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Return 0 if it succeeded, 1 if it reported findings, 2 if it could not run:
     UsageError (also for wrong arguments), TemplateFilesError, OutputError and OSError are printed
-    to standard error. Return 2 without a message, and close standard error, if the reader of a pipe
+    to standard error. Return 2 without a message if the reader of a pipe
     has gone. Before, make standard output and error replace characters that they cannot encode.
     ``argv`` defaults to the process's arguments. ``--help`` and ``--version`` raise SystemExit.
     """
@@ -45,13 +46,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         """Parse the arguments and run the command that they name. Return its exit code."""
         arguments = _parser().parse_args(argv)
         command: Callable[[argparse.Namespace], int] = arguments.run
-        return command(arguments)
+        code = command(arguments)
+        sys.stdout.flush()
+        return code
 
     try:
-        return report_errors(run_command)
+        code = report_errors(run_command)
     except BrokenPipeError:
-        sys.stderr.close()
+        discard_stdout()
         return COULD_NOT_RUN
+    try:
+        sys.stdout.flush()
+    except OSError:  # its first error was reported
+        discard_stdout()
+    return code
 
 
 def _complete(arguments: argparse.Namespace) -> int:
@@ -61,7 +69,11 @@ def _complete(arguments: argparse.Namespace) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that raises UsageError for invalid arguments."""
+    """A parser that raises UsageError for invalid arguments, and OSError if it cannot print help."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print a help text or the version. Raise OSError if it cannot be written."""
+        print(message, end="", file=file or sys.stderr, flush=True)
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError with a hint at ``--help``."""

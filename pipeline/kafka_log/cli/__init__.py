@@ -8,7 +8,6 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from codecgen.runtime import completion
 from codecgen.runtime.arrow.view import NoKernelsError
 from codecgen.runtime.errors import CodecError
 from codecgen.runtime.extras import missing
+from codecgen.runtime.standard_output import discard_stdout
 from codecgen.runtime.version import RELEASE
 from codecgen.runtime.working_directory import is_working_directory_gone
 from kafka_log.cli import interruption
@@ -203,9 +203,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     unexpected exceptions pass through.
     """
     try:
-        return _run_command_line(argv)
+        code = _run_command_line(argv)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt as interrupt:
         print_message(interruption.format_message(interrupt))
+        return COULD_NOT_RUN
+    except BrokenPipeError:
+        # The reader of our output has seen enough.
+        discard_stdout()
+        return GOOD
+    except OSError as error:
+        discard_stdout()
+        print_message(f"standard output: {error}")
         return COULD_NOT_RUN
 
 
@@ -213,8 +223,8 @@ def _run_command_line(argv: Sequence[str] | None) -> int:
     """Parse the arguments, run the command and return its exit code; without arguments print the
     overview of commands and return 2. Print expected errors and return 1 for CodecError; 2 for
     DirectoryError, NotFoundError, EngineError, other OSErrors, and missing kernels, codecs or
-    dependencies. Return 0 if the reader of stdout has gone. Raise SystemExit for invalid arguments,
-    KeyboardInterrupt after Ctrl-C. Other exceptions pass.
+    dependencies. Raise OSError without a file name if standard output cannot be written (BrokenPipeError if its reader has gone), SystemExit for
+    invalid arguments, KeyboardInterrupt after Ctrl-C. Other exceptions pass.
     """
     if sys.stdout is None:  # closed by whoever started this
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
@@ -255,10 +265,7 @@ def _run_command_line(argv: Sequence[str] | None) -> int:
         with warnings_as_messages():
             return int(_command_module(options.command).run_command(options))
     except BrokenPipeError:
-        # The reader of our output has seen enough.
-        with suppress(OSError):  # a stream that was put in the place of ours may have no descriptor
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return GOOD
+        raise
     except CodecError as error:
         print_message(error)
         return PROBLEMS
@@ -277,9 +284,9 @@ def _run_command_line(argv: Sequence[str] | None) -> int:
     except (DirectoryError, EngineError, NotFoundError, OSError) as error:
         # All other files that commands write have their names in errors.
         nameless = isinstance(error, OSError) and error.strerror and error.filename is None
-        where = "standard output: " if nameless else ""
-        advice = ""
-        if is_working_directory_gone() and has_relative_path(options):
-            advice = f"; {ADVICE}"
-        print_message(ADVICE if nameless and advice else f"{where}{error}{advice}")
+        is_gone = is_working_directory_gone() and has_relative_path(options)
+        if nameless and not is_gone:
+            raise
+        advice = f"; {ADVICE}" if is_gone else ""
+        print_message(ADVICE if nameless else f"{error}{advice}")
         return COULD_NOT_RUN

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 from kafka_log.segment.similar_names import suggest_similar
 
 
 class SuggestingParser(argparse.ArgumentParser):
-    """ArgumentParser whose errors about values of options name the most similar one."""
+    """ArgumentParser whose errors about values of options name the most similar one, and that does
+    not ignore errors when it prints.
+    """
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print a help text, a version or an error. Raise OSError if it cannot be written."""
+        print(message, end="", file=file or sys.stderr, flush=True)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Raise ArgumentError, with the most similar choice and all choices, if a value is none of

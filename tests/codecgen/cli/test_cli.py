@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
 import shutil
 import subprocess
@@ -506,3 +507,21 @@ def test_examples_are_tried_whatever_is_asked_for(
     assert err.count("error[") == err.count("error[C024]") == bool(said)
     assert said in err
     assert (tmp_path / "out").exists() == (not said and command != "check")
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["check", "--help"], ["completion", "bash"]]
+)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_output_that_is_full(words: list[str], buffered: bool) -> None:
+    """Also if the text waits in a buffer until the command ends."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment["PYTHONUNBUFFERED"] = "" if buffered else "1"
+    command = [sys.executable, "-m", "codecgen", *words]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, env=environment, check=False
+        )
+    assert done.stderr == b"codecgen: [Errno 28] No space left on device\n"
+    assert done.returncode == 2

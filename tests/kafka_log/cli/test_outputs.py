@@ -117,3 +117,21 @@ def test_an_output_that_is_full(words: list[str]) -> None:
     *_, last = done.stderr.decode().splitlines()
     assert last == "kafka-log: standard output: [Errno 28] No space left on device"
     assert "Traceback" not in done.stderr.decode()
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize(
+    "words", [[], ["help"], ["--help"], ["--version"], ["ls", "--help"], ["ls", str(PARTITION)]]
+)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_help_on_a_full_output(words: list[str], buffered: bool) -> None:
+    """Also if the text waits in a buffer until the command ends."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment["PYTHONUNBUFFERED"] = "" if buffered else "1"
+    command = [sys.executable, "-m", "kafka_log", *words]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, env=environment, check=False
+        )
+    assert done.stderr == b"kafka-log: standard output: [Errno 28] No space left on device\n"
+    assert done.returncode == 2
