@@ -1,4 +1,4 @@
-"""Which files differ from the last landed commit, as far as git knows it."""
+"""Which files differ from the last landed commit, and whose turn it is in CI, as far as git knows it."""
 
 from __future__ import annotations
 
@@ -40,6 +40,14 @@ def find_landed(root: Path = ROOT, landed: str | None = None) -> str | None:
         if base and base != head:
             return base.strip()
     return None
+
+
+def find_turn(root: Path = ROOT) -> int | None:
+    """Return which half of the slow tests CI runs: 0 or 1, by the hash of HEAD, or the variable TURN. None stands for both: TURN is
+    `both`, or there is no repository.
+    """
+    given = os.environ.get("TURN") or _git(root, "rev-parse", "--verify", "--quiet", "HEAD")
+    return None if given in (None, "both") else int(given, 16) % 2
 
 
 def find_release(root: Path = ROOT) -> str | None:

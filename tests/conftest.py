@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.changes import changed_files, find_landed
+from tests.changes import changed_files, find_landed, find_turn
 from tests.groups import group, ordered
 from tests.records import records
 from tests.shares import register_profiles
@@ -33,9 +33,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header() -> str:
     landed = find_landed(landed=os.environ.get("LANDED"))
+    turn = find_turn()
+    half = "" if turn is None else f"; of slow tests, CI runs turn {turn}"
     if landed is None:
-        return "tiers: git knows no landed commit"
-    return f"tiers: {len(changed_files())} files differ from the landed commit {landed[:12]}"
+        return f"tiers: git knows no landed commit{half}"
+    return f"tiers: {len(changed_files())} files differ from the landed commit {landed[:12]}{half}"
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +83,7 @@ def pytest_collection_modifyitems(
     """Mark tiers before pytest selects by marks; then, in a process of pytest-xdist, sort the groups into the order in which they
     should begin."""
     if not os.environ.get(EVERY_PARAMETER):
-        mark_tiers(items, changed_files())
+        mark_tiers(items, changed_files(), find_turn())
     yield
     if hasattr(config, "workerinput"):
         places = {name: i for i, name in enumerate(ordered([item.nodeid for item in items]))}

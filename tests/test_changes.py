@@ -1,4 +1,4 @@
-"""Which files differ from the last landed commit."""
+"""Which files differ from the last landed commit, and whose turn it is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.changes import changed_files
+from tests.changes import changed_files, find_turn
 from tests.support.git_commands import run_git
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -53,3 +53,19 @@ def test_what_git_does_not_know_is_nothing(
     assert changed_files(tmp_path / "plain") == frozenset()
     monkeypatch.setenv("PATH", "")
     assert changed_files(landed) == frozenset()
+
+
+def test_the_turn_is_that_of_the_commit(
+    landed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TURN", raising=False)
+    assert find_turn(tmp_path) is None
+    found = set()
+    for i in range(30):
+        commit(landed, f"{i}.txt")
+        found.add(find_turn(landed))
+        assert find_turn(landed) == find_turn(landed)
+    assert found == {0, 1}
+    for given, turn in (("0", 0), ("1", 1), ("both", None)):
+        monkeypatch.setenv("TURN", given)
+        assert find_turn(landed) == turn

@@ -53,19 +53,21 @@ from tests.tiers import mark_tiers, tier
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    mark_tiers(items, {changed!r})
+    mark_tiers(items, {changed!r}, {turn!r})
     tiers = [(item.nodeid.partition("::")[2], tier(item), [mark.name for mark in item.iter_markers()]) for item in items]
     print("TIERS", json.dumps(tiers))
 """
 
 
 def tiers_of_case(
-    folder: Path, changed: tuple[str, ...] = (), seed: str = "0"
+    folder: Path, changed: tuple[str, ...] = (), seed: str = "0", turn: int | None = None
 ) -> dict[str, tuple[str, list[str]]]:
     """Return the tier and the marks of each test of CASE."""
     folder.mkdir()
     (folder / "test_case.py").write_text(CASE, encoding="utf-8")
-    (folder / "conftest.py").write_text(CONFTEST.format(changed=changed), encoding="utf-8")
+    (folder / "conftest.py").write_text(
+        CONFTEST.format(changed=changed, turn=turn), encoding="utf-8"
+    )
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-s", "--collect-only", "-p", "no:cacheprovider", "."]  # fmt: skip
     environment = {
@@ -113,6 +115,22 @@ def test_the_choice_is_the_same_each_time_and_has_what_changed(tmp_path: Path) -
     changed = (f"tests/vectors/folder/{left_out}.log", "pipeline/kafka_log/first.py")
     after = sample(tiers_of_case(tmp_path / "b", changed, seed="2"))
     assert after == before | {f"test_sample[folder-{left_out}]", f"test_subset[folder-{left_out}]"}
+
+
+def test_slow_tests_take_turns(tmp_path: Path) -> None:
+    """A commit runs half of those of each file, the next turn the others; a file that changed has all of them."""
+    every = tiers_of_case(tmp_path / "both")
+    changed = tiers_of_case(tmp_path / "changed", ("test_case.py",), turn=0)
+    assert changed == every
+    turns = [tiers_of_case(tmp_path / str(turn), turn=turn) for turn in (0, 1)]
+    slow = {name for name, (tier, _) in every.items() if tier == "ci"}
+    first, second = ({name for name in slow if found[name][0] == "ci"} for found in turns)
+    assert first | second == slow
+    assert not first & second
+    assert abs(len(first) - len(second)) <= 1
+    for found in turns:
+        assert {name for name, (tier, _) in found.items() if tier == "ci"} <= slow
+        assert {name for name in found if found[name] != every[name]} <= slow
 
 
 def test_names_of_changed_files() -> None:
@@ -193,7 +211,11 @@ sys.exit(pytest.main(["--collect-only", "-q", "-s", "-p", "no:cacheprovider"], [
 @pytest.mark.slow
 def test_every_test_is_in_a_file_that_the_run_of_its_tier_imports() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", COLLECTED], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-c", COLLECTED],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"TURN": "both"},
     )
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("JUDGED ")]
     _, count, missing = line.split(maxsplit=2)

@@ -1,7 +1,8 @@
 """Which tier a test belongs to.
 
 - quick: `make test` runs these.
-- ci: `TIER=ci make test` runs these too, as `.ci/run` does. They have the mark `slow` or `broker`.
+- ci: `TIER=ci make test` runs these too, as `.ci/run` does. They have the mark `slow` or `broker`. They take turns: a commit
+  runs one half of them, which its hash chooses.
 - soak: only `make soak` runs these. They have the mark `soak`, and `slow` with it.
 
 The mark `share` puts the parameters of one test into several tiers.
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 from pathlib import PurePosixPath
 
@@ -52,8 +53,11 @@ def tier(item: pytest.Item) -> str:
     return "ci" if item.get_closest_marker("slow") or item.get_closest_marker("broker") else "quick"
 
 
-def mark_tiers(items: Iterable[pytest.Item], changed: Collection[str]) -> None:
-    """Mark the items as `share` says. What is `soak` becomes `slow` as well.
+def mark_tiers(
+    items: Sequence[pytest.Item], changed: Collection[str], turn: int | None = None
+) -> None:
+    """Mark the items as `share` says, then those of CI whose turn (0 or 1) is the other one as `soak`, unless `turn` is None or
+    their file is in `changed`. What is `soak` becomes `slow` as well.
 
     `share(18)`: of the parameters of a test that are not slow anyway, the first of each 18 stays quick, the others become slow,
     and CI runs a third of them. `share(18, ci=9)`: CI runs a ninth, and with `ci=0` nothing. `share(ci=9)`: a ninth of a
@@ -65,9 +69,13 @@ def mark_tiers(items: Iterable[pytest.Item], changed: Collection[str]) -> None:
         of_test = list(group)
         _mark_slow(of_test)
         _mark_soak(of_test, names)
-        for item in of_test:
-            if item.get_closest_marker("soak") and not item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.slow)
+    if turn is not None:
+        for file, group in groupby(items, key=lambda item: item.nodeid.partition("::")[0]):
+            if file not in changed:
+                _mark_other_turn(file, group, turn)
+    for item in items:
+        if item.get_closest_marker("soak") and not item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.slow)
 
 
 def _mark_slow(items: Iterable[pytest.Item]) -> None:
@@ -81,13 +89,24 @@ def _mark_slow(items: Iterable[pytest.Item]) -> None:
 
 
 def _mark_soak(items: Iterable[pytest.Item], names: Collection[str]) -> None:
-    slow = [item for item in items if tier(item) == "ci"]
-    slow.sort(key=lambda item: zlib.crc32(item.nodeid.partition("::")[2].encode()))
-    for place, item in enumerate(slow):
+    for place, item in enumerate(slow := _draw_slow(items)):
         every = _share(item)[1]
         chosen = every > 0 and place < -(-len(slow) // every)
         if not chosen and not names_a_changed_file(item.nodeid, names):
             item.add_marker(pytest.mark.soak)
+
+
+def _mark_other_turn(file: str, items: Iterable[pytest.Item], turn: int) -> None:
+    """Mark every other one of a file's slow tests."""
+    for place, item in enumerate(_draw_slow(items), zlib.crc32(file.encode())):
+        if place % 2 != turn:
+            item.add_marker(pytest.mark.soak)
+
+
+def _draw_slow(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """Return the items of CI that are not quick, in the order of a hash of their names without the file."""
+    slow = [item for item in items if tier(item) == "ci"]
+    return sorted(slow, key=lambda item: zlib.crc32(item.nodeid.partition("::")[2].encode()))
 
 
 def _share(item: pytest.Item) -> tuple[int, int]:
