@@ -150,6 +150,7 @@ KERNELS = [
     (entries("x: {array: {fields: {a: u8, b: {type: u8, when: a == 1}}}, count: u8}", rows="each: x, columns: {c: last(x).b}", c="{type: int16, nullable: true}"), '"x" is used with last(x) of a field of its elements that may be null'),
     (entries("x: {layout: pair}", rows="columns: {c: x.a}"), '"x" is a layout with a field that a column or condition uses'),
     (entries("k: {type: u64, enum: big}, x: {array: pair, count: u8, compressed: {by: k, limit: 99}}", rows="each: x, columns: {c: n}"), '"x" is a value of type u64'),
+    (entries("x: {array: i16, count: u8}", c="{type: int64}", rows="each: x, columns: {c: item}"), '"x" is rows from an array of numbers'),
     (entries("x: {array: u8, count: i8, none: -1}, y: {layout: given_number, given: {z: if x == null then 1 else 2}}"), '"y" is an array in the place of a number'),
     (entries("m: {type: u64, counts: x}, x: {array: pair}", rows="each: x, columns: {c: n}"), '"m" is a number of the type u64'),
     (entries("x: u8", rows="columns: {c: n}, when: position == 0"), '"kind" is a field of rows with a condition on `position`'),

@@ -179,6 +179,8 @@ class Fields:
                 return Term(bits, inner.null)
             case nodes.EndValue():
                 return self.end(value)
+            case nodes.ElementValue():
+                raise Refused("rows from an array of numbers")
         raise TypeError(type(value).__name__)
 
     def end(self, value: nodes.EndValue) -> Term:
