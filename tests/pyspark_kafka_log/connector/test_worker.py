@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark_kafka_log.connector.worker import first_rows
 from tests.support.paused_queries import Query, paused, until_paused
 from tests.support.spark_logs import flipped, numbered, write
-from tests.support.spark_processes import WORKER, below, command, parents, until
+from tests.support.spark_processes import WORKER, below, command, holders, parents, until
 from tests.support.spark_queries import column, load
 
 pytestmark = [
@@ -57,13 +57,14 @@ def in_the_middle(spark: SparkSession, large: Path) -> Query:
 @pytest.mark.slow
 def test_a_worker_that_is_killed_fails_its_query(spark: SparkSession, large: Path) -> None:
     query = in_the_middle(spark, large)
-    killed = workers()
-    for pid in killed:
+    until(lambda: bool(holders(workers(), large)))
+    for pid in workers():
         os.kill(pid, signal.SIGKILL)
     (large / "go").touch()
     query.join(60)
     assert not query.is_alive()
-    assert query.rows == -1 and query.error, killed
+    assert query.rows == -1
+    assert query.error
     assert column(load(spark, large), "offset") == list(range(BATCHES * RECORDS))
 
 
