@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from kafka_log.inspect.partition_headers import OnDamage
     from kafka_log.inspect.statistics.columns import By
     from kafka_log.inspect.statistics.options import StatOptions
+    from kafka_log.read.scanning import ScanOptions
     from kafka_log.read.schemas.decoding import Decoding
     from kafka_log.read.selection import OtherFilters, RowFilters, Selection
     from kafka_log.segment.kernels import Engine
@@ -151,6 +152,13 @@ class LogDirectory:
         warn_if_all_excluded(selected, excluded, stacklevel=2)
         return select_replicas(selected, self.replicas or "keep")
 
+    @property
+    def topics(self) -> list[str]:
+        """Names of the topics of the selected partitions, sorted. Raise what :attr:`all_partitions`
+        raises.
+        """
+        return sorted({partition.topic for partition in self.all_partitions})
+
     @cached_property
     def partitions_to_check(self) -> list[Partition]:
         """Selected partitions as in ``all_partitions``, but a topic or partition that only checkpoint files of
@@ -245,6 +253,43 @@ class LogDirectory:
             return segment_table(self.all_partitions)
         table = topic_table if by_topic else partition_table
         return table(self.all_partitions)
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        policy: Policy | str | None = None,
+        **options: Unpack[ScanOptions],
+    ) -> pa.RecordBatchReader:
+        """Return the records of the selected partitions, or rows of a view, as a stream of Arrow
+        record batches: :func:`kafka_log.scan` of these paths, with this selection. Filters in
+        ``options`` replace those of the selection.
+
+        Args:
+            columns: As in :func:`kafka_log.scan`.
+            policy: What counts as damage: ``kafka`` (default), ``strict`` or ``salvage``.
+            options: The keywords of :func:`kafka_log.scan`.
+
+        Returns:
+            The stream. It raises :class:`CodecError` for damage that is an error.
+
+        Raises:
+            TypeError: For an unknown option.
+            ValueError: For unknown columns, views and values of options.
+
+        Example:
+            >>> log = LogDirectory("/var/lib/kafka/data", topics="orders")
+            >>> log.scan(["offset", "value"], timestamps="-2h:").read_all()
+        """
+        from kafka_log.read.scanning import scan
+        from kafka_log.read.selection import Selection
+
+        selection = Selection(
+            topics=self._topics,
+            partitions=self._numbers,
+            include=self.include,
+            replicas=self.replicas or "error",
+        )
+        return scan(self.path, columns, policy, selection=selection, **options)
 
     def stat(
         self,
