@@ -2,7 +2,7 @@
 PYTHON ?= python3
 RUN = $(PYTHON) demo/run.py
 
-.PHONY: help demo test soak generate regen site check venv clean
+.PHONY: help demo test soak generate regen site tool check venv clean
 
 help:
 	@$(RUN) help
@@ -14,6 +14,10 @@ demo:
 # PARTS="laws mutants" runs these parts alone.
 soak:
 	@TOOLS=$(CURDIR)/.soak/tools bash .ci/tools $(RUN) soak $(PARTS)
+
+# EXTRAS="arrow sql" adds what these extras need.
+tool:
+	@$(RUN) tool $(EXTRAS)
 
 test generate regen site check venv clean:
 	@$(RUN) $@

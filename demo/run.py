@@ -11,6 +11,8 @@
     python demo/run.py regen                      write everything that is generated and committed: generated/, the JSON Schema,
                                                   pages of docs/, and expected texts of tests; some minutes
     python demo/run.py site                       build the documentation site in build/site
+    python demo/run.py tool [EXTRA ...]           put kafka-log and all that it needs into one file, dist/kafka-log.pyz, for hosts
+                                                  without pip; with extras of the package (arrow, unless told)
     python demo/run.py check                      formatting, types, imports, and that generated/ is current
     python demo/run.py venv                       only set up .venv
     python demo/run.py clean                      remove .venv, demo-output and caches
@@ -284,6 +286,31 @@ def site(out: Path) -> None:
     say(f"Open {out / 'index.html'}")
 
 
+TOOL = ROOT / "dist" / "kafka-log.pyz"
+
+
+def tool(out: Path, extras: list[str]) -> None:
+    """Build kafka-log as one file, with the package's extras `extras` (default: arrow), from a
+    temporary environment. It replaces `out` when it is complete.
+
+    It runs with this version of Python on this kind of machine, because it has compiled libraries.
+    """
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".tool-", dir=out.parent) as folder:
+        say("Building kafka-log in one file (this takes minutes)")
+        run([sys.executable, "-m", "venv", Path(folder, "venv")], quiet=True)
+        python = Path(folder, "venv", PYTHON.relative_to(VENV))
+        run([python, "-m", "pip", "install", "--quiet", "--no-cache-dir", "shiv>=1.0.8"])
+        made = Path(folder, out.name)
+        start = ("--console-script", "kafka-log", "--python", "/usr/bin/env python3")
+        project = f"{ROOT}[{','.join(extras or ['arrow'])}]"
+        options = ("--compressed", "--reproducible", "--quiet", "--no-cache-dir")
+        run([python, "-m", "shiv", *start, "--output-file", made, *options, project])
+        made.replace(out)
+    version = ".".join(map(str, sys.version_info[:2]))
+    say(f"{out}: {out.stat().st_size / 1e6:.0f} MB, for Python {version} on such machines")
+
+
 def check() -> None:
     """What CI checks besides the tests. All of it is run, then what failed is said."""
     venv("dev")
@@ -354,7 +381,7 @@ def clean() -> None:
             shutil.rmtree(ROOT / name)
 
 
-CHORES = ("demo", "test", "soak", "generate", "regen", "site", "check", "venv", "clean")
+CHORES = ("demo", "test", "soak", "generate", "regen", "site", "tool", "check", "venv", "clean")
 
 
 def main(arguments: list[str]) -> int:
@@ -362,7 +389,7 @@ def main(arguments: list[str]) -> int:
     if name in ("help", "-h", "--help"):
         say(__doc__)
         return 0
-    if name not in CHORES or (rest and name not in ("demo", "test", "soak")):
+    if name not in CHORES or (rest and name not in ("demo", "test", "soak", "tool")):
         print(f"{name}: no such chore, or too much after it; there are: {', '.join(CHORES)}")
         return 2
     try:
@@ -378,6 +405,8 @@ def main(arguments: list[str]) -> int:
             regen()
         elif name == "site":
             site(SITE)
+        elif name == "tool":
+            tool(TOOL, rest)
         elif name == "check":
             check()
         elif name == "venv":

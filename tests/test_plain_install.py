@@ -11,6 +11,7 @@ import pytest
 
 import kafka_log
 from codecgen.runtime.extras import EXTRAS, missing
+from kafka_log import LogDirectory
 from tests.paths import ROOT, SAMPLES
 from tests.support.commands import LOG_COMMANDS
 
@@ -72,6 +73,36 @@ def test_commands_say_what_they_need(commands: Path, tmp_path: Path) -> None:
     table = run(commands / "kafka-log", "stat", str(LOG), "--format", "parquet", cwd=tmp_path)
     assert table.returncode == 2
     assert table.stderr.count("\n") == 1 and "kafka-codecs[arrow]" in table.stderr
+
+
+@pytest.mark.soak
+def test_the_tool_in_one_file(tmp_path: Path) -> None:
+    """It needs nothing but Python: no package of this environment, none of the user."""
+    out = tmp_path / "bin" / "kafka-log.pyz"
+    build = f"import sys, pathlib; sys.path.insert(0, {str(ROOT / 'demo')!r}); import run; run.tool(pathlib.Path({str(out)!r}), [])"
+    subprocess.run([sys.executable, "-c", build], check=True)
+    assert [path.name for path in out.parent.iterdir()] == [out.name]
+    environment = {"PATH": os.defpath, "SHIV_ROOT": str(tmp_path / "unpacked")}
+    isolated = [sys._base_executable, "-I", "-S", str(out)]  # type: ignore[attr-defined]
+
+    def started(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*isolated, *words], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+
+    listed = started("ls", str(SAMPLES / "kafka-4.x"), "--format", "csv")
+    assert listed.returncode == 0, listed.stderr
+    assert listed.stdout.count("\n") == LogDirectory(SAMPLES / "kafka-4.x").ls().num_rows + 1
+    checked = started("check", str(SAMPLES / "kafka-4.x"))
+    assert (checked.returncode, checked.stdout.splitlines()[-1]) == (0, "nothing is wrong")
+    damaged = tmp_path / "codecs-0" / f"{0:020}.log"
+    damaged.parent.mkdir()
+    data = bytearray((SAMPLES / "kafka-4.x" / "codecs-0" / damaged.name).read_bytes())
+    data[100] ^= 1
+    damaged.write_bytes(data)
+    assert started("check", str(damaged)).returncode == 1
+    missing = started("sql", str(LOG), "select 1 as a")
+    assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
 
 
 @pytest.mark.slow
