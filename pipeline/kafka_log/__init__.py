@@ -53,6 +53,7 @@ _LAZY_MODULES = {
     "write_log": "kafka_log.write.sink.write_log",
     "FormatError": "kafka_log.write.sink.log_format",
     "SinkError": "kafka_log.write.sink.rows",
+    **dict.fromkeys(("load_ipython_extension", "unload_ipython_extension"), "kafka_log.notebook"),
 }
 """Names that are imported on first access, because their modules load pyarrow, numpy or codecs."""
 
