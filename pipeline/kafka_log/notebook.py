@@ -53,15 +53,32 @@ def format_html(rows: pa.Table | pa.RecordBatch) -> str:
 def _format_cells(column: pa.Table) -> list[str]:
     """Return the cells of a table of one column."""
     (field,) = column.schema
+    kind = _drop_views(field.type)
+    if kind != field.type:
+        field = field.with_type(kind)
+        column = column.cast(pa.schema([field]))
+    if pa.types.is_duration(kind):
+        return ["-" if value is None else str(value) for value in column.column(0).to_pylist()]
     if not pa.types.is_binary(field.type):
         return format_columns(column)[0].cells
     texts = (format_text_column(field, chunk, MAX_BYTES) for chunk in column.column(0).chunks)
     return [cell for part in texts for cell in fill_null(part, "-").to_pylist()]
 
 
+def _drop_views(kind: pa.DataType) -> pa.DataType:
+    """Return a type with ``binary_view`` replaced by ``binary``, also in lists and structs."""
+    if kind == pa.binary_view():
+        return pa.binary()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_drop_views(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([member.with_type(_drop_views(member.type)) for member in kind])
+    return kind
+
+
 def _format_name(field: pa.Field) -> str:
     """Return the heading of a column, with its documentation as the title."""
-    doc = (field.metadata or {}).get(b"doc", b"").decode("utf-8")
+    doc = (field.metadata or {}).get(b"doc", b"").decode("utf-8", "replace")
     title = f' title="{escape(doc)}"' if doc else ""
     return f"<th{title}>{escape(field.name)}</th>"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_log import LogDirectory
+from kafka_log.logs.broker_files import read_meta_properties
 from tests.brokers.brokers import KraftBroker
 from tests.brokers.filler import BYTES
 from tests.brokers.process import wait_until
@@ -62,9 +62,10 @@ def directories(broker: KraftBroker) -> set[bytes]:
 
 
 def disk_id(directory: Path) -> bytes:
-    lines = (directory / "meta.properties").read_text().splitlines()
-    (said,) = (line.partition("=")[2] for line in lines if line.startswith("directory.id="))
-    return base64.urlsafe_b64decode(said.replace("\\", "") + "==")
+    properties = read_meta_properties(directory)
+    assert properties is not None
+    assert properties.directory_id is not None
+    return properties.directory_id.bytes
 
 
 def starts_twice(broker: KraftBroker, *disks: Path) -> None:

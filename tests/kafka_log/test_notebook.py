@@ -110,6 +110,19 @@ def test_tables_without_rows_or_columns(shell: InteractiveShell) -> None:
     assert Cells(shown(shell, pa.table({}))).rows == [[]]
 
 
+def test_views_and_durations(shell: InteractiveShell) -> None:
+    """A scan with ``binary_view`` shows what one without it shows."""
+    columns = ["offset", "key", "value", "headers"]
+    views = read_table(FOUR, columns, binary_view=True)
+    plain = read_table(FOUR, columns)
+    assert views.schema != plain.schema
+    assert shown(shell, views) == shown(shell, plain)
+    times = pa.table({"a": pa.array([61, None], pa.duration("s"))})
+    assert Cells(shown(shell, times)).rows[1:] == [["0:01:01"], ["-"]]
+    broken = pa.field("a", pa.int8(), metadata={"doc": b"\xff"})
+    assert Cells(shown(shell, pa.table([[1]], schema=pa.schema([broken])))).titles == ["\ufffd"]
+
+
 def test_without_the_extension_tables_are_as_before() -> None:
     made: Any = InteractiveShell.instance()
     try:

@@ -33,7 +33,7 @@ _SCHEMA_DIRECTORY = "schema directory, which holds codecgen.yaml"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Return 0 if it succeeded, 1 if it reported findings, 2 if it could not run:
     UsageError (also for wrong arguments), TemplateFilesError, OutputError and OSError are printed
-    to standard error. Return 2 without a message if the reader of a pipe
+    to standard error. Return 2 without a message, and close standard error, if the reader of a pipe
     has gone. Before, make standard output and error replace characters that they cannot encode.
     ``argv`` defaults to the process's arguments. ``--help`` and ``--version`` raise SystemExit.
     """
@@ -54,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = report_errors(run_command)
     except BrokenPipeError:
         discard_stdout()
+        sys.stderr.close()  # which may be the same pipe
         return COULD_NOT_RUN
     try:
         sys.stdout.flush()
