@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -178,6 +179,7 @@ def test_all_engines_refuse_the_batches_that_brokers_refuse(batch: dict[str, Any
     assert rejects(data, numpy=False) is bool(expected)
     assert rejects(data, numpy=True) is bool(expected)
     assert rejects(data + data, numpy=True) is bool(expected)
+    assert found_by_readers(data) == expected
     if not expected:
         assert RECORD_BATCH.build(batch) == data
         assert RECORD_BATCH.parse(data)
@@ -195,6 +197,23 @@ def test_all_engines_refuse_the_batches_that_brokers_refuse(batch: dict[str, Any
     assert [record.offset_delta for record in lenient.records] == [
         record["offset_delta"] for record in batch["records"]
     ]
+
+
+def found_by_readers(data: bytes) -> set[str]:
+    """The rules in the findings of lenient readers, which must agree and give all records."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "00000000000000000000.log")
+        path.write_bytes(data)
+        found = []
+        for reader in (SegmentReader, BlockReader):
+            [batch] = reader(path, check_rules=True)
+            reasons = [str(e.reason) for e in batch.findings if isinstance(e, RuleBroken)]
+            found.append({reason.split("breaks the rule ")[1].split()[0] for reason in reasons})
+            [unchecked] = reader(path)
+            assert [r.offset for r in batch.records] == [r.offset for r in unchecked.records]
+            assert unchecked.findings == () == batch.problems
+    assert found[0] == found[1]
+    return found[0]
 
 
 @given(
@@ -239,6 +258,7 @@ def test_all_engines_refuse_the_wrappers_that_brokers_do_not_write(
     assert rejects(built, numpy=False) is bool(expected)
     assert rejects(built, numpy=True) is bool(expected)
     assert LOG_ENTRY.parse(built, strict=False)
+    assert found_by_readers(built) == expected
     if not expected:
         assert LOG_ENTRY.build(wrapper) == built
         assert LOG_ENTRY.parse(built)

@@ -1507,7 +1507,9 @@ def plan_record_batch_records(
         if entry_last_offset_delta < wrap_64(row - start + 1 - 1):
             blamed = 34  # offset, rule offsets_of_count
             break
-        if entry_base_offset > wrap_64(9223372036854775807 - entry_last_offset_delta):
+        if entry_last_offset_delta >= 0 and entry_base_offset > wrap_64(
+            9223372036854775807 - entry_last_offset_delta
+        ):
             blamed = 35  # offset, rule last_offset_in_range
             break
         if entry_attributes >> 5 & 1 and entry_producer_id >= 0 and row - start + 1 > 1:

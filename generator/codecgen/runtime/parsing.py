@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -47,6 +47,7 @@ class Opened:
         array: The array that ends the layout, or None.
         section: Returns the bytes of the elements, once and instead of ``items``; None if there are no elements.
         element: Adds the path of an element, by its index, to an error; None as the index stands for the array.
+        check: Checks the rules of the layout about the elements, once all are parsed. ``items`` does that itself.
     """
 
     fields: Parsed
@@ -55,7 +56,7 @@ class Opened:
     array: LastArray | None = None
     section: Callable[[], Source | None] | None = None
     element: Callable[[CodecError, int | None], CodecError] | None = None
-    """Gives an error the path of an element with this number; None: that of the array."""
+    check: Callable[[Sequence[Any]], None] | None = None
 
 
 class Parse:
@@ -128,6 +129,7 @@ class Parse:
                     array=array,
                     section=partial(self.section, last, last.codec),
                     element=partial(self.in_element, last),
+                    check=partial(self.check_elements, last),
                 )
             self.parse_field(last)
             self.finish()
@@ -149,10 +151,13 @@ class Parse:
         names the field, if the count or length is invalid, bytes follow a count of 0, arrays nest
         too deep, or the codec is unknown. A number for null is not recognized.
         """
+        start = self.source.pos
         try:
-            return codec.section(self.source, self.obj, codec.number(self.source, self.obj))
+            section = codec.section(self.source, self.obj, codec.number(self.source, self.obj))
         except CodecError as error:
             raise self.fields.locate(error, f, self.source) from None
+        self.starts[f.name] = (start, self.source.pos)
+        return section
 
     def in_element(self, f: Field, error: CodecError, i: int | None) -> CodecError:
         """Add the path of an element, or of the array if the index is None, to an error, with its
@@ -203,7 +208,13 @@ class Parse:
             self.starts[f.name] = (start, self.source.pos)
         self.finish()
         if ruled:
-            self.check_rules({**self.obj, f.name: kept}, of_elements=True)
+            self.check_elements(f, kept)
+
+    def check_elements(self, f: Field, items: Sequence[Any]) -> None:
+        """Check the layout's rules about ``items``, all elements of the last array. Raise
+        RuleBroken as :meth:`check_rules` does.
+        """
+        self.check_rules({**self.obj, f.name: items}, of_elements=True)
 
     def check_look_ups(self) -> None:
         """Raise ValueRefused, also in a lenient session, for the first derived value that looks up

@@ -101,13 +101,15 @@ def has_relative_offsets(case: Case, entry: Container) -> bool:
 
 
 def read_messages(
-    case: Case, opened: Opened, found: list[Found], session: Session
+    case: Case, opened: Opened, found: list[Found], session: Session, *, is_whole: bool
 ) -> Iterator[Container]:
     """Yield the messages that :func:`find_messages` found in a wrapper, in order. Raise CodecError,
     whose path has the index, at the first one that cannot be read or is a wrapper itself. Another
-    version than the wrapper's is a finding, in a strict session ValueRefused.
+    version than the wrapper's is a finding. So is a broken rule about the messages, after the last
+    one, if the session has ``rules`` and ``found`` has all of them (``is_whole``).
     """
-    assert opened.element is not None
+    assert opened.element is not None and opened.check is not None
+    items: list[Container] | None = [] if is_whole and session.rules else None
     session.depth += 1
     session.nesting += 1
     try:
@@ -124,7 +126,11 @@ def read_messages(
             finally:
                 for finding in session.findings[noticed:]:
                     opened.element(finding, i)
+            if items is not None:
+                items.append(item)
             yield item
+        if items is not None:
+            opened.check(items)
     finally:
         session.nesting -= 1
         session.depth -= 1
@@ -199,9 +205,7 @@ def _find_message(array: Array, source: Source) -> Found:
 
 
 def _check_version(case: Case, item: Container, source: Source) -> None:
-    """Raise ValueRefused in a strict session if a message has another version than the array around
-    it; a lenient session adds it to the findings.
-    """
+    """Add ValueRefused to the findings of the session if a message has another version than the array around it."""
     version, around = _version(case, item), _array(case).version
     if version != around:
         reason = f"element of version {version} inside version {around}"

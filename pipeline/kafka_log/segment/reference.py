@@ -282,9 +282,10 @@ def _read_records(
                 batch.base_offset = case.columns["base_offset"].value(entry, first, place)
             if lost is not None and inner_messages.has_relative_offsets(case, entry):
                 problems = [*problems, Problem("offsets", lost)]
-            items = _with_checksum_errors(
-                inner_messages.read_messages(case, opened, found, session), session
+            messages = inner_messages.read_messages(
+                case, opened, found, session, is_whole=lost is None
             )
+            items = _with_checksum_errors(messages, session)
         _add_records(batch, case, entry, items, session, place)
         if lost is not None:
             raise lost

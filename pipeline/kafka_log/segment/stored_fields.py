@@ -46,8 +46,10 @@ def read_stored_fields(data: bytes, position: int, file: str) -> StoredFields:
     if case is not None:
         with suppress(CodecError):
             if case.whole:
-                found, _ = inner_messages.find_messages(case, opened, session)
-                items = inner_messages.read_messages(case, opened, found, session)
+                found, lost = inner_messages.find_messages(case, opened, session)
+                items = inner_messages.read_messages(
+                    case, opened, found, session, is_whole=lost is None
+                )
             else:
                 items = row_items(case, opened, RECORDS.columns)
             for item in items:
