@@ -111,6 +111,7 @@ ANSWERS: dict[str, Callable[[kafka_log.LogDirectory], Iterable[pa.Table]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ANSWERS)
 def test_the_page_has_the_columns_that_come(method: str) -> None:
     """Names and types, in their order: of each table that a method gives, as the page of the API has it."""
@@ -123,6 +124,7 @@ def test_the_page_has_the_columns_that_come(method: str) -> None:
     assert came and documented == came
 
 
+@pytest.mark.slow
 def test_the_page_has_the_columns_of_changes() -> None:
     """What identifies a thing stands after the first one."""
     [(first, *rest)] = re.findall(

@@ -35,6 +35,7 @@ def marks_of(page: Path, *, processes: bool) -> list[pytest.MarkDecorator]:
     return [pytest.mark.slow, pytest.mark.share(ci=8)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="commands are run by bash")
 @pytest.mark.parametrize(
     ("page", "processes"),
@@ -76,6 +77,7 @@ WITH_PYTHON = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
 def test_python_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -152,6 +152,7 @@ def find_bare_figures(page: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_figures_stand_in_the_results_beside_them(page: Path) -> None:
     assert not find_wrong_figures(page)

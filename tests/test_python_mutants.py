@@ -92,6 +92,7 @@ def test_code_around_a_change_stays(code: str, changed: list[str]) -> None:
         assert any(text.endswith(end) for text in texts), end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["generator", "pipeline"])
 def test_every_mutant_of_ours_is_python(path: str) -> None:
     for file in sorted((ROOT / path).rglob("*.py"))[:: 60 if path == "generator" else 40]:

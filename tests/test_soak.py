@@ -79,6 +79,7 @@ def test_the_seed_is_kept_until_another_is_given(tmp_path: Path) -> None:
     assert seed_of(tmp_path / "a", None) == 5
 
 
+@pytest.mark.slow
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert soak.main(["--list", "brokers"]) == 0
     assert capsys.readouterr().out == "tests/brokers\n"
@@ -108,6 +109,7 @@ def fixed_seeds(path: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_no_random_test_has_the_same_seeds_each_day() -> None:
     found = {
         path.relative_to(ROOT).as_posix(): seeds

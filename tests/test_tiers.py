@@ -103,6 +103,7 @@ def test_marks_put_a_test_into_a_tier(tmp_path: Path) -> None:
         assert tier != "soak" or "slow" in marks
 
 
+@pytest.mark.slow
 def test_the_choice_is_the_same_each_time_and_has_what_changed(tmp_path: Path) -> None:
     def sample(found: dict[str, tuple[str, list[str]]]) -> set[str]:
         names = {name for name, (tier, _) in found.items() if tier == "ci"}
@@ -169,6 +170,7 @@ def is_left_to_the_soak(test: ast.FunctionDef) -> bool:
     return "pytest.mark.soak" in map(ast.unparse, test.decorator_list)
 
 
+@pytest.mark.slow
 def test_every_file_has_a_test_in_ci() -> None:
     """What only the soak runs breaks unnoticed for a day or longer. The soak also asks this of the collected tests."""
     without = []

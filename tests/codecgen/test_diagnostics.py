@@ -22,6 +22,7 @@ from tests.paths import ROOT, SCHEMAS
 CASES = list(goldens.cases())
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
 def test_text(case: Path) -> None:
@@ -40,6 +41,7 @@ SHOWN = re.compile(
 QUOTED = re.compile(r"""^unknown \w+ "([^"]+)"|^'([^']+)' has no meaning in an expression""")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
 def test_carets_are_under_what_yaml_finds_there(case: Path) -> None:
     """Held against the marks of PyYAML: carets are under a node, or its first character, or a word within a scalar."""

@@ -57,6 +57,7 @@ def _mappings(path: Path) -> list[dict[Any, Any]]:
     return [document for document in found if isinstance(document, dict)]
 
 
+@pytest.mark.slow
 def test_it_is_a_json_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(json_schema())
 

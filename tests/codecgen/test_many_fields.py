@@ -46,6 +46,7 @@ def check_and_emit(fields: int, field: str) -> None:
     assert not construct.emit(make_plan(model)).diagnostics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["u8", "{bytes: u8}", "{type: u8, valid: NAME < 9}"])
 def test_work_is_linear(field: str) -> None:
     check_and_emit(3, field)  # what is worked out once for all

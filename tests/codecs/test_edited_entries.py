@@ -210,6 +210,7 @@ def run(one_in: int) -> None:
     assert refused > 50
 
 
+@pytest.mark.slow
 def test_an_edited_entry_is_good_or_refused() -> None:
     run(one_in=40)
 

@@ -67,6 +67,7 @@ def test_a_regular_batch_is_read_by_the_fast_parser(compression: str) -> None:
     assert taken(RECORD_BATCH, SAMPLES[compression], strict=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_both_ways_give_the_same(name: str) -> None:
     data, r = SAMPLES[name], random.Random(name)
@@ -196,6 +197,7 @@ def test_a_regular_batch_is_built_by_the_fast_builder(name: str) -> None:
         assert data == RECORD_BATCH.build(GIVEN[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GIVEN)
 def test_both_ways_build_the_same(name: str) -> None:
     value, r = GIVEN[name], random.Random(name)

@@ -82,6 +82,7 @@ def compare(name: str, version: int | None, seed: object, values: int, mutants: 
             built_either_way(codec, other)
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("seed", draw_seeds(1, first=1))
 @pytest.mark.parametrize("part", range(8))
@@ -110,6 +111,7 @@ RECORDS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_batches_whose_records_were_changed_before_the_checksum(number: int) -> None:
     """Damage that no checksum tells: what a fast parser reads has to be noticed by itself."""

@@ -23,6 +23,7 @@ from tests.support.drawn_codecs import PACKAGE, read_log_schemas
 NAMES = ["flagged", "columnar", "dictionary"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_codecs(name: str, package: Path) -> None:
     """The schemas have no findings, so that the examples hold, and each codec compresses the batch."""
@@ -96,6 +97,7 @@ CHANGES = {
 """Facts of the dictionary batch that are changed, one at a time."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "old", "new"), [(file, *change) for file, some in CHANGES.items() for change in some]
 )

@@ -104,6 +104,7 @@ def use(tree: Tree, *arguments: str) -> None:
 # ------------------------------------------------------------ a quick look at some
 
 
+@pytest.mark.slow
 @pytest.mark.share(ci=5)
 @pytest.mark.parametrize(
     "version",

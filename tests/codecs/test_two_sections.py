@@ -116,6 +116,7 @@ def parsed(codecs: Any, data: bytes, **options: Any) -> Any:
     return found[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key_codec", "value_codec"), [*itertools.product(CODECS, CODECS)])
 def test_batches_are_parsed_as_they_were_built(
     codecs: Any, key_codec: str, value_codec: str
@@ -220,6 +221,7 @@ def test_kernels_leave_the_layout_to_the_reference_codecs(codecs: Any) -> None:
     assert '"split_batch"' in note.help and "reference codecs" in note.help
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("each", "message"),
     [

@@ -76,6 +76,7 @@ ASKED: list[tuple[str, str, tuple[Any, ...]]] = [
 """Methods, their arguments, and which of what is wrong elsewhere is right there."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "argument", "right"), ASKED)
 def test_what_means_nothing(
     method: str, argument: str, right: tuple[Any, ...], tmp_path: Path

@@ -73,6 +73,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "broker"
 
 
+@pytest.mark.slow
 @pytest.mark.share(6)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
@@ -86,6 +87,7 @@ def test_what_is_removed_after_the_listing_is_damage(
     TOLERANT[name](log, tmp_path / "out", lambda line: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("name", ["txn", "producers", "metadata", "groups", "coordinator"])
 def test_it_is_raised_as_damage_where_damage_is_raised(
@@ -120,6 +122,7 @@ def test_salvage_names_a_snapshot_that_is_gone(
     assert not (tmp_path / "out" / METADATA / gone.name).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["salvage", "cut", "convert", "reindex"])
 def test_a_metadata_log_without_a_directory_gets_a_row(
     root: Path, tmp_path: Path, name: str

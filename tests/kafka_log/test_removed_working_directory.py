@@ -27,6 +27,7 @@ import kafka_log, pyarrow
 """
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_absolute_paths(tmp_path: Path, name: str) -> None:

@@ -54,6 +54,7 @@ def read(
     return [row[0] for row in rows] if len(columns) < 2 else rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("bad", [0, 2])
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
@@ -77,6 +78,7 @@ def test_the_rest_of_the_file_is_skipped(
     assert f"{size - at} bytes in 1 place" in warning
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("damage", [checksum, noise, a_record_that_is_none])
 def test_the_same_rows_however_they_are_asked_for(

@@ -100,6 +100,7 @@ def test_the_same_rows_by_all_options(path: Path) -> None:
         agree(path, options)
 
 
+@pytest.mark.slow
 @pytest.mark.share(27, ci=9)
 @pytest.mark.parametrize("path", FILES[::3], ids=lambda p: f"{p.parent.name}-{p.stem}"[-60:])
 def test_the_same_rows_of_a_range(path: Path) -> None:
@@ -116,6 +117,7 @@ def test_the_same_rows_of_a_range(path: Path) -> None:
 TRANSACTIONAL = sorted([*VECTORS.glob("control/*.log"), *SAMPLES.glob("*/transactions-*/*.log")])
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("path", TRANSACTIONAL, ids=lambda p: f"{p.parent.name}-{p.stem}"[-60:])
 def test_the_same_rows_without_transactions_that_were_aborted(path: Path) -> None:

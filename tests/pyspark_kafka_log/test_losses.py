@@ -144,6 +144,7 @@ def lost(directory: Path, **options: str) -> tuple[list[int], Losses]:
     return rows, losses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("bad", [0, 1, 3])
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)

@@ -72,6 +72,7 @@ def check_halves(data: st.DataObject) -> None:
             assert_halves(halves, path, at, cut)
 
 
+@pytest.mark.slow
 @settings(max_examples=4)
 @given(data=st.data())
 def test_two_halves_are_all_rows(data: st.DataObject) -> None:

@@ -87,6 +87,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ---------------------------------------------------------------- rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", REPORTS)
 def test_tasks_have_the_rows_of_the_answer(directory: Path, view: str) -> None:
     """Each task has a partition, or the directories for findings, and its batches have at most the wanted rows. No Java is needed."""

@@ -99,6 +99,7 @@ def test_what_kafka_wrote_and_what_is_wrong() -> None:
     assert not differ
 
 
+@pytest.mark.slow
 def test_random_logs(tmp_path: Path) -> None:
     for seed in draw_seeds(12):
         path = mixed_log(tmp_path / f"t-{seed}", seed)
@@ -117,6 +118,7 @@ def test_aborted_transactions(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["codecs-0", "codecs-4", "segments.small-1", "append-time-1"])
 def test_damage_is_the_same_error(tmp_path: Path, name: str) -> None:
     r = random.Random(name)

@@ -84,6 +84,7 @@ def test_mangled_schemas_give_findings_or_work(data: st.DataObject) -> None:
     event(judge(files))
 
 
+@pytest.mark.slow
 def test_few_mangled_schemas_give_findings_or_work() -> None:
     files = needed("files/transaction_index.yaml")
     assert judge(files) == "works"

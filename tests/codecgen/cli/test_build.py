@@ -103,6 +103,7 @@ fields: {delta: i8}
 """
 
 
+@pytest.mark.slow
 def test_what_is_given_in_the_place_of_a_field(tool: Tool) -> None:
     """Values, examples and `build` in Python take the same."""
     path = tool.root / "schemas" / "journey.yaml"
@@ -136,6 +137,7 @@ def test_versions(tool: Tool) -> None:
     assert chosen[1] == "0102\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "values", "place", "reason"),
     [

@@ -449,6 +449,7 @@ def test_the_module_runs(schemas: Path) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_went_away_is_no_reason_for_a_traceback() -> None:
     command = [sys.executable, "-m", "codecgen", "json-schema"]
     with subprocess.Popen(
@@ -480,6 +481,7 @@ def test_the_generated_files_of_this_repository_are_current(
     assert main([*command, "--check"]) == 0, capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["check", "construct", "arrow", "docs"])
 @pytest.mark.parametrize(
     ("data", "said"),

@@ -51,6 +51,7 @@ def hostile(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_paths_are_escaped(
     name: str, hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -71,6 +71,7 @@ def test_up_to_the_damage(tool: Tool) -> None:
     assert lenient.err.startswith("codecgen: note: 7 is not a Colour")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", range(len(GOOD)))
 def test_every_cut(tool: Tool, cut: int) -> None:
     """All bytes that are there are shown, each once, and the error has a place."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["yaml", "jinja2"])
 def test_the_command_says_what_to_install(module: str, tmp_path: Path) -> None:
     argv = ["codecgen", "generate", "schemas", "--out", str(tmp_path / "out")]

@@ -40,6 +40,7 @@ def test_its_neighbor_is_allowed(pair: Pair) -> None:
     assert [change for change in changes(pair.old, pair.allowed) if change.is_breaking] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.rule)
 def test_a_schema_is_equal_to_itself(pair: Pair) -> None:
     for text in (pair.old, pair.broken, pair.allowed):

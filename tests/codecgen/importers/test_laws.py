@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
@@ -104,6 +105,7 @@ KEY = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @given(messages("Parcel"), messages("ParcelA"))
 def test_definitions_become_schemas_without_findings(one: Any, other: Any) -> None:
     made = [one, {**other, "type": "data"}]

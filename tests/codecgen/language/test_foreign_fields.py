@@ -52,6 +52,7 @@ def without(value: Any, path: str) -> Any:
     return {key: without(item, rest) if key == name else item for key, item in value.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @cases
 def test_fields(case: Case) -> None:

@@ -72,6 +72,7 @@ def test_bytes_of_tools_are_built_again(name: str) -> None:
     assert codec.build(parsed) == data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WHOLE)
 def test_cuts_and_flips(name: str) -> None:
     make, data = WHOLE[name]

@@ -26,6 +26,7 @@ from tests.codecgen.schemas import checked
 from tests.support.language_blocks import BLOCKS, model_of_block
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("text", [text for _, text in BLOCKS], ids=[place for place, _ in BLOCKS])
 def test_yaml_of_the_pages_works(

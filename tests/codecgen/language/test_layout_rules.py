@@ -95,6 +95,7 @@ def drawn(r: random.Random) -> dict[str, Any]:
     return {"kind": kind, "points": points} | ({"least": r.randrange(-3, 1)} if kind == 1 else {})
 
 
+@pytest.mark.slow
 @LOADERS
 @pytest.mark.parametrize("seed", draw_seeds(1, first=7))
 def test_all_engines_apply_the_same_rules(tmp_path: Path, load: Any, seed: int) -> None:

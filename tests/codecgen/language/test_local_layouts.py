@@ -133,6 +133,7 @@ def test_words_for_people() -> None:
     assert "places_origin_deep" in page
 
 
+@pytest.mark.slow
 def test_targets_that_have_no_words_for_it() -> None:
     plan = make_plan(model_of(TEXT))
     assert not unread_by_kernels(plan.model)

@@ -194,6 +194,7 @@ def plain(thing: Any) -> Any:
     return thing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("kind", ["layouts", "enums", "choices", "texts"])
 def test_it_is_the_schema_of_that_time(release: str, kind: str) -> None:

@@ -199,6 +199,7 @@ def test_only_what_ranges_leave_open_is_asked() -> None:
     assert isinstance(span, Number) and span.running
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [

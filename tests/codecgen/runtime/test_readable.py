@@ -100,6 +100,7 @@ def test_what_is_parsed_is_a_container_that_can_be_copied_and_built() -> None:
     assert RECORD_BATCH.parse(RECORD_BATCH.build(parsed)) == parsed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["kafka-4.x", "kafka-2.8"])
 def test_the_log_reader_agrees_on_derived_values(folder: str) -> None:
     """The reader has them from the views, these are from the layouts."""

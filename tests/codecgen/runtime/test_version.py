@@ -17,6 +17,7 @@ from tests.paths import ROOT
 MAJOR, MINOR = RUNTIME
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("language", "runtime", "advice"),

@@ -224,6 +224,7 @@ HOSTILE_TEXTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hostile", HOSTILE_TEXTS)
 def test_texts_stay_data_in_generated_python(hostile: str) -> None:
     """A schema whose every text is hostile gives the same statements as one whose texts are plain."""

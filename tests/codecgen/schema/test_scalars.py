@@ -134,6 +134,7 @@ CASES = [
 """Types, fields that need them, and columns that make kernels read the field."""
 
 
+@pytest.mark.slow
 @pytest.mark.share(5)
 @pytest.mark.parametrize("target", [*TARGETS.values(), *ON_REQUEST.values()], ids=lambda t: t.name)
 @pytest.mark.parametrize(("name", "field", "column", "value"), CASES)

@@ -121,6 +121,7 @@ def codecs() -> Codecs:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("layout", "example"), EXAMPLES, ids=lambda thing: thing.name)
 def test_examples_are_built_again(codecs: Codecs, layout: Layout, example: Example) -> None:

@@ -115,6 +115,7 @@ def test_the_reference_wrote_the_same_bytes() -> None:
     assert versions == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_what_is_compressed_holds_the_same_rows() -> None:
     count = 0
     for file in FILES:

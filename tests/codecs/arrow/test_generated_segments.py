@@ -19,6 +19,7 @@ from tests.support.scanned_rows import reference, scanned
 POLICIES = ("strict", "kafka", "salvage")
 
 
+@pytest.mark.slow
 @given(data=segments)
 def test_generated_segments(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "generated.log"
@@ -30,6 +31,7 @@ def test_generated_segments(data: bytes, tmp_path_factory: pytest.TempPathFactor
     assert read.fallbacks == 0
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("seed", draw_seeds(8))
 def test_mutated_segments(seed: int, tmp_path: Path) -> None:

@@ -155,6 +155,7 @@ PROBLEMS = (
 """Examples whose answer is a problem, with exit code 1."""
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("example", EXAMPLES, ids=str.strip)
 def test_examples_of_the_help_run_on_the_samples(

@@ -86,6 +86,7 @@ def test_rows_tell_what_is_wrong_with_them_alone(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.share(18, ci=0)
 @pytest.mark.parametrize("path", SMALL, ids=name)
 def test_the_output_is_the_same(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -193,6 +194,7 @@ def test_heads_are_read_without_decompressing(monkeypatch: pytest.MonkeyPatch) -
     assert sum(found["records"]) == sum(len(batch.records) for batch in SegmentReader(path))
 
 
+@pytest.mark.slow
 def test_a_wrong_checksum_among_heads(tmp_path: Path) -> None:
     """Of compressed batches, whose headers are read alone: the first, one in the middle, the last, and two in a row."""
     good = (VECTORS / "matrix" / "v2-gzip-create.log").read_bytes() * 3

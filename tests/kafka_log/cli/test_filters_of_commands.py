@@ -58,6 +58,7 @@ def test_a_command_has_what_the_page_says(command: str, capsys: pytest.CaptureFi
     assert {name: name in has for name in FILTERS} == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "name"),
     [(command, name) for command in COMMANDS for name, has in table()[command].items() if not has],

@@ -45,6 +45,7 @@ def read_tree(root: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("command", LOG_COMMANDS)
 def test_inputs_stay_as_they_are(

@@ -35,6 +35,7 @@ def run(
     return code, out, lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", WITH_TOPICS)
 def test_a_topic_that_is_not_there(
     command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -57,6 +58,7 @@ def test_a_partition_that_is_not_there(
     assert err == ["kafka-log: there is no partition 99; there are: 0, 1, 2, 3, 4"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("states", [[], ["--states"], ["--format", "jsonl"]])
 def test_a_group_that_is_not_there(states: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     there = "there are: group-classic, group-consumer, tx-group"
@@ -81,6 +83,7 @@ def test_a_group_that_is_there_and_has_no_such_commit(capsys: pytest.CaptureFixt
     assert (code, err) == (0, ["kafka-log: nothing matches --as-of"])
 
 
+@pytest.mark.slow
 @pytest.mark.share(6)
 @pytest.mark.parametrize("output", ["text", "jsonl", "csv"])
 @pytest.mark.parametrize(
@@ -114,6 +117,7 @@ def test_filters_that_nothing_matches(
     assert set(line.removeprefix("kafka-log: nothing matches ").split(", ")) == set(filters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["dump", "dump --batches", "stat", "keys", "txn", "producers", "export", "cut"]
 )
@@ -176,6 +180,7 @@ def test_what_is_empty_without_a_filter(capsys: pytest.CaptureFixture[str], tmp_
 CHECKED_NOTHING = (["--offsets", "1000:"], ["--producer", "4242"], ["--time", "2001-01-01:2001-01-02"])  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filters", CHECKED_NOTHING)
 def test_check_is_not_content_with_no_batch(
     filters: list[str], capsys: pytest.CaptureFixture[str]
@@ -198,6 +203,7 @@ def test_check_of_segments_without_batches(capsys: pytest.CaptureFixture[str]) -
     )
 
 
+@pytest.mark.slow
 def test_check_warns_if_it_judges_no_batch() -> None:
     log = LogDirectory(BROKER, topics="codecs", partitions=0)
     with pytest.warns(UserWarning, match="no batch was checked: none matches offsets"):

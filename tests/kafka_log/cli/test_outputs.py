@@ -41,6 +41,7 @@ def words_of(command: str, out: Path) -> list[str]:
     return [command, *map(str, places), *more, *MORE.get(command, [])]
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("command", LOG_COMMANDS)
 def test_a_stream_of_text_gets_what_the_standard_output_gets(

@@ -75,6 +75,7 @@ def retention(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
     assert doomed == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "engine"),
     [(name, "auto") for name in COMMANDS]

@@ -55,6 +55,7 @@ def test_records_are_those_of_scan(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ABOUT)
 def test_each_table_has_the_rows_of_its_answer(
     name: str, capsys: pytest.CaptureFixture[str]
@@ -76,6 +77,7 @@ def test_each_table_has_the_rows_of_its_answer(
     assert row["n"] == answers[name]().num_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ABOUT)
 def test_all_columns_of_each_table_can_be_read(name: str) -> None:
     table = LogTables(LogDirectory(NEW), Selection()).make()[name]
@@ -235,6 +237,7 @@ def test_formats(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
         assert table.column("n").to_pylist() == [323]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "jsonl", "csv", "parquet", "arrow"])
 @pytest.mark.parametrize(
     "value",
@@ -587,6 +590,7 @@ def test_a_time_out_of_range_is_named(
 TIMES = {"s": "2026-11-22 10:00:00", "ms": "1970-01-01 00:00:00.123", "us": "1970-01-01 00:00:00.123456", "ns": "2026-11-22 10:00:00.123456789"}  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, time", [(f"TIMESTAMP_{u}", t) for u, t in TIMES.items()] + [("TIMESTAMPTZ", TIMES["us"])])  # fmt: skip
 @pytest.mark.parametrize("shape", ["[{}, null]", "{{'a': {}}}", "map{{'a': [{}]}}", "[{}]::{}[1]"])
 def test_times_inside_of_other_values(
@@ -601,6 +605,7 @@ def test_times_inside_of_other_values(
     assert expected in re.split(r'[ ",\n]+', capsys.readouterr().out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["DATE '2020-01-02'", "TIME '10:00:00'", "1.50::decimal(5, 2)"])
 @pytest.mark.parametrize("shape", ["{{'a': {}}}", "[[{}]]", "map{{{}: 1}}", "map{{[{}]: 1}}"])
 @pytest.mark.parametrize("output", ["text", "jsonl", "csv"])
@@ -612,6 +617,7 @@ def test_dates_and_decimals_inside_of_other_values(
     assert re.search("2020-01-02|10:00:00|1.50", capsys.readouterr().out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "path", "shown"),
     [

@@ -57,6 +57,7 @@ def test_every_verb_is_here() -> None:
     assert {command.split()[0] for command in ASKED} == set(LOG_COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.share(6, ci=4)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("command", ASKED)
@@ -79,6 +80,7 @@ def test_no_line_is_longer(
     ] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_check_of_damage(
     width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -21,6 +21,7 @@ from tests.shares import draw_seeds
 NAMES = ("__cluster_metadata-0", "__consumer_offsets-0", "codecs-0", "transactions-2")
 
 
+@pytest.mark.slow
 @pytest.mark.share(16)
 @pytest.mark.parametrize("seed", draw_seeds(30))
 def test_bytes_that_were_changed(
@@ -78,6 +79,7 @@ ANSWERS: dict[str, tuple[str, Callable[[LogDirectory], Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_batch_with_a_wrong_checksum_does_not_count(tmp_path: Path, name: str) -> None:
     """Its records can be decoded, and one of them is wrong: the answer is that of a log without it."""

@@ -164,6 +164,7 @@ def test_bytes_of_a_segment_tell(tmp_path: Path, where: float) -> None:
     assert identify_segment(segment) == [*before[:2], None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["salvage", "cut", "reindex", "convert"])
 def test_what_writes_logs_tells_them_apart_too(
     tmp_path: Path, verb: str, capsys: pytest.CaptureFixture[str]
@@ -377,6 +378,7 @@ def test_one_that_overwrites_goes_on_too(
     assert len({pq.read_table(path).num_rows for path in out.glob("*.parquet")}) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [["--topic", "a"], ["--columns", "offset"], ["--time", "-2h:"]])
 def test_another_export_does_not_go_on_with_it(
     tmp_path: Path,
@@ -398,6 +400,7 @@ def test_another_export_does_not_go_on_with_it(
     assert "continues the export" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "[]", "{", "[5]", '[{"asked": 1}]'])
 def test_notes_that_are_cut(tmp_path: Path, young: Path, text: str) -> None:
     out = tmp_path / "out"

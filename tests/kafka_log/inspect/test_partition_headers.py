@@ -47,6 +47,7 @@ def answer(
     return getattr(LogDirectory(root), ask)(on_damage=damage.append, **now), damage
 
 
+@pytest.mark.slow
 @pytest.mark.share(10)
 @pytest.mark.parametrize("seed", draw_seeds(40))
 @pytest.mark.parametrize("ask", ["txn", "producers"])

@@ -135,6 +135,7 @@ def output(words: Sequence[str], path: Path, out: Path, capfd: pytest.CaptureFix
     return (printed.out + printed.err).encode() + (plain(out) if out.exists() else b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [*DUMPS, *VIEWED], ids=" ".join)
 def test_no_command_tells_secrets(
     words: Sequence[str],
@@ -159,6 +160,7 @@ def test_no_command_tells_secrets(
         assert KNOWN.encode() in hidden
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "decode",
     ["utf8", "hex", "base64", "json", "value=auto", "key=auto", "value=hex", "__transaction_state"],

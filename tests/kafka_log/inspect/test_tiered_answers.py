@@ -41,6 +41,7 @@ def plain(table: Any) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_they_are_of_the_whole_log(answer: str, tmp_path: Path) -> None:

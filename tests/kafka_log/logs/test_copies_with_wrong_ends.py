@@ -51,6 +51,7 @@ def numbers_of(root: Path, lost: list[Lost]) -> list[int]:
     return sorted(int(value.split()[0]) for value in table["value"].to_pylist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epochs", [(0, 0, 0), (0, 1, 2)])
 @pytest.mark.parametrize("batch_bytes", [200, 10_000])
 @pytest.mark.parametrize("first", STARTS)

@@ -69,6 +69,7 @@ def test_the_command_says_what_it_left_out(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("include", [[], ["--include", "snapshot"]])
 @pytest.mark.parametrize("command", ["ls", "stat", "dump", "dump --batches", "keys", "txn", "producers", "export", "diff", "salvage", "cut", "convert", "reindex"])  # fmt: skip
 def test_what_each_command_says_of_snapshots(
@@ -99,6 +100,7 @@ def test_what_each_command_says_of_snapshots(
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("include", [(), "snapshot"])
 @pytest.mark.parametrize("verb", ["cut", "convert", "reindex"])
 def test_rows_say_it_in_python(verb: str, include: Any, tmp_path: Path) -> None:

@@ -213,6 +213,7 @@ def broker(tmp_path: Path) -> Path:
     return tmp_path / "kafka"
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("verb", [*READING, *WRITING])
 def test_every_verb_reads_all_of_it(
@@ -313,6 +314,7 @@ def trees(draw: st.DrawFn, level: int = 0) -> list[str]:
     return files
 
 
+@pytest.mark.slow
 @given(trees())
 @settings(max_examples=30, deadline=None)
 def test_no_segment_is_left_out_in_silence(names: list[str]) -> None:

@@ -27,6 +27,7 @@ CONSUMED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("broker", "name", "level"), CONSUMED)
 def test_what_consumers_got(broker: str, name: str, level: Any) -> None:
     wanted = EXPECTED[broker]["partitions"][name][level]

@@ -12,6 +12,7 @@ from kafka_log import read_table
 from tests.support.tiers import TIER, local, remote
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_live", [True, False], ids=["live", "no-live"])
 @pytest.mark.parametrize(
     ("batch", "offset"),

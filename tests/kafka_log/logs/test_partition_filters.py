@@ -182,6 +182,7 @@ def test_what_selects_nothing() -> None:
             _ = LogDirectory(BROKER, **filters).all_partitions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["topics", "partitions", "configs"])
 def test_metadata_of_topics_by_pattern(kind: str) -> None:
     every = LogDirectory(BROKER).metadata(kind).to_pylist()

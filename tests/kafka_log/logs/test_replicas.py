@@ -174,6 +174,7 @@ HIDDEN: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HIDDEN)
 @pytest.mark.parametrize("damaged", ["a", "b"])
 def test_the_newest_may_be_of_another_topic(

@@ -115,6 +115,7 @@ def answers(log: LogDirectory) -> dict[str, Callable[[list[str]], Any]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SHRUNK)
 @pytest.mark.parametrize("name", answers(LogDirectory(".")))
 def test_methods_say_it(log: Path, name: str, case: str) -> None:

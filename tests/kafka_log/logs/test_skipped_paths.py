@@ -126,6 +126,7 @@ def test_no_answer_counts_bytes_of_it(broker: Path, kind: str, tmp_path: Path) -
     assert found == {(FIRST, "kept", 0, size), (ODD, "kept", None, None), (ODD, "lost", None, None)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("verb", ["overview", "txn", "diff", "merge", "report", "stat", "reindex"])
 def test_no_text_names_bytes_of_it(
@@ -269,6 +270,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize(("name", "has"), NAMES)
 @pytest.mark.parametrize("verb", [["dump"], ["keys"], ["groups"], ["stat"]])
@@ -421,6 +423,7 @@ def test_where_there_is_nothing_else_the_error_says_it(tmp_path: Path) -> None:
         survey(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["5.log", "0.log", f"{5:021d}.log", "copy.log", ".log"])
 @pytest.mark.parametrize("is_alone", [False, True])
 def test_logs_by_other_names(

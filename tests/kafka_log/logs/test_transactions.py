@@ -49,6 +49,7 @@ def by_reference(path: Path) -> list[str | None]:
     return [name if name in {"COMMIT", "ABORT"} else None for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", LOGS, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_markers_of_brokers(path: Path) -> None:
     assert said(path) == by_reference(path)

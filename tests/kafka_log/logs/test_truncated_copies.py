@@ -73,6 +73,7 @@ def read(root: Path, **options: Any) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["construct", "arrow"])
 @pytest.mark.parametrize("kept", [29, 1, 0])
 def test_rows_that_are_gone(tmp_path: Path, kept: int, engine: str) -> None:
@@ -228,6 +229,7 @@ def test_an_export_names_the_gaps(tmp_path: Path, policy: Any) -> None:
     assert find_lost(log, tmp_path / "last", offsets=(-25, None)) == [(65, 69)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "gaps"),
     [

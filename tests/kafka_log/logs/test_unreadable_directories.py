@@ -212,6 +212,7 @@ def test_groups_of_the_other_partitions(cluster: Path, closed: set[Path]) -> Non
         LogDirectory(cluster).groups(on_damage=told.append)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_diff_compares_the_others(
     cluster: Path, tmp_path: Path, closed: set[Path], side: str
@@ -272,6 +273,7 @@ VERBS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_reads_the_others_and_names_it(

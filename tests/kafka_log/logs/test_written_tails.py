@@ -30,6 +30,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [*COMMANDS, "export"])
 def test_a_tail_that_was_written_is_a_loss_for_each_command(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

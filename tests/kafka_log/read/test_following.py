@@ -29,6 +29,7 @@ from tests.support.made_topics import entry
 from tests.support.unreadable_files import bad
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("seed", draw_seeds(12))
 def test_each_record_is_read_once_whatever_happens_to_the_log(seed: int, tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ def follow_interrupted(directory: Path, action: Callable[[Path], None], at: int)
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.share(8)
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.filterwarnings("ignore:kafka-log")

@@ -68,6 +68,7 @@ def test_histories_have_what_is_hard(tmp_path: Path) -> None:
     assert all(count > 2 for count in cases.values()), cases
 
 
+@pytest.mark.slow
 def test_ranges_and_isolation_go_together(tmp_path: Path) -> None:
     for seed in draw_seeds(20):
         made = history(tmp_path / f"t-{seed}", seed)

@@ -86,6 +86,7 @@ def assert_reported(path: Path) -> None:
 WORTHS = st.sampled_from((0, 200, 1 << 20))
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(data=st.data(), worth=WORTHS)
 def test_two_halves_are_all_rows(data: st.DataObject, worth: int) -> None:
@@ -125,6 +126,7 @@ def check_halves_of_dump(data: st.DataObject) -> None:
             assert set(batches[0]) | set(batches[1]) == set(dumped_batches(path, ":"))
 
 
+@pytest.mark.slow
 @settings(max_examples=3)
 @given(data=st.data())
 def test_two_halves_on_the_command_line(data: st.DataObject) -> None:
@@ -148,6 +150,7 @@ def dumped_batches(path: Path, offsets: str) -> list[int]:
     return [json.loads(line)["position"] for line in said]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["construct", "arrow", "numpy"])
 @pytest.mark.parametrize(
     "field",
@@ -179,6 +182,7 @@ def test_a_header_that_contradicts_itself_does_not_end_a_range(engine: str, tmp_
     assert found == [0, 1, -2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["construct", "arrow"])
 def test_batches_that_overlap(engine: Any, tmp_path: Path) -> None:
     """A first offset is under no checksum: one that is too large does not hide the batches after it."""

@@ -53,6 +53,7 @@ def within(rows: Counter[int], offsets: Range) -> Counter[int]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.share(5)
 @NAMES
 def test_two_halves_of_a_scan_are_all_rows(name: str, tmp_path: Path) -> None:
@@ -63,6 +64,7 @@ def test_two_halves_of_a_scan_are_all_rows(name: str, tmp_path: Path) -> None:
             assert scanned(directory, half) == wanted, half
 
 
+@pytest.mark.slow
 @NAMES
 def test_the_last_offsets_are_the_highest(name: str, tmp_path: Path) -> None:
     directory = misplaced_log(tmp_path, name)
@@ -73,6 +75,7 @@ def test_the_last_offsets_are_the_highest(name: str, tmp_path: Path) -> None:
         assert found == within(every, (end - 30, None))
 
 
+@pytest.mark.slow
 @pytest.mark.share(7, ci=2)
 @NAMES
 def test_every_policy_and_engine_agrees(name: str, tmp_path: Path) -> None:
@@ -98,6 +101,7 @@ def printed(*argv: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in said]
 
 
+@pytest.mark.slow
 @pytest.mark.share(7, ci=2)
 @NAMES
 def test_two_halves_of_dumps_and_batches_are_all_rows(name: str, tmp_path: Path) -> None:
@@ -158,6 +162,7 @@ def test_two_halves_of_queries_are_all_rows(name: str, tmp_path: Path) -> None:
         assert planned(tmp_path, startingOffsets=text, failOnDataLoss="false") == upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("indexes", [True, False])
 @pytest.mark.parametrize("name", [name for name in MISPLACED if "transactions" in name])
 def test_transactions_are_followed_by_offset(name: str, indexes: bool, tmp_path: Path) -> None:
@@ -190,6 +195,7 @@ def test_segments_that_names_and_headers_exclude_are_left_out() -> None:
     ]
 
 
+@pytest.mark.slow
 @NAMES
 @pytest.mark.parametrize("indexes", [True, False])
 def test_diff_finds_all_records(name: str, indexes: bool, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ WAYS: dict[str, Callable[[Path], object]] = {
 LOGS = ("transactions-0", "codecs-2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log", LOGS)
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_over_is_free(way: str, log: str) -> None:

@@ -219,6 +219,7 @@ LOST = ("unreadable_bytes", "batch_checksum", "torn_tail")
 HIGH = {"first byte": flipped(0, 0x2D), "middle byte": flipped(5, 1), "last byte": flipped(7, 0x40)}
 
 
+@pytest.mark.slow
 @pytest.mark.share(6)
 @pytest.mark.parametrize("joined", [False, True], ids=["rolled", "active"])
 @pytest.mark.parametrize(
@@ -342,6 +343,7 @@ def test_messages_of_the_older_formats(tmp_path: Path) -> None:
     assert told == [6 + (1 << 20), 7 + (1 << 20), 8 + (1 << 20)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directory", sorted(path.name for path in SAMPLES.glob("kafka-*")))
 def test_nothing_is_said_of_logs_of_brokers(directory: str) -> None:
     for engine in ("arrow", "construct"):

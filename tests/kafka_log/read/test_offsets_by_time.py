@@ -30,6 +30,7 @@ def naive(records: list[tuple[int, int]], timestamp: int, first: int) -> int | N
     return min(found, default=None)
 
 
+@pytest.mark.slow
 @pytest.mark.share(9)
 @pytest.mark.parametrize("partition", PARTITIONS, ids=name)
 def test_as_all_records_say(partition: Partition) -> None:

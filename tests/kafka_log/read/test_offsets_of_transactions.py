@@ -88,6 +88,7 @@ def with_one_flipped_bit(log: Path, root: Path, random_: random.Random) -> Path:
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.share(9, ci=3)
 @pytest.mark.parametrize("log", LOGS)
 @pytest.mark.parametrize("seed", draw_seeds(9))
@@ -134,6 +135,7 @@ def test_queries_say_it(mode: str, tmp_path: Path) -> None:
             assert planned(tmp_path, mode=mode, failOnDataLoss="false")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MISPLACED if "transactions" in name])
 def test_misplaced_segments_are_no_damaged_offsets(name: str, tmp_path: Path) -> None:
     for indexes in (True, False):

@@ -58,6 +58,7 @@ def encodings(data: bytes) -> set[str]:
     return set(metadata.row_group(0).column(0).encodings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", get_args(Compression))
 @pytest.mark.parametrize("name", KEYS)
 def test_encodings(name: str, compression: Compression) -> None:
@@ -126,6 +127,7 @@ def test_row_groups_of_many_batches(
     assert pq.read_table(io.BytesIO(out.getvalue())) == pa.Table.from_batches(batches)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flushed", [False, True])
 def test_it_is_abandoned(flushed: bool) -> None:
     """Nothing more is written: neither held rows, nor an end that would make a whole file of those before."""
@@ -145,6 +147,7 @@ def test_it_is_abandoned(flushed: bool) -> None:
         pq.read_table(io.BytesIO(out.getvalue()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_a_write_that_fails_is_the_last_one(is_closed: bool) -> None:
     """Although the disk has room again: what follows a hole, and the file's end, would make it look whole."""

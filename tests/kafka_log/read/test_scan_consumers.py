@@ -21,6 +21,7 @@ COUNTS = sorted({topic: sum(1 for r in RECORDS if r[0] == topic) for topic, *_ i
 COLUMNS = ["topic", "partition", "offset", "value"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("views", [False, True])
 def test_duckdb(views: bool) -> None:
     duckdb = pytest.importorskip("duckdb")
@@ -36,6 +37,7 @@ def test_duckdb(views: bool) -> None:
         assert connection.execute(query).fetchall() == [(wanted,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("views", [False, True])
 def test_polars(views: bool) -> None:
     polars = pytest.importorskip("polars")

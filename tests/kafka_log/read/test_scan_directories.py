@@ -55,6 +55,7 @@ def expected(path: Path) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [NEW, SAMPLES / "kafka-2.8"], ids=lambda p: p.name)
 def test_a_brokers_directory(path: Path) -> None:
     wanted = expected(path)

@@ -125,6 +125,7 @@ def test_ranges_are_filters_of_everything(
             assert read(log.path, offsets, timestamps, **options) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("count", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("policy", list(Policy))

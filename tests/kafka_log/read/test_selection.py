@@ -108,6 +108,7 @@ def in_splits(path: Path, selection: Selection, seed: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @examples(30)
 @given(seed=SEEDS, low=st.none() | st.integers(-60, 60), high=st.none() | st.integers(-60, 60))
 def test_negative_offsets_count_from_the_end(seed: int, low: int | None, high: int | None) -> None:
@@ -258,6 +259,7 @@ def test_rows_around_damage(seed: int, filters: dict[str, Any], worth: int) -> N
             assert scanned(path, policy="salvage", engine=engine, **filters) == wanted, engine
 
 
+@pytest.mark.slow
 @examples(30)
 @given(seed=SEEDS, filters=FILTERS)
 @example(seed=546, filters={"offsets": (1, None)})

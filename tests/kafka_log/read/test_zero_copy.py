@@ -82,6 +82,7 @@ def segment(path: Path, batches: int = 40, codecs: tuple[str, ...] = ("none",)) 
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.share(12, ci=3)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_rows_of_every_vector(path: Path) -> None:
@@ -139,6 +140,7 @@ def test_rows_of_random_segments(data: bytes, chunk_bytes: int) -> None:
         check(path, ("kafka", "salvage"), chunk_bytes=chunk_bytes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codecs", [("none",), ("zstd",), CODECS])
 @pytest.mark.parametrize("chunk_bytes", [700, 20_000, 8 << 20])
 def test_rows_of_all_lengths(
@@ -236,6 +238,7 @@ KEEPERS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codecs", [("none",), CODECS])
 @pytest.mark.parametrize("keeper", KEEPERS)
 def test_kept_arrays(

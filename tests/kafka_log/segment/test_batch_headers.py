@@ -21,6 +21,7 @@ def message(offset: int, attributes: int = 0) -> bytes:
     return data[:17] + bytes([attributes]) + data[18:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(SAMPLES.rglob("*.log")), ids=lambda p: p.parent.name)
 def test_they_are_those_of_the_batches(path: Path) -> None:
     found = list(headers(path, COLUMNS))

@@ -79,6 +79,7 @@ def torn(data: bytes, r: random.Random) -> bytes:
 WAYS = [(policy, tail, keep) for policy in POLICIES for tail in Tail for keep in ("keep", "raise")]
 
 
+@pytest.mark.slow
 @pytest.mark.share(3, ci=0)
 @pytest.mark.parametrize("path", MALFORMED, ids=lambda p: p.stem)
 def test_malformed_vectors(path: Path) -> None:

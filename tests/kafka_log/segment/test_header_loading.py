@@ -260,6 +260,7 @@ def test_systems_without_positioned_reads(tmp_path: Path, monkeypatch: pytest.Mo
     assert Scanner(path, ["offset"]).to_reader().read_all().num_rows == len(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize("compiled", WAYS)
 @pytest.mark.parametrize("mmap", [False, True])

@@ -42,6 +42,7 @@ def read(batch: Batch) -> Read:
     return [r.offset for r in records], [r.timestamp for r in records], has_problems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["construct", "arrow"])
 def test_each_is_read_as_by_kafka(case: Case, path: Path, engine: str) -> None:
     reader: Batches = SegmentReader(path)
@@ -51,6 +52,7 @@ def test_each_is_read_as_by_kafka(case: Case, path: Path, engine: str) -> None:
     assert reader.end is not None and reader.end.stop == "eof"
 
 
+@pytest.mark.slow
 def test_readers_without_a_compiler_refuse_the_same(path: Path) -> None:
     assert scanned(path, "kafka", kernels=records_numpy) == reference(path, "kafka")
 
@@ -60,6 +62,7 @@ def test_salvage_gives_no_less(case: Case, path: Path) -> None:
     assert set(case.read[0]) <= set(offsets) or case.read[0] == [(1 << 63) - 1, -(1 << 63)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_strict_refuses_what_no_writer_writes(name: str, tmp_path: Path) -> None:
     path = tmp_path / "strict.log"

@@ -54,6 +54,7 @@ def test_start_and_stop_are_positions_of_batches(path: Path) -> None:
     assert offsets(path, start=start, stop=start + 1) == [20, 21, 22]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 19), st.data())
 @examples(150)
 def test_salvage_loses_only_the_damaged_batch(path: Path, index: int, data: st.DataObject) -> None:

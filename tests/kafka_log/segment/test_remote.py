@@ -37,6 +37,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 def test_the_same_rows(url: str) -> None:
     assert read_table(url).equals(read_table(LOGS))
@@ -82,6 +83,7 @@ def test_the_same_findings_of_damage(tmp_path: Path) -> None:
     assert without_places(there).equals(without_places(here))
 
 
+@pytest.mark.slow
 @pytest.mark.share(12)
 @pytest.mark.parametrize("arguments", [["dump"], ["dump", "--batches"], ["keys"], ["check"]])
 def test_the_same_output(
@@ -106,6 +108,7 @@ def test_one_file_and_its_neighbours(url: str, capsys: pytest.CaptureFixture[str
         assert shown[0] == shown[1]
 
 
+@pytest.mark.slow
 def test_salvage_reads_there_and_writes_here(url: str, tmp_path: Path) -> None:
     LogDirectory(url, topics="codecs").salvage(tmp_path / "out")
     columns = ["topic", "partition", "offset", "value"]

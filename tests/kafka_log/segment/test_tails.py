@@ -77,6 +77,7 @@ def until_error(path: Path, engine: Any, **options: Any) -> tuple[list[int], Cod
     return found, raised.value
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("policy", LENIENT)

@@ -74,6 +74,7 @@ def test_a_torn_wrapper(tmp_path: Path, whole: list[bytes], share: float, tail: 
     assert rows(list(SegmentReader(path))) == ROWS[:1]
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("seed", draw_seeds(1, first=1))
 def test_damage_within_a_wrapper(tmp_path: Path, whole: list[bytes], seed: int) -> None:

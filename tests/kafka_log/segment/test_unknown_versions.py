@@ -50,6 +50,7 @@ def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "argv",
     [

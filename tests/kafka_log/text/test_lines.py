@@ -146,6 +146,7 @@ def test_a_value_of_any_size(size: int, byte: bytes) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("byte", range(256))
 def test_every_byte_at_every_place(byte: int) -> None:

@@ -123,6 +123,7 @@ def test_a_process_that_was_killed_leaves_neither_lock_nor_files(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_nothing_of_the_lock_stays(name: str, tmp_path: Path, source: Path) -> None:
     out = tmp_path / "out"
@@ -184,6 +185,7 @@ def test_one_process_writes_a_file(
     assert names(pages) == ["other.html", "page.html"]
 
 
+@pytest.mark.slow
 def test_two_reports_of_one_file(tmp_path: Path, source: Path) -> None:
     """However the two meet, one page is written, and the other process says why it wrote none."""
     pages = tmp_path / "pages"

@@ -30,6 +30,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_what_is_there_is_kept(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -65,6 +66,7 @@ def test_what_is_there_is_kept(
     assert len(discover(BROKER, ())) > len(list(tmp_path.glob("*-*"))) > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [*COMMANDS, "convert"])
 @pytest.mark.parametrize("at", [100, 20_000, 78_300])
 def test_what_is_there_is_of_these_bytes(
@@ -258,6 +260,7 @@ def test_what_is_not_live_comes_when_asked_for(tmp_path: Path) -> None:
     assert [int(row[0]) for row in found["t-0"]] == list(range(9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("job", "what"),
     [("salvage", "lost"), ("cut", "lost"), ("reindex", "lost"), ("convert", "refused")],

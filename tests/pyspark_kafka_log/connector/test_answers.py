@@ -309,6 +309,7 @@ def test_metadata_describes_the_file_and_the_split(logs: Path) -> None:
     assert [row["_metadata"] for row in rows_of(answer("read", logs, task, **few).data)] == [{"file_size": size}] * 2  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_job_writes_rows_that_follow_its_question(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()

@@ -348,6 +348,7 @@ def test_a_task_that_fails_adds_nothing(table: Table, directory: Path) -> None:
     assert plain(table.rows()) == plain(expected(directory))
 
 
+@pytest.mark.slow
 def test_two_exports_at_once(table: Table, directory: Path) -> None:
     """The one that is done first is the one that counts; of Parquet files, where nothing tells which one that is, the one that began first."""
     write(directory, "t", 0, 0, numbered(5, 1))
@@ -362,6 +363,7 @@ def test_two_exports_at_once(table: Table, directory: Path) -> None:
     assert len(table.files()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["commit", "clean"])
 def test_an_interruption_says_whether_rows_were_added(
     name: str, table: Table, directory: Path, monkeypatch: pytest.MonkeyPatch
@@ -439,6 +441,7 @@ def test_a_place_that_is_something_else(table: Table, tmp_path: Path, directory:
         table.export(directory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", range(6))
 def test_parquet_that_is_ended_while_files_take_their_places(
     tmp_path: Path, directory: Path, steps: int, monkeypatch: pytest.MonkeyPatch
@@ -476,6 +479,7 @@ def test_parquet_that_is_ended_while_files_take_their_places(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", range(1, 7))
 def test_parquet_after_a_power_loss(tmp_path: Path, directory: Path, steps: int) -> None:
     """As by a power loss after so many changes of directories, which had not all reached the disk: no row is lost or twice."""

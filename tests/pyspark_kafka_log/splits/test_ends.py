@@ -39,6 +39,7 @@ def test_ends_are_the_option_of_a_query_that_reads_no_further(directory: Path) -
         rows(QueryLogs(), directory, subscribe="t", endingOffsets=ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
 def test_ends_of_a_broker_are_where_queries_end(isolation: str) -> None:
     told = {"isolationLevel": isolation}

@@ -51,6 +51,7 @@ def no_warning() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("proof", PROOFS)
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 def test_a_batch_query_fails(proof: str, isolation: str, tmp_path: Path) -> None:
@@ -101,6 +102,7 @@ def test_a_cached_plan_hides_no_loss(tmp_path: Path) -> None:
         planned(root, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("proof", PROOFS)
 @pytest.mark.parametrize("mode", ["FAILFAST", "PERMISSIVE"])
 def test_a_stream_fails(proof: str, mode: str, tmp_path: Path) -> None:
@@ -158,6 +160,7 @@ def test_a_stream_is_not_told_of_a_batch_that_is_complete_at_the_next_look(tmp_p
         assert [offset for _, offset, _ in rows(now, end, after)] == [20, 21, 22]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("proof", PROOFS)
 def test_an_export_fails(proof: str, tmp_path: Path) -> None:
     root = torn_log(tmp_path / "logs", proof)

@@ -200,6 +200,7 @@ def holds_with_a_flipped_bit(root: Path, seed: int, *, only_offsets: bool) -> st
     return "reads"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("only_offsets", [True, False], ids=["offset", "any"])
 def test_a_flipped_bit_hides_no_other_batch(tmp_path: Path, *, only_offsets: bool) -> None:
     """No checksum covers the offset of a batch: a micro-batch does not end at one that cannot be."""

@@ -206,6 +206,7 @@ def test_unusual_runs_are_left_alone(section: bytes) -> None:
         assert way.plain([section]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.share(3, ci=2)
 @pytest.mark.parametrize("mutants", [4_000, pytest.param(30_000, marks=pytest.mark.slow)])
 @each

@@ -78,6 +78,7 @@ def sides(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("fill", FILLS)
 @pytest.mark.parametrize("prefix", LEADS, ids=lambda prefix: prefix.kind)

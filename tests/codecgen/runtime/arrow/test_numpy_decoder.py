@@ -134,6 +134,7 @@ def test_guesses_agree(path: Path) -> None:
     assert by_numpy(path, "salvage") == reference(path, "salvage")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("guesses")
 def test_guesses_agree_on_mutated_segments(tmp_path: Path) -> None:
     path = tmp_path / "mutated.log"
@@ -142,6 +143,7 @@ def test_guesses_agree_on_mutated_segments(tmp_path: Path) -> None:
         assert by_numpy(path, "salvage") == reference(path, "salvage"), data.hex()
 
 
+@pytest.mark.slow
 @given(data=segments)
 def test_generated_segments(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "vectors.log"
@@ -173,6 +175,7 @@ def test_many_mutated_segments(seed: int, tmp_path: Path) -> None:
     test_mutated_segments(seed, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.share(6)
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_heads_are_those_that_the_kernels_read(path: Path) -> None:

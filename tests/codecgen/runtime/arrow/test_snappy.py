@@ -100,6 +100,7 @@ def test_what_does_not_fit_is_left_alone() -> None:
                 assert plain(run, len(text) - 1) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", draw_seeds(1, first=3))
 def test_nothing_is_taken_that_the_reference_refuses(seed: int) -> None:
     r = random.Random(seed)

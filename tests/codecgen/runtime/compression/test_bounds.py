@@ -64,6 +64,7 @@ def read(codec: str, data: bytes, limit: int) -> Decompressed:
     return decompress(name, data, limit=limit, variant=variant or None)
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("codec", "make"),

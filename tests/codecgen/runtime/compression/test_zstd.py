@@ -42,6 +42,7 @@ def test_writes_as_the_reference_does() -> None:
     assert compress("zstd", b"").hex() == "28b52ffd2000010000"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [-131072, -7, -1, 0, 1, 3, 6, 12, 19])
 def test_levels(level: int) -> None:
     packed = compress("zstd", TEXT, level=level)

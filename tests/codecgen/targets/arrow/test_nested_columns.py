@@ -222,6 +222,7 @@ def test_a_struct_that_is_null_has_nothing_inside(codecs: ModuleType) -> None:
     assert batch.column("where").to_pylist() == [{"x": 1, "y": None, "z": []}] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("byte", range(6))
 def test_what_is_cut_off_or_wrong_is_rejected(codecs: ModuleType, byte: int) -> None:

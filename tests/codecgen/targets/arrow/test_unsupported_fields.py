@@ -57,6 +57,7 @@ KERNELS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fields", "other", "columns", "rows", "message"), KERNELS)
 def test_kernels_refuse(fields: str, other: str, columns: str, rows: str, message: str) -> None:
     (refused,) = unread_by_kernels(model_of(text_of(fields, columns, rows)))

@@ -115,6 +115,7 @@ def is_taken(codec: Any, data: bytes) -> bool:
     return codec.fast_path.read(Source(data, Session())) is not None
 
 
+@pytest.mark.slow
 def test_elements_of_fixed_size_are_unpacked_at_once(tmp_path: Path) -> None:
     package: Any = package_of(FIXED, tmp_path, "elements_of_fixed_size")
     fast = importlib.import_module("elements_of_fixed_size.case_fast")
@@ -151,6 +152,7 @@ fields: {x: u16}
         assert package.SOME.fast_path.read(Source(data, Session(), end=end)) is None
 
 
+@pytest.mark.slow
 def test_tagged_fields_of_elements_of_fixed_size_are_read_too(tmp_path: Path) -> None:
     package: Any = package_of(FIXED, tmp_path, "elements_with_tags")
     fast = importlib.import_module("elements_with_tags.case_fast")
@@ -167,6 +169,7 @@ def test_tagged_fields_of_elements_of_fixed_size_are_read_too(tmp_path: Path) ->
             same_either_way(codec, bad, Limits())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["in_array", "second_bytes", "sequences", "list", "session"])
 @pytest.mark.parametrize("field", ["number", "place", "more", "read_tags", "parsed"])
 def test_names_of_the_schema_do_not_meet_those_of_the_function(

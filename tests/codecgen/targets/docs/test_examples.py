@@ -44,6 +44,7 @@ fields: {n: i16, id: uuid}
 GOOD = "1b 01 01 02 c3a9 04 0102 01 fffe 00000000000000000000000000000007"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "value", "message"),
     [
@@ -177,6 +178,7 @@ fields: {place: {type: u32, since: {app: 2.0}}, name: {string: u8}}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("release", "sizes"),
     [

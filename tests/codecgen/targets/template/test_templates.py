@@ -103,6 +103,7 @@ def plain(value: object) -> None:
         assert value is None or type(value) in (str, int, bool, Words)
 
 
+@pytest.mark.slow
 def test_the_view_is_plain_frozen_data_with_words_apart() -> None:
     plain(build(our_plan()))
 

@@ -106,6 +106,7 @@ def test_a_port_that_is_taken_is_an_error(capsys: pytest.CaptureFixture[str]) ->
     assert "Address already in use" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "display, is_terminal, no_open, opened",
     [

@@ -75,6 +75,7 @@ def plain(text: str) -> int:
 # ---------------------------------------------------------------- the same answers
 
 
+@pytest.mark.slow
 def test_the_first_page_lists_topics_as_ls_does(whole: Visitor) -> None:
     rows = whole.see("/").rows
     wanted = [
@@ -130,6 +131,7 @@ def test_problems_are_those_of_check_and_txn(damaged: Visitor, damaged_logs: Pat
 PARTITIONS = sorted((one.topic, one.partition) for one in discover(BROKER) if one.size)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.sampled_from(PARTITIONS), st.integers(0, 160))
 def test_batches_from_an_offset_are_those_of_dump(
@@ -223,6 +225,7 @@ def test_header_and_bytes_lead_to_each_other(whole: Visitor) -> None:
     assert "Sequence number of the first record" in bytes_page.text
 
 
+@pytest.mark.slow
 def test_transactions_and_groups_are_those_of_txn_and_groups(
     damaged: Visitor, damaged_logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,6 +337,7 @@ def test_an_offset_or_a_time_is_found_in_any_log(
     assert plain(page.rows[1][1]) in {r["position"] for r in later}
 
 
+@pytest.mark.slow
 def test_search_finds_what_grep_finds(whole: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = BROKER / "codecs-0"
     wanted = [str(r["offset"]) for r in lines_of("dump", directory, "--grep", "kappa")]
@@ -425,6 +429,7 @@ def _bytes_read() -> int:
 # ---------------------------------------------------------------- damage
 
 
+@pytest.mark.slow
 def test_damage_is_shown_with_what_is_lost(damaged: Visitor) -> None:
     (url,) = links(damaged.see("/"), "byte=383")
     page = damaged.see(url)
@@ -514,6 +519,7 @@ def test_the_batch_after_damage_is_found_by_its_byte(tmp_path: Path) -> None:
         assert start_of(window.entries[0]) == byte
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tail", [b"\0" * 500, batch(40)[:50], b"", b"\0" * 3])
 def test_the_end_of_an_active_segment_is_no_damage(tmp_path: Path, tail: bytes) -> None:
     directory = tmp_path / "t-0"

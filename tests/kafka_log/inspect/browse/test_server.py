@@ -69,6 +69,7 @@ def ask(
     return int(first.split()[1]), dict(line.split(": ", 1) for line in rest), body
 
 
+@pytest.mark.slow
 def test_the_token_becomes_a_cookie(server: PageServer) -> None:
     assert re.fullmatch(rf"http://{re.escape(server.origin)}/\?token=[A-Za-z0-9_-]{{43}}", server.url)  # fmt: skip
     status, headers, body = ask(server, f"/?token={server.token}", cookie=False)
@@ -155,6 +156,7 @@ def test_only_get_and_head_are_answered(server: PageServer, method: str) -> None
     assert b"codecs" not in body
 
 
+@pytest.mark.slow
 def test_head_is_get_without_the_page(server: PageServer) -> None:
     got, head = ask(server, "/problems"), ask(server, "/problems", "HEAD")
     assert head[2] == b""
@@ -183,6 +185,7 @@ def test_every_answer_forbids_what_a_page_does_not_need(
         assert b"<script" not in body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "target",
     [
@@ -294,6 +297,7 @@ def test_other_addresses_are_refused(host: str) -> None:
         PageServer(host, 0, lambda path, query: (200, b""), lambda status, said: b"", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "::1"])
 def test_loopback_addresses_are_taken(host: str) -> None:
     try:

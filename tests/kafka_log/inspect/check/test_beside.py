@@ -110,6 +110,7 @@ PLANTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("planted", PLANTS, ids=lambda planted: planted.name)
 def test_damage_is_found_where_it_is(planted: Plant, tmp_path: Path) -> None:
@@ -192,6 +193,7 @@ def test_ids_of_several_log_directories(tmp_path: Path) -> None:
     assert blamed() == set()
 
 
+@pytest.mark.slow
 def test_the_metadata_of_one_log_directory_is_that_of_the_others(tmp_path: Path) -> None:
     """A broker with several log directories keeps the metadata in one of them."""
     shutil.copytree(BROKER, tmp_path / "a")
@@ -214,6 +216,7 @@ def test_no_epoch_is_right(tmp_path: Path) -> None:
     assert LogDirectory(tmp_path).check().num_rows == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "severity"),
     [
@@ -280,6 +283,7 @@ def test_states_of_quorums() -> None:
     assert find_problem(b'{"a": 1' + b"0" * 5000 + b"}") is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["flipped", "noise", "a directory", "cut"])
 def test_metadata_that_is_damaged_is_not_compared(tmp_path: Path, how: str) -> None:
     """With --topic the metadata log is not among the checked ones: what it may say of the topic is unknown, and that is told."""

@@ -70,6 +70,7 @@ def test_could_not_run_is_2(
     assert out == "" and err.startswith("kafka-log: ")
 
 
+@pytest.mark.slow
 def test_outputs_for_programs_say_the_same(
     damaged: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

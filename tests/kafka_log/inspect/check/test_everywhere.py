@@ -100,6 +100,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize(
     "partition",

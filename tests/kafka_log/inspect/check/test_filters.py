@@ -68,6 +68,7 @@ def concerned(row: dict[str, Any], there: Any) -> list[tuple[int, int, int]]:
     ]
 
 
+@pytest.mark.slow
 def test_times_choose_findings(damaged: Path) -> None:
     """What concerns records of that time stays, what concerns records of another time alone goes, and the rest nobody knows."""
     every = LogDirectory(damaged).check().to_pylist()
@@ -189,6 +190,7 @@ def test_on_the_command_line(damaged: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["check", str(partition), "--time", "2031-01-01:"]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [(-90, None), (-90, -40), (None, -60), (-9999, 45)])
 def test_negative_offsets_count_from_the_end(
     damaged: Path, bounds: tuple[int | None, int | None]

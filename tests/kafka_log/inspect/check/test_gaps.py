@@ -29,6 +29,7 @@ def gaps(root: Path) -> list[tuple[str, str, int, int]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_partition_that_the_cleaner_does_not_know(tmp_path: Path) -> None:
     root = tmp_path / "broker"
     shutil.copytree(BROKER, root)
@@ -58,6 +59,7 @@ def begin_without_batch(directory: Path, base: int, how: str) -> None:
     path.write_bytes(contents[how])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["empty", "zeros", "torn", "short", "damaged"])
 def test_a_segment_without_a_batch_at_its_start_ends_a_gap(tmp_path: Path, how: str) -> None:
     """A broker names a segment after the end of the log."""
@@ -226,6 +228,7 @@ def without_batches(directory: Path, gone: dict[int, tuple[int, ...]]) -> None:
             shutil.copy(path, directory / path.name)
 
 
+@pytest.mark.slow
 def test_the_metadata_says_that_a_topic_was_never_compacted(cut_out: Path) -> None:
     expected = [
         ("error", "offsets_missing", base + 6 * i, base + 6 * i + 5)
@@ -237,6 +240,7 @@ def test_the_metadata_says_that_a_topic_was_never_compacted(cut_out: Path) -> No
     assert gaps(cut_out) == [("note", "offsets_missing", 6, 65)]
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("policy", ["compact", "delete", None])
 @pytest.mark.parametrize("resource", [(2, "segments.small"), (4, "")])
@@ -249,6 +253,7 @@ def test_a_topic_whose_policy_somebody_set(
     assert gaps(cut_out) == [("note", "offsets_missing", 6, 65)]
 
 
+@pytest.mark.slow
 def test_another_setting_says_nothing_of_cleaning(cut_out: Path) -> None:
     set_in_metadata(cut_out / METADATA, 2, "segments.small", "retention.ms", "1")
     set_in_metadata(cut_out / METADATA, 2, "codecs", "cleanup.policy", "compact")
@@ -261,6 +266,7 @@ def test_metadata_that_cannot_be_read(cut_out: Path) -> None:
     assert gaps(cut_out)[-1] == ("note", "offsets_missing", 6, 65)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", [(0,), (0, 1, 2)])
 def test_the_first_batches_of_the_log(tmp_path: Path, gone: tuple[int, ...]) -> None:
     root = tmp_path / "broker"
@@ -292,6 +298,7 @@ def test_the_first_batch_of_records_without_keys(tmp_path: Path) -> None:
     assert gaps(directory) == [("error", "offsets_missing", 0, 4)]
 
 
+@pytest.mark.slow
 def test_a_log_that_begins_later_than_its_epochs(tmp_path: Path) -> None:
     """Retention that was stopped before the file was written, or segments that are in a tier: nobody knows."""
     root = tmp_path / "broker"
@@ -326,6 +333,7 @@ def write(directory: Path, batches: list[tuple[int, bytes | None]]) -> None:
     (directory / f"{0:020d}.log").write_bytes(data)
 
 
+@pytest.mark.slow
 def test_a_broker_that_compacts_by_its_own_properties(tmp_path: Path) -> None:
     """Nothing in the metadata says so, but its cleaner has been at a topic for which nobody has set it."""
     root = tmp_path / "broker"

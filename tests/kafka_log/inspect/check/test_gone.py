@@ -61,6 +61,7 @@ def test_a_directory_without_files(root: Path) -> None:
     assert told(root) == []
 
 
+@pytest.mark.slow
 def test_a_directory_without_files_of_an_empty_log(root: Path) -> None:
     """There was nothing in it, or all of it was deleted."""
     for name in (RECOVERY_POINT, HIGH_WATERMARK):
@@ -78,6 +79,7 @@ def test_a_copy_of_a_directory_has_no_checkpoints(root: Path) -> None:
     assert told(root / f"{PLAIN}.{ID}-future") == []
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_gone_after_a_stop_in_order(root: Path) -> None:
     shutil.rmtree(root / PLAIN)
     assert told(root) == MISSING
@@ -87,6 +89,7 @@ def test_a_directory_that_is_gone_after_a_stop_in_order(root: Path) -> None:
     assert told(root) == [("warning", "partition_missing", (100, 143, 44))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["delete", "stray", "future"])
 def test_a_directory_in_another_state(root: Path, state: str) -> None:
     (root / PLAIN).rename(root / f"{PLAIN}.{ID}-{state}")
@@ -120,6 +123,7 @@ def test_the_metadata_says_what_belongs_here(root: Path) -> None:
     assert told(root) == NOTES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -192,6 +196,7 @@ def test_the_id_of_a_topic_by_the_metadata(root: Path) -> None:
     assert LogDirectory(root / "trimmed-0").check().num_rows == 0
 
 
+@pytest.mark.slow
 def test_a_high_watermark_beyond_the_end_of_a_log_that_was_truncated(root: Path) -> None:
     """A broker that is killed may not have written it since: the finding says so."""
     without_end(root / PLAIN)

@@ -24,6 +24,7 @@ def complaints(*paths: Path, deep: bool = False) -> list[dict[str, object]]:
     return [row for row in table.to_pylist() if row["severity"] != "note"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize("broker", BROKERS)
 def test_brokers(broker: str, deep: bool) -> None:

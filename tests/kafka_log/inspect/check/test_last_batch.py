@@ -29,6 +29,7 @@ def flipped(root: Path, name: str, bit: int) -> tuple[Path, int, int]:
     return path, batch.position, batch.base_offset or 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bit", [12, 20, 30])
 @pytest.mark.parametrize(
     "name", ["kafka-4.x/compacted-0", "kafka-4.x/transactions-1", "kafka-2.8/v1-compacted-1"]

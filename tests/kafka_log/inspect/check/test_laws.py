@@ -99,6 +99,7 @@ def mutate(path: Path, rng: random.Random) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.slow
 @pytest.mark.share(12, ci=6)
 @pytest.mark.parametrize("seed", draw_seeds(40))
 def test_bytes_that_are_anything(seed: int, tmp_path: Path) -> None:
@@ -124,6 +125,7 @@ def test_bytes_that_are_anything(seed: int, tmp_path: Path) -> None:
 MALFORMED = sorted((VECTORS / "malformed").glob("*.log"))
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("path", MALFORMED, ids=lambda path: path.stem)
 def test_what_a_salvaging_reader_says_is_said_here(path: Path) -> None:
@@ -139,6 +141,7 @@ def test_what_a_salvaging_reader_says_is_said_here(path: Path) -> None:
         assert codes <= of_offsets | {"record_checksum", "batch_twice", "batch_rules"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [-(1 << 63), -1, 1 << 40, (1 << 63) - 1 - 5, (1 << 63) - 1])
 @pytest.mark.parametrize("name", [FIRST, ACTIVE])
 @pytest.mark.parametrize("at", [0, 1, -1])

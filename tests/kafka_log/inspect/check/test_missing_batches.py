@@ -102,6 +102,7 @@ def test_a_cut_in_one_of_two_gaps_without_an_entry_between(tmp_path: Path) -> No
     assert {row["code"] for row in rows if row["severity"] == "note"} == {"offsets_missing"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaps", [0, 5])
 def test_large_segments_are_judged_at_once(gaps: int) -> None:
     count = 300_000

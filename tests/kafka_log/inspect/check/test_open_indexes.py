@@ -17,6 +17,7 @@ STALE = {".index": struct.pack(">ii", 3, 100), ".timeindex": struct.pack(">qi", 
 BEYOND = {".index": struct.pack(">ii", 90, 5000), ".timeindex": struct.pack(">qi", 1 << 41, 90)}
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("suffix", STALE)
 @pytest.mark.parametrize(
@@ -45,6 +46,7 @@ def test_stale_entries(
         assert found == {("note", kind, str(path))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", BEYOND)
 @pytest.mark.parametrize(
     ("segment", "was_stopped", "is_judged"),

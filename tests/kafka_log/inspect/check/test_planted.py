@@ -71,6 +71,7 @@ def judge(planted: Plant, broker: Path, root: Path) -> None:
 FIRST_OF_CODES = {planted.code: planted.name for planted in reversed(PLANTS)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "planted",
     [
@@ -86,6 +87,7 @@ def test_damage_is_found_where_it_is(planted: Plant, tmp_path: Path) -> None:
     judge(planted, BROKER, tmp_path / "broker")
 
 
+@pytest.mark.slow
 @pytest.mark.share(32, ci=8)
 @pytest.mark.parametrize(
     "planted",
@@ -96,6 +98,7 @@ def test_damage_of_an_old_broker(planted: Plant, tmp_path: Path) -> None:
     judge(planted, OLD_BROKER, tmp_path / "broker")
 
 
+@pytest.mark.slow
 def test_what_an_old_broker_lacks(tmp_path: Path) -> None:
     for planted in PLANTS:
         if planted.name in ONLY_OF_NEW_BROKERS:

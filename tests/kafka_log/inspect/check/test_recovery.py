@@ -100,6 +100,7 @@ def losses(root: Path, **options: Any) -> list[tuple[int, int, int]]:
     return [(row["first_offset"], row["last_offset"], row["records"]) for row in found]
 
 
+@pytest.mark.slow
 def test_what_a_start_truncates(killed: Path) -> None:
     """The log ends where the first damaged batch begins, in the segments from the recovery point on."""
     assert losses(killed) == []

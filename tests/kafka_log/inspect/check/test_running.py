@@ -81,6 +81,7 @@ def active_of(root: Path, name: str) -> Path:
     return max((root / name).glob("*.log"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [PLAIN, TX])
 @pytest.mark.parametrize("kept", [0, 1, 2])
 def test_batches_and_index_entries_that_come_after_the_reading(
@@ -94,6 +95,7 @@ def test_batches_and_index_entries_that_come_after_the_reading(
     assert complaints(root) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [5, 100, 380])
 def test_a_batch_that_is_written_in_two_parts(root: Path, broker: Broker, cut: int) -> None:
     path = root / PLAIN / f"{ACTIVE}.log"
@@ -103,6 +105,7 @@ def test_a_batch_that_is_written_in_two_parts(root: Path, broker: Broker, cut: i
     assert complaints(root) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 2])
 def test_zeros_of_a_longer_file_that_become_batches(
     root: Path, monkeypatch: pytest.MonkeyPatch, steps: int
@@ -180,6 +183,7 @@ def test_segments_that_the_cleaner_merges(root: Path, broker: Broker) -> None:
     assert complaints(root) == []
 
 
+@pytest.mark.slow
 def test_a_segment_that_retention_deletes_while_its_index_is_read(
     root: Path, broker: Broker
 ) -> None:
@@ -208,6 +212,7 @@ def test_a_partition_that_is_deleted_after_the_listing(root: Path) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", [PLAIN, ""])
 @pytest.mark.parametrize("name", [FIRST, ACTIVE])
 def test_a_directory_that_is_gone_before_the_second_reading(

@@ -188,6 +188,7 @@ def test_topics_that_coordinators_write_have_no_sequences(tmp_path: Path, topic:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["auto", "python"])
 @pytest.mark.parametrize("seed", draw_seeds(20))
 def test_against_one_batch_after_the_other(tmp_path: Path, seed: int, engine: str) -> None:

@@ -100,6 +100,7 @@ def test_an_index_missing_beside_a_torn_tail_is_a_note(directory: Path) -> None:
     assert find(directory, "index_missing")["severity"] == "note"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_known", [False, True])
 def test_a_topic_id_of_another_topic_and_one_that_no_topic_has(
     tmp_path: Path, is_known: bool
@@ -149,6 +150,7 @@ def test_leader_epochs_of_a_batch_and_of_the_file(directory: Path) -> None:
     assert row["meaning"].startswith("Line 4: epoch 0 at offset 140 follows epoch 0 at offset 0.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("high_watermark", "words"),
     [
@@ -188,6 +190,7 @@ REPAIRED = {
 """Plants in a field that no checksum covers, whose right value the remedy says."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "planted",
     [plant for plant in (*OF_SEGMENTS, *OF_FILES) if plant.name in REPAIRED],

@@ -138,6 +138,7 @@ def compact(made: History, rng: random.Random) -> set[int]:
     return left
 
 
+@pytest.mark.slow
 @pytest.mark.share(ci=2)
 @pytest.mark.parametrize("is_compacted", [False, True])
 @pytest.mark.parametrize(

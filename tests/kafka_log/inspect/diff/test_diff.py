@@ -83,6 +83,7 @@ def test_a_follower_that_lags(log: Log, rolls: list[int], data: st.DataObject) -
     assert row["first_offset"] == end(log[:kept])
 
 
+@pytest.mark.slow
 @given(logs(least=2), st.data())
 @examples(15)
 def test_retention(log: Log, data: st.DataObject) -> None:
@@ -170,6 +171,7 @@ def test_an_unclean_election(log: Log, rolls: list[int], data: st.DataObject) ->
     assert "unclean election" in row["meaning"]
 
 
+@pytest.mark.slow
 @given(logs(), st.data())
 @examples(15)
 def test_the_same_records_of_another_epoch(log: Log, data: st.DataObject) -> None:
@@ -183,6 +185,7 @@ def test_the_same_records_of_another_epoch(log: Log, data: st.DataObject) -> Non
     assert "Run kafka-log check on both" in row["remedy"] and "keep a copy of" in row["remedy"]
 
 
+@pytest.mark.slow
 @given(logs(least=2), st.data())
 @examples(15)
 def test_a_wrong_epoch_in_a_header_is_no_election(log: Log, data: st.DataObject) -> None:
@@ -199,6 +202,7 @@ def test_a_wrong_epoch_in_a_header_is_no_election(log: Log, data: st.DataObject)
     assert "Run kafka-log check on both" in row["remedy"]
 
 
+@pytest.mark.slow
 @given(logs(least=3, keys=st.none() | st.binary(min_size=8, max_size=8)), st.data())
 @examples(15)
 def test_a_hole(log: Log, data: st.DataObject) -> None:
@@ -408,6 +412,7 @@ def test_bytes_without_a_checksum(log: Log, data: st.DataObject) -> None:
     assert row["findings"] != ["cleaned_b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["kafka-2.8", "kafka-4.x"])
 def test_samples_and_their_copies(name: str, tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / name, tmp_path / name)

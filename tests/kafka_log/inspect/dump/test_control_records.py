@@ -39,6 +39,7 @@ def plant(root: Path, data: bytes) -> Path:
     return topic
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--last", "6"], ["--decode", "key=utf8"]])
 @pytest.mark.parametrize("output", ["text", "jsonl", "csv", "parquet"])
 def test_what_kafka_refuses_is_damage(

@@ -35,6 +35,7 @@ def dump(capsys: pytest.CaptureFixture[str]) -> Any:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.share(5)
 @pytest.mark.parametrize("filters", [[], ["--isolation", "read_committed"], ["--control-records"]])
 @pytest.mark.parametrize("count", [1, 2, 5, 60, 10_000])

@@ -16,6 +16,7 @@ LAST = 2**63 - 10
 TIME = len("2026-11-22T00:00:00.000Z")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", range(60, 161, 5))
 @pytest.mark.parametrize(
     "columns", ["offset,key,value", "topic,partition,offset,timestamp,key,value"]

@@ -93,6 +93,7 @@ def test_json_gives_the_bytes_back(
     assert {(row["topic"], row["partition"]) for row in rows} == {("hard", 3)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topic", ["codecs", "features", "transactions", "compacted"])
 def test_every_output_has_the_rows_of_a_scan(
     topic: str, capfdbinary: pytest.CaptureFixture[bytes]

@@ -39,6 +39,7 @@ def dumped(
     return [json.loads(line) for line in printed.out.splitlines()], printed.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("topic", "code"),
     [("orders", 1), ("customers", 0), ("events", 0), ("clicks", 0), ("payments", 0)],

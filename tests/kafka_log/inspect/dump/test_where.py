@@ -46,6 +46,7 @@ CONDITIONS: list[tuple[str, Callable[[Row], bool]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("expression", "is_true"), CONDITIONS)
 def test_the_same_records_as_by_python(
     expression: str, is_true: Callable[[Row], bool], capsys: pytest.CaptureFixture[str]

@@ -124,6 +124,7 @@ def test_names_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["groups", str(odd / os.fsdecode(b"caf\xe9-0"))]) == 2
 
 
+@pytest.mark.slow
 def test_commits_by_their_offset_and_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

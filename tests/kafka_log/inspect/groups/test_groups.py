@@ -78,6 +78,7 @@ def loaded(steps: list[Step], times: list[int], at: int) -> dict[Key, int]:
     return now
 
 
+@pytest.mark.slow
 @pytest.mark.share(12)
 @pytest.mark.parametrize("seed", draw_seeds(40))
 def test_what_a_coordinator_has_that_loads_the_topic(tmp_path: Path, seed: int) -> None:
@@ -136,6 +137,7 @@ def test_a_log_that_lost_records_at_its_end(
     assert [row["code"] for row in LogDirectory(tmp_path).check().to_pylist()].count("torn_tail")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("states", [False, True])
 def test_offsets_that_lost_commits_at_their_end(
     states: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]

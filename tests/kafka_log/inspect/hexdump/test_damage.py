@@ -43,6 +43,7 @@ def check(path: Path) -> list[bool]:
     return [bool(part.damage) for part in parts]
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(range(len(WHOLE))),
     st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(1, 255)), max_size=4),
@@ -75,6 +76,7 @@ def test_any_bytes(data: bytes) -> None:
         assert check(path) in ([], [True]) or len(data) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", MALFORMED, ids=lambda path: path.stem)
 def test_reference_files(path: Path) -> None:
     check(path)

@@ -67,6 +67,7 @@ def same_words(theirs: str, ours: str) -> bool:
     return theirs == ours or ours.startswith(f"{theirs.removesuffix(' ms')}, ")
 
 
+@pytest.mark.slow
 @pytest.mark.share(16, ci=3)
 @pytest.mark.parametrize("path", SEGMENTS, ids=lambda p: f"{p.parent.name}-{p.stem[-3:]}")
 def test_segments_of_brokers(path: Path) -> None:
@@ -107,6 +108,7 @@ def test_as_many_records_as_are_wanted(number: int) -> None:
         assert left == ([f"{total - number} more"] if total > number else [])
 
 
+@pytest.mark.slow
 def test_any_byte_leads_to_its_batch() -> None:
     data = SEGMENT.read_bytes()
     starts = [batch.position for batch in SegmentReader(SEGMENT)]
@@ -120,6 +122,7 @@ def test_any_byte_leads_to_its_batch() -> None:
             found(SEGMENT, at=at)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topic", ["compacted-0", "v1-0", "v1-1", "codecs-3", "mixed-1"])
 def test_any_offset_leads_to_its_batch(topic: str) -> None:
     """Held against the offsets of the records; those that compaction took are in a batch, or in none."""
@@ -139,6 +142,7 @@ def test_any_offset_leads_to_its_batch(topic: str) -> None:
             found(path, offset=last + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize(
     "topic", ["compacted-0", "v1-0", "v0-2", "v1-1", "codecs-0", "codecs-3", "mixed-1"]

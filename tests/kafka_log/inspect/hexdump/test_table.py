@@ -37,6 +37,7 @@ def rows(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> list[dic
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_the_rows_have_every_byte_of_the_file(
     path: Path, capsys: pytest.CaptureFixture[str]

@@ -89,6 +89,7 @@ def written(directory: Path, rows: list[Any], **options: Any) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 def test_logs_of_brokers(path: Path) -> None:
     rows = LogDirectory(path).keys(deleted_records=True).to_pylist()

@@ -75,6 +75,7 @@ def test_after_an_election(scratch: Path, log: Log, rolls: list[int], data: st.D
         assert any("leader epoch 99" in row["reason"] for row in found)
 
 
+@pytest.mark.slow
 @given(logs(), st.sampled_from(list(Compression)))
 @examples(20)
 def test_the_same_records_are_not_alone(scratch: Path, log: Log, codec: Compression) -> None:
@@ -83,6 +84,7 @@ def test_the_same_records_are_not_alone(scratch: Path, log: Log, codec: Compress
         assert not (scratch / "out").exists()
 
 
+@pytest.mark.slow
 @given(logs(), st.data())
 @examples(20)
 def test_what_compaction_removed_is_alone(scratch: Path, log: Log, data: st.DataObject) -> None:

@@ -95,6 +95,7 @@ def told(
     return code, out.splitlines(), err.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_a_newest_snapshot_that_is_damaged(
@@ -198,6 +199,7 @@ STRETCHES: dict[str, list[bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.share(2)
 @pytest.mark.parametrize("stretch", STRETCHES)
 def test_a_damaged_stretch_of_the_log(
@@ -329,6 +331,7 @@ def replaced_by_a_directory(path: Path) -> None:
     path.mkdir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [removed, replaced_by_a_directory])
 @pytest.mark.parametrize("salvage", [False, True])
 def test_a_segment_that_is_gone_after_the_listing(
@@ -346,6 +349,7 @@ def test_a_segment_that_is_gone_after_the_listing(
     assert opened.metadata_changes(0, salvage=salvage, on_damage=lines.append).num_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("salvage", [False, True])
 @pytest.mark.parametrize("is_checked", [False, True])
 def test_a_snapshot_that_is_gone_after_the_listing(
@@ -369,6 +373,7 @@ def test_a_snapshot_that_is_gone_after_the_listing(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("salvage", [False, True])
 def test_a_directory_that_is_gone_after_the_listing(sample: Path, salvage: bool) -> None:
     """It is followed to the name that a broker gives it before it deletes it; then another replica answers."""
@@ -385,6 +390,7 @@ def test_a_directory_that_is_gone_after_the_listing(sample: Path, salvage: bool)
     assert both.metadata(salvage=salvage) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 3, -2])
 def test_a_length_that_reaches_beyond_the_file(
     tmp_path: Path, number: int, capsys: pytest.CaptureFixture[str]

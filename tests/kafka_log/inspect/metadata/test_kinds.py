@@ -132,6 +132,7 @@ ONE_AND_NONE: dict[str, tuple[Said, Said]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ONE_AND_NONE)
 def test_one_comes_and_goes(tmp_path: Path, what: str) -> None:
     made, gone = ONE_AND_NONE[what]

@@ -178,6 +178,7 @@ def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             main(["metadata", str(SAMPLE), "--changes", wrong])
 
 
+@pytest.mark.slow
 def test_changes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     change = {"topic_id": uuid(0), "partition_id": 0, "leader": 2}
     place = {"topic_id": uuid(0), "partition_id": 0, "leader": 1, "leader_epoch": 4, "partition_epoch": 9}  # fmt: skip

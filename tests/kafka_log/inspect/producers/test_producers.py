@@ -58,6 +58,7 @@ def written(directory: Path, batches: list[bytes]) -> Path:
 # ---------------------------------------------------------------- brokers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition", PARTITIONS, ids=lambda p: f"{p.directory.parent.name}-{p.directory.name}")  # fmt: skip
 def test_as_all_records_have_it(partition: Any) -> None:
     """Every record by itself, by the reference codecs."""
@@ -116,6 +117,7 @@ def test_producers_without_an_id_have_no_row() -> None:
 STEPS = st.lists(st.tuples(st.integers(-9, 9), st.integers(1, 4)), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @examples(150)
 @given(STEPS, st.sampled_from([0, 5, 100, SEQUENCES - 20, SEQUENCES - 5, SEQUENCES - 1]))
 def test_gaps_and_duplicates(

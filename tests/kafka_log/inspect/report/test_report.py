@@ -76,6 +76,7 @@ def plain(text: str) -> str:
 # ---------------------------------------------------------------- what is in the page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [BROKER, OLD], ids=lambda path: path.name)
 def test_every_partition_has_the_numbers_of_stat(path: Path) -> None:
     page = page_of(path)
@@ -133,6 +134,7 @@ def test_the_map_has_the_lost_range(gathered: Contents) -> None:
     assert one.marks == (383,)
 
 
+@pytest.mark.slow
 def test_the_map_gives_offsets_without_lost_ones(gathered: Contents, damaged: Path) -> None:
     (one,) = [one for one in gathered.maps if one.path.endswith(f"small-0/{SECOND}.log")]
     assert one.offsets == ((42, 47), (54, 83))
@@ -231,6 +233,7 @@ def test_the_given_time_is_a_date(gathered: Contents) -> None:
     assert "judged as of" not in Page.read(make_page(gathered, ORIGIN)).text
 
 
+@pytest.mark.slow
 def test_epochs_end_where_the_log_ends() -> None:
     contents = contents_of(BROKER)
     text = make_page(contents, ORIGIN).decode()
@@ -349,6 +352,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     assert contents.has_problems and contents.commits is not None
 
 
+@pytest.mark.slow
 def test_records_below_the_log_start_are_mentioned() -> None:
     assert (BROKER / LOG_START).exists()
     assert any("trimmed-0 before 7" in line for line in contents_of(BROKER).remarks)
@@ -359,6 +363,7 @@ def test_deep_reads_records() -> None:
     assert "compression ratio" in deep.text and "compression ratio" not in shallow.text
 
 
+@pytest.mark.slow
 def test_the_bar_reaches_its_end_and_no_further(damaged: Path) -> None:
     from kafka_log.inspect.report.contents import PASSES
 
@@ -474,6 +479,7 @@ def clean(gathered: Contents) -> Page:
     return Page.read(make_page(with_texts(gathered, "plain"), ORIGIN))
 
 
+@pytest.mark.slow
 @pytest.mark.share(6)
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_texts_from_files_stay_texts(text: str, gathered: Contents, clean: Page) -> None:
@@ -705,6 +711,7 @@ def copy_cut(root: Path, partition: str, segment: str, size: int, *, clean: bool
         file.truncate(size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CUTS)
 def test_a_cut_segment_has_a_map_of_what_is_lost(name: str, tmp_path: Path) -> None:
     (partition, segment, size), expected = CUTS[name]

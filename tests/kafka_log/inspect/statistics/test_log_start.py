@@ -50,6 +50,7 @@ def set_log_start(directory: Path, name: str, start: int) -> None:
     (directory / LOG_START).write_text(f"0\n1\n{topic} {number} {start}\n", encoding="ascii")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "deep"), DENSE)
 def test_the_count_is_that_of_a_scan(name: str, deep: bool, tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "kafka-4.x" / name, tmp_path / name)
@@ -69,6 +70,7 @@ def test_the_count_is_that_of_a_scan(name: str, deep: bool, tmp_path: Path) -> N
         assert count(log, deep=deep) == read_table(tmp_path).num_rows
 
 
+@pytest.mark.slow
 @examples(8)
 @given(st.integers(0, 130))
 def test_copies_below_the_log_start_do_not_count(

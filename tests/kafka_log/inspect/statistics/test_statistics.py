@@ -88,6 +88,7 @@ def same(
             assert found[key]["ratio"] == pytest.approx(ratio)
 
 
+@pytest.mark.slow
 @pytest.mark.share(36, ci=9)
 @pytest.mark.parametrize("by", BYS)
 @pytest.mark.parametrize(
@@ -211,6 +212,7 @@ def test_every_output_has_the_same_table(
         assert stream.read_all().equals(table)
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("by", ["partition", "topic", "codec", "producer", "hour", "day"])
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
@@ -247,6 +249,7 @@ def test_no_number_is_cut(
         assert shown(name)[: len(cells)] == cells
 
 
+@pytest.mark.slow
 def test_largest(capsys: pytest.CaptureFixture[str]) -> None:
     """Batches and records, beside a plain sort of all of them."""
     broker = SAMPLES / "kafka-4.x"
@@ -332,6 +335,7 @@ def test_periods_of_records_and_of_batches(
     assert capsys.readouterr().out.split()[0] == f"batch_{period}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [("topic",), ("partition",), ("producer",), ("codec",), ("hour",), ("day", "minute"), ("codec", "topic")])  # fmt: skip
 @pytest.mark.parametrize("deep", [False, True])
 def test_largest_of_each(by: tuple[By, ...], deep: bool) -> None:
@@ -355,6 +359,7 @@ def test_largest_of_each(by: tuple[By, ...], deep: bool) -> None:
     assert len(found) == sum(min(2, len(rows)) for rows in expected.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "chosen", [{"offsets": (2, 9)}, {"offsets": (-2, None)}, {"producers": 4}, {"timestamps": (NOW - 10_000, NOW)}, {"deleted_records": True}]
 )  # fmt: skip

@@ -41,6 +41,7 @@ def opened(root: Path | LogDirectory, **options: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- the rule
 
 
+@pytest.mark.slow
 @examples(300)
 @given(
     producer=st.sampled_from([7, 8]),
@@ -187,6 +188,7 @@ def test_only_a_gap_behind_a_transaction_may_have_had_the_marker(
     assert "offsets 3 to 7 are lost" in "".join(told)
 
 
+@pytest.mark.slow
 @examples(150)
 @given(byte=st.integers(0, len(marker_of(1, 7, "commit")) - 1), bit=st.integers(0, 7))
 def test_a_damaged_marker_does_not_make_a_transaction_hang(

@@ -358,6 +358,7 @@ def test_hostile_values_take_no_time_and_no_memory() -> None:
 # ---------------------------------------------------------------- when it is used
 
 
+@pytest.mark.slow
 def test_few_values_load_nothing() -> None:
     code = (
         "import sys; from kafka_log.read.schemas.avro import *; from kafka_log.read.schemas import avro;"

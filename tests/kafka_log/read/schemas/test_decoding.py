@@ -293,6 +293,7 @@ def test_a_schema_that_came_too_late() -> None:
     assert [f.name for f in decoder.fields[0].type] == ["a", "z"]
 
 
+@pytest.mark.slow
 def test_a_late_schema_that_is_too_wide_with_the_others() -> None:
     """Only its own rows are kept as bytes; others are read on."""
     first, late = (record_schema(*((f"{n}{i}", "null") for i in range(6_000))) for n in "ab")
@@ -566,6 +567,7 @@ DELETED = json.dumps({"subject": "t-value", "version": 1}).encode()
 REFERENCE = [{"name": "Q", "subject": "q", "version": 1}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("records", "message"),
     [

@@ -208,6 +208,7 @@ def _length(number: int) -> bytes:
     return found + bytes([number])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [

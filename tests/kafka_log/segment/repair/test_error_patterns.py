@@ -28,6 +28,7 @@ def syndrome_of(compute: Callable[[bytes], int], data: bytes, changed: bytes) ->
     return compute(data) ^ compute(changed)
 
 
+@pytest.mark.slow
 @pytest.mark.share(5)
 @pytest.mark.parametrize("name", CRCS)
 @given(st.data())

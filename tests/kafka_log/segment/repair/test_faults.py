@@ -16,6 +16,7 @@ ALWAYS_REPAIRED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", faults.FAULTS)
 def test_no_repair_that_is_called_certain_is_wrong(kind: str, tmp_path: Path) -> None:
     found = faults.try_faults(kind, 12, faults.SEED, tmp_path)

@@ -301,6 +301,7 @@ def test_more_than_a_bit_of_a_large_batch_is_left_alone(
     assert isinstance(found, NoRepair)
 
 
+@pytest.mark.slow
 def test_two_errors_that_explain_the_checksum_are_told(tmp_path: Path) -> None:
     """Two bits of one byte that have the syndrome of two others: neither pair is chosen."""
     whole = RECORD_BATCH.build({"records": [{"value": b"v" * 7000}]})

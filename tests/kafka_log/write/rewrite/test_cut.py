@@ -58,6 +58,7 @@ def test_negative_offsets_count_from_the_end(
     assert rows(tmp_path / "relative") == rows(tmp_path / "absolute") != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("low", range(9))
 @pytest.mark.parametrize("last_offset_delta", [0, 1])
 def test_a_header_that_contradicts_itself_loses_no_record(

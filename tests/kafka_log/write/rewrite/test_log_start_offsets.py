@@ -48,6 +48,7 @@ def said(out: Path) -> dict[tuple[str, int], int]:
     return {(e.topic, e.partition): e.offset for e in found.entries or ()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS)
 def test_the_log_start_offset_is_kept(job: str, broker: Path, tmp_path: Path) -> None:
     JOBS[job](LogDirectory(broker), tmp_path / "out")

@@ -42,6 +42,7 @@ COLLIDING = {"batch of another partition", "offset below the segment", "offset b
 """Plants with two batches of different records that state the same offsets."""
 
 
+@pytest.mark.slow
 @pytest.mark.share(16, ci=4)
 @pytest.mark.filterwarnings("ignore:kafka-log. skipped")
 @pytest.mark.parametrize("planted", OF_PARTITIONS, ids=lambda planted: planted.name)
@@ -95,6 +96,7 @@ def check_loadable(out: Path, *but: str) -> None:
             assert first is None or segment.base_offset <= (first.base_offset or 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["segment of transactions overlaps", "renamed"])
 def test_flatten_follows_transactions_by_offset(name: str, tmp_path: Path) -> None:
     """A marker that lies before its records in the order of files still ends their transaction."""

@@ -192,6 +192,7 @@ def test_two_records_that_damage_gave_one_offset(tmp_path: Path) -> None:
     assert [row["records"] for row in said(table, "lost")] == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [1, 9, 1 << 28, 1 << 42])
 @pytest.mark.parametrize("which", range(3))
 def test_a_wrapper_whose_own_offset_is_wrong_keeps_its_messages(
@@ -278,6 +279,7 @@ def gaps(directory: Path) -> set[tuple[int, int]]:
     return {(row["first_offset"], row["last_offset"]) for row in rows if row["code"] in GAPS}
 
 
+@pytest.mark.slow
 def test_control_records_are_counted_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -418,6 +420,7 @@ def test_leader_epochs_of_a_log_that_ends_before_its_start(tmp_path: Path) -> No
     assert LogDirectory(tmp_path / "out").check().num_rows == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flatten", [False, True])
 def test_the_metadata_log_and_its_snapshots(flatten: bool, tmp_path: Path) -> None:
     """A metadata log that begins after its snapshot is nothing without it, nor without its own control records."""
@@ -446,6 +449,7 @@ def test_the_metadata_log_and_its_snapshots(flatten: bool, tmp_path: Path) -> No
     assert not (tmp_path / "again" / source.name / newest.name).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flatten", [False, True])
 def test_a_metadata_log_that_begins_after_its_snapshot(flatten: bool, tmp_path: Path) -> None:
     """It says the same as before, and nothing without the snapshot."""

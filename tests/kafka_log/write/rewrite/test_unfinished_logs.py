@@ -47,6 +47,7 @@ def wrote(
     return code, [json.loads(line) for line in captured.out.splitlines()], captured.err
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("verb", VERBS)
@@ -72,6 +73,7 @@ def test_in_the_active_segment(
         assert there[: len(rows(tmp_path / "whole"))] == rows(tmp_path / "whole")
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("verb", VERBS)
@@ -89,6 +91,7 @@ def test_in_a_rolled_segment(
         assert bad[0]["byte"] == len(WHOLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", LOOKS)
 def test_between_replicas(look: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = put(tmp_path / "a" / "t-0", (0, WHOLE))
@@ -115,6 +118,7 @@ def test_text_says_it_in_one_line(
     assert capsys.readouterr().out.splitlines()[1:] == [line, "nothing is lost"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_damage_there_stays_damage(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -138,6 +142,7 @@ def stop_broker(directory: Path, *, is_clean: bool, reached: dict[str, int]) -> 
         (directory / name).write_text(f"0\n1\nt 0 {offset}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize(
     ("is_clean", "reached", "offsets"),

@@ -46,6 +46,7 @@ def staged_of(job: WriteJob, tasks: int, count: int = 60) -> list[list[Staged]]:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("magic", "codec"), CODECS)
 def test_tasks_follow_each_other(magic: int, codec: str, tmp_path: Path) -> None:
@@ -129,6 +130,7 @@ def test_a_job_that_is_killed_anywhere(
     assert outcomes == {(True, False), (True, True), (False, False)}
 
 
+@pytest.mark.slow
 def test_a_reader_never_sees_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While segments are added, each moment shows a log that is whole, and every segment with its indexes."""
     kafka_log.write_log(tmp_path, records(40, 9), topic="t")
@@ -422,6 +424,7 @@ def test_places_that_are_no_log_directories(tmp_path: Path) -> None:
             kafka_log.write_log(path, records(4), topic="t")
 
 
+@pytest.mark.slow
 def test_more_partitions_than_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each goes on with its segment when its file was closed meanwhile."""
     monkeypatch.setattr(staging, "OPEN_FILES", 2)

@@ -19,6 +19,7 @@ from tests.support.murmur2 import plain
 from tests.support.written import CODECS, HEADERS, TIME, files, in_order, records, rows
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize(("magic", "codec"), CODECS)
 def test_rows_come_back(magic: int, codec: str, tmp_path: Path) -> None:
@@ -59,6 +60,7 @@ def test_rows_come_back(magic: int, codec: str, tmp_path: Path) -> None:
     assert table.num_rows == 0, table.to_pylist()
 
 
+@pytest.mark.slow
 @pytest.mark.share(6)
 @pytest.mark.parametrize("sample", ["kafka-2.8", "kafka-4.x"])
 @pytest.mark.parametrize(("magic", "codec"), [(2, "none"), (2, "zstd"), (1, "gzip")])
@@ -171,6 +173,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 @pytest.mark.parametrize("damage", DAMAGED)
 def test_a_topic_whose_id_is_hidden_is_not_written(damage: str, mode: Any, tmp_path: Path) -> None:

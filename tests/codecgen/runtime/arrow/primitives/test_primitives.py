@@ -95,6 +95,7 @@ def compiled(function: Callable[[int, int], int]) -> Callable[[int, int], int]:
 MANY_LENGTHS = [*range(2001), 2047, 2048, 2049, 4096, 16384, 99_999]
 
 
+@pytest.mark.slow
 @pytest.mark.share(4)
 @pytest.mark.parametrize("name", CHECKSUMS)
 def test_kernels_compute_every_checksum(name: str) -> None:
@@ -157,6 +158,7 @@ def compiled_mask() -> Callable[[int, int, int, int, int], int]:
     return compiling.numba.njit(lambda v, w, r, a, k: checksums.masked(v, w, r, a, k))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "codec"), VARINTS)
 @pytest.mark.parametrize("seed", draw_seeds(1, first=3))
 def test_varints_are_those_of_the_reference(

@@ -58,6 +58,7 @@ VARINTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "codec", "low", "high"), VARINTS)
 @pytest.mark.parametrize("seed", draw_seeds(1, first=4))
 def test_varints_are_those_of_the_reference(

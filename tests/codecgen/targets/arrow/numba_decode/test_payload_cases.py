@@ -129,6 +129,7 @@ def test_rows(codecs: ModuleType) -> None:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("strict", [True, False])
 def test_damaged_payloads(codecs: ModuleType, name: str, strict: bool) -> None:

@@ -54,6 +54,7 @@ rows:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["kernels", "numpy"])
 def test_they_are_empty(reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"missing_lists_{reader}"

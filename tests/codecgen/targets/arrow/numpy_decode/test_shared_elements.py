@@ -39,6 +39,7 @@ rows:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["kernels", "numpy"])
 def test_each_list_has_its_members(
     reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
