@@ -34,7 +34,7 @@ from kafka_log.read.selection import Selection
 from kafka_log.segment.kernels import KERNEL_MIN_BYTES, Engine, use_kernels
 from kafka_log.segment.model import Batch, End, Policy
 from kafka_log.segment.offsets_of_files import offsets_of
-from kafka_log.segment.positioned_reads import unreadable
+from kafka_log.segment.positioned_reads import UnreadableError, unreadable
 from kafka_log.segment.ranges import MAX_OFFSET
 from kafka_log.segment.reader import damage
 from kafka_log.segment.regular_files import explain_missing
@@ -52,13 +52,14 @@ may have been within the resolution of modification times."""
 class _Followed:
     """Progress in one segment file.
 
-    ``position`` is the first byte that was not read yet. ``held`` is the position of a batch that may still be
+    ``position`` is the first byte that was not read yet, and ``last`` a batch before it, None if none is known. ``held`` is the position of a batch that may still be
     written, since the time ``held_since`` (monotonic), and ``is_torn`` if it is known to be incomplete. ``is_done`` is True after the last byte of a rolled segment;
     ``is_broken`` after damage that ends the reading of an active segment.
     """
 
     identity: tuple[int, int]
     position: int
+    last: BatchHeader | None = None
     held: int | None = None
     held_since: float = 0.0
     is_torn: bool = False
@@ -178,9 +179,12 @@ class PartitionFollower:
             or known.identity != identity
             or known.is_done != is_done
             or status.st_size < known.position
-            or (is_done and stamp != known.stamp)  # a new file may get the number of a deleted one
+            # A new file may get the number of a deleted one.
+            or (stamp != known.stamp and (is_done or _was_rewritten(segment, known)))
         ):
             known = _Followed(identity, self._find_start(segment))
+            if not segment.rolled and 0 < known.position == status.st_size:
+                known.last = self._find_last(segment, 0, known.position)
             self._files[segment.path] = known
         elif is_done:
             return
@@ -231,6 +235,7 @@ class PartitionFollower:
                     self._print_line(
                         f"{self._name}: offsets {self._next_offset} to {segment.base_offset - 1} were deleted before they were read"
                     )
+                    self._next_offset = segment.base_offset
                 return 0
             self._skip_offsets_before(self._next_offset)
             return find_start_position(segment, self._next_offset, None, self._engine)
@@ -293,6 +298,7 @@ class PartitionFollower:
             if last is not None and last.end > file.position:
                 last = self._find_last(segment, begin, file.position)
             if last is not None:
+                file.last = last
                 self._note_last_batch(segment, last)
 
     def _check_identity(
@@ -457,6 +463,17 @@ class PartitionFollower:
                 " before that, if there are any, are not"
             )
         self._print_line(f"{self._name}: {line}")
+
+
+def _was_rewritten(segment: Segment, file: _Followed) -> bool:
+    """Return whether the file of a segment does not have the last batch that was read of it; False
+    if its header cannot be read any more.
+    """
+    last = file.last
+    if last is None:
+        return False
+    found, error = find_last_header(segment.path, last.position, last.end)
+    return found != last and not isinstance(error, UnreadableError)
 
 
 def _read_end(segments: Sequence[Segment]) -> int:
