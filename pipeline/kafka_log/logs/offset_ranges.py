@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import pairwise
@@ -28,8 +28,9 @@ def within_offsets(
     """Return the segments of a partition that may hold offsets of the half-open range ``offsets``;
     with ``only`` (None: any), that may hold one of these offsets too. A segment is left out if its
     name and that of the next one exclude them, and the first and last batch of both lie where the
-    names say. Segments whose name is not 20 digits and ``.log`` are included, except those of
-    which other offsets are read (:attr:`Segment.offsets`). No error is raised for a file that
+    names say. Other segments whose name is not 20 digits and ``.log`` are included, but of copies
+    in tiered storage only those that may provide such offsets, by their end
+    (:attr:`Segment.offsets`) and their first and last batch. No error is raised for a file that
     cannot be read.
 
     Names alone decide about files in a store, where each header would be a request, and about files whose headers cannot be read.
@@ -43,7 +44,10 @@ def within_offsets(
     return [
         segment
         for i, (segment, end) in enumerate(zip(segments, ends, strict=False))
-        if (segment.offsets == EVERYTHING or _may_hold(segment.offsets, offsets, only))
+        if any(
+            _may_hold(held, offsets, only)
+            for held in _offsets_of_copy(segment, is_last=i + 1 == len(segments))
+        )
         and (
             not segment.has_canonical_name
             or _may_hold((segment.base_offset, end), offsets, only)
@@ -70,6 +74,26 @@ def _next_names(segments: Sequence[Segment]) -> list[int | None]:
     """
     names = (other.base_offset if other.has_canonical_name else None for other in segments[1:])
     return [*names, None][: len(segments)]
+
+
+def _offsets_of_copy(segment: Segment, *, is_last: bool) -> Iterator[Range]:
+    """Yield the offsets that a copy in tiered storage provides; then those that it may hold too, as
+    no other segment provides them: by its first and last batch, or all above if it is the last
+    segment. Yield all offsets for another segment, and only the first range for a file in a store
+    or whose headers cannot be read.
+    """
+    yield segment.offsets
+    if segment.offsets == EVERYTHING or None not in segment.overlap_limits:
+        return
+    held = read_offsets(segment)
+    if held is None:
+        return
+    (low, high), (first, end) = segment.overlap_limits, segment.offsets
+    if low is None:
+        low = held[0] if first is None else min(first, held[0])
+    if high is None and not is_last:
+        high = held[1] if end is None else max(end, held[1])
+    yield low, high
 
 
 def _may_hold(held: Range, offsets: Range, only: frozenset[int] | None) -> bool:

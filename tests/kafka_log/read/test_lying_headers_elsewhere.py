@@ -118,6 +118,19 @@ def check_tier(data: st.DataObject) -> None:
             assert above == [row for row in every if row[column] >= cut]
 
 
+def test_a_copy_that_ends_with_its_lowest_batch_has_rows_above_it(tmp_path: Path) -> None:
+    """Also where a batch before that one is the highest. Its last batch ends a copy only for other segments."""
+    copy = tmp_path / TIER / f"t-0-{IDS[-1]}" / f"{0:020d}-{IDS[0]}.log"
+    copy.parent.mkdir(parents=True)
+    for order in ((3, 0), (3, 9, 0), (0, 6, 3)):
+        copy.write_bytes(b"".join(map(batch_of, order)))
+        every = [offset for base in order for offset in range(base, base + 3)]
+        for cut in range(max(every) + 2):
+            below, above = halves_of(tmp_path, 0, cut, include="remote")
+            assert [offset for offset, _ in below] == [o for o in every if o < cut]
+            assert [offset for offset, _ in above] == [o for o in every if o >= cut]
+
+
 def streamed(root: Path, ranges: list[int], **options: str) -> list[list[int]]:
     """Return the offsets of the rows of the micro-batches that end at the offsets ``ranges``, which begin with the start of the first."""
     given = {"path": str(root), "startingOffsets": "earliest", "engine": "construct", **options}
