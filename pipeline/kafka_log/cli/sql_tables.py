@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from codecgen.runtime.errors import CodecError
+from codecgen.runtime.nouns import count_noun
 from kafka_codecs.columns.batches import BATCHES
 from kafka_log.cli.damage import batch_lines
 from kafka_log.inspect.check.finding import FINDINGS
+from kafka_log.inspect.export import count_reasons
 from kafka_log.inspect.groups.table import COMMITS, GROUPS
 from kafka_log.inspect.listing import PARTITIONS, SEGMENTS, TOPICS
 from kafka_log.inspect.producers.table import PRODUCERS
@@ -21,6 +24,7 @@ from kafka_log.logs.partitions import Segment
 from kafka_log.logs.tiers import merge_tiered_segments
 from kafka_log.read.output import place_columns, record_columns
 from kafka_log.read.scanning import scan, scan_batches
+from kafka_log.read.schemas import PARTS
 from kafka_log.read.schemas.registry import SchemaRegistry
 from kafka_log.read.selection import Selection
 from kafka_log.read.sql.lazy_tables import LazyTable
@@ -45,7 +49,7 @@ ABOUT = {
 class LogTables:
     """Tables over a log. Nothing is read before a query needs it.
 
-    ``damage`` has a line for each loss that the policy accepts; ``error`` the exception, or Ctrl-C, that ended the reading of a table, which DuckDB
+    ``damage`` has a line for each loss that the policy accepts, and for keys and values that could not be decoded; ``error`` the exception, or Ctrl-C, that ended the reading of a table, which DuckDB
     turns into an error of its own.
 
     Args:
@@ -135,7 +139,26 @@ class LogTables:
         if names == record_columns():  # all, for the schema
             return rows
         schema = pa.schema([rows.schema.field(name) for name in names])
-        return pa.RecordBatchReader.from_batches(schema, (batch.select(names) for batch in rows))
+        return pa.RecordBatchReader.from_batches(schema, self._note_undecoded(rows, names))
+
+    def _note_undecoded(
+        self, rows: pa.RecordBatchReader, names: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the columns ``names`` of decoded rows. At the end note how many keys and values are
+        null there because they could not be decoded, by reason.
+        """
+        undecoded: Counter[str] = Counter()
+        try:
+            for batch in rows:
+                for part in PARTS:
+                    if f"{part}_problem" in batch.schema.names:
+                        count_reasons(part, batch.column(f"{part}_problem"), undecoded)
+                yield batch.select(names)
+        finally:
+            for text, count in undecoded.most_common():
+                part, _, reason = text.partition(": ")
+                noun = count_noun(count, part if reason else "key or value", spec=",")
+                self.damage.append(f"{noun} not decoded, null in the query: {reason or text}")
 
     def _read_batches(self, names: Sequence[str]) -> pa.RecordBatchReader:
         """Return a reader of the batches with the columns ``names`` that may hold selected records

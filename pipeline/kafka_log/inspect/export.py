@@ -345,11 +345,11 @@ def _write_rows(
                 damaged += batch.num_rows - batch.column("damage").null_count
             for part in ("key", "value") if "decode" in options else ():
                 if f"{part}_problem" in batch.schema.names:
-                    _count_reasons(part, batch.column(f"{part}_problem"), undecoded)
+                    count_reasons(part, batch.column(f"{part}_problem"), undecoded)
             yield done, damaged
 
 
-def _count_reasons(part: str, problems: Any, undecoded: Counter[str]) -> None:
+def count_reasons(part: str, problems: Any, undecoded: Counter[str]) -> None:
     """Add the number of rows with each of ``problems`` to ``undecoded``, under ``PART: PROBLEM``.
     ``problems`` is an array of texts (null is no problem), ``part`` is ``key`` or ``value``. If
     ``undecoded`` has MAX_REASONS entries, new problems are counted under ``other reasons``.
