@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from kafka_log.logs.partitions import Partition
     from kafka_log.read.schemas.decoding import Decoding, TopicDecoder
-    from kafka_log.read.schemas.framing import SchemaId
-    from kafka_log.read.schemas.registry import SchemaRegistry
+    from kafka_log.read.schemas.registry import SchemaId, SchemaRegistry
 
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
