@@ -616,6 +616,12 @@ from kafka_codecs.remote.remote_log_metadata_record import (
     REMOTE_LOG_METADATA_RECORD,
     RemoteLogMetadataRecord,
 )
+from kafka_codecs.wire.apicurio import (
+    APICURIO_ID_HEADER,
+    APICURIO_VALUE,
+    ApicurioIdHeader,
+    ApicurioValue,
+)
 from kafka_codecs.wire.confluent import (
     CONFLUENT_PROTOBUF_VALUE,
     CONFLUENT_VALUE,
@@ -630,6 +636,14 @@ from kafka_codecs.wire.confluent import (
     SchemaIdProtobufValue,
     SchemaIdValue,
 )
+from kafka_codecs.wire.framed_value import FRAMED_VALUE, FramedValue
+from kafka_codecs.wire.glue import (
+    GLUE_PROTOBUF_DATA,
+    GLUE_VALUE,
+    GlueCompression,
+    GlueProtobufData,
+    GlueValue,
+)
 
 __version__: str
 __made_for__: dict[str, object]
@@ -638,6 +652,8 @@ __all__ = [
     "ABORT_TRANSACTION_RECORD_V0",
     "ACCESS_CONTROL_ENTRY_RECORD",
     "ACCESS_CONTROL_ENTRY_RECORD_V0",
+    "APICURIO_ID_HEADER",
+    "APICURIO_VALUE",
     "BEGIN_TRANSACTION_RECORD",
     "BEGIN_TRANSACTION_RECORD_V0",
     "BROKER_REGISTRATION_CHANGE_RECORD",
@@ -712,6 +728,9 @@ __all__ = [
     "FEATURE_LEVEL_RECORD_V0",
     "FENCE_BROKER_RECORD",
     "FENCE_BROKER_RECORD_V0",
+    "FRAMED_VALUE",
+    "GLUE_PROTOBUF_DATA",
+    "GLUE_VALUE",
     "GROUP_METADATA_KEY",
     "GROUP_METADATA_VALUE",
     "GROUP_METADATA_VALUE_MEMBERS",
@@ -923,6 +942,8 @@ __all__ = [
     "AclPatternType",
     "AclPermissionType",
     "AclResourceType",
+    "ApicurioIdHeader",
+    "ApicurioValue",
     "BeginTransactionRecord",
     "BeginTransactionRecordV0",
     "BrokerRegistrationChangeRecord",
@@ -1005,6 +1026,10 @@ __all__ = [
     "FenceBrokerRecord",
     "FenceBrokerRecordV0",
     "FencingChange",
+    "FramedValue",
+    "GlueCompression",
+    "GlueProtobufData",
+    "GlueValue",
     "GroupMetadataKey",
     "GroupMetadataValue",
     "GroupMetadataValueMembers",

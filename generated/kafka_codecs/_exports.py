@@ -271,11 +271,14 @@ MODULES = {
         "SegmentLeaderEpoch SegmentLeaderEpochV0 TopicIdPartition TopicIdPartitionV0"
     ),
     "remote.remote_log_metadata_record": "REMOTE_LOG_METADATA_RECORD RemoteLogMetadataRecord",
+    "wire.apicurio": "APICURIO_ID_HEADER APICURIO_VALUE ApicurioIdHeader ApicurioValue",
     "wire.confluent": (
         "CONFLUENT_PROTOBUF_VALUE CONFLUENT_VALUE SCHEMA_GUID_PROTOBUF_VALUE SCHEMA_GUID_VALUE "
         "SCHEMA_ID_PROTOBUF_VALUE SCHEMA_ID_VALUE ConfluentProtobufValue ConfluentValue "
         "SchemaGuidProtobufValue SchemaGuidValue SchemaIdProtobufValue SchemaIdValue"
     ),
+    "wire.framed_value": "FRAMED_VALUE FramedValue",
+    "wire.glue": "GLUE_PROTOBUF_DATA GLUE_VALUE GlueCompression GlueProtobufData GlueValue",
 }
 
 

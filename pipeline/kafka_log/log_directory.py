@@ -949,7 +949,7 @@ class LogDirectory:
 
         :data:`kafka_log.inspect.schemas.table.SCHEMAS` lists the columns. The schemas come from the topic ``_schemas`` below the
         paths, also if ``topics`` does not select it. With selected topics, only schemas that they use are listed. Keys and values
-        count if they begin with an id, or if a header has a GUID, as Confluent's serializers write them.
+        count if they begin with an id, or a header has one, as serializers of schema registries write them.
 
         Args:
             source: Another source of schemas: a path with the topic, a directory of files ``SUBJECT.ID.avsc`` (``.proto``, ``.json``), a

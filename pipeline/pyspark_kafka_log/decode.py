@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from kafka_log.logs.partitions import Partition
     from kafka_log.read.schemas.decoding import Decoding, TopicDecoder
-    from kafka_log.read.schemas.framing import SchemaId
-    from kafka_log.read.schemas.registry import SchemaRegistry
+    from kafka_log.read.schemas.registry import SchemaId, SchemaRegistry
 
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -47,7 +46,7 @@ def decode_values(
 
     Args:
         frame: Rows with the column ``key`` or ``value`` of bytes, in a batch query or stream, from any source. The column ``headers`` counts if it is
-            there: serializers can put the GUID of a schema into it.
+            there: serializers can put the id of a schema into it.
         topic: The topic.
         path: Log directory of the topic. It has the schemas in its topic ``_schemas``, unless ``schemas`` is given.
         schemas: Another source of the schemas: a directory or file with schemas, or the URL of a registry.

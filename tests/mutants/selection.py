@@ -70,7 +70,14 @@ FILES = Selection(
     ),
     NOT,
 )
-WIRE = Selection(("tests/codecs/test_confluent_framing.py", "tests/codecs/test_tolerances.py"), NOT)
+WIRE = Selection(
+    (
+        "tests/codecs/test_confluent_framing.py",
+        "tests/codecs/test_registry_frames.py",
+        "tests/codecs/test_tolerances.py",
+    ),
+    NOT,
+)
 TOPICS = Selection(
     (
         "tests/codecs/test_topic_messages.py",

@@ -25,8 +25,8 @@ from kafka_log.text.json_values import convert_bytes, format_json
 if TYPE_CHECKING:
     from kafka_log.logs.partitions import Partition
     from kafka_log.read.schemas.decoding import PartDecoder
-    from kafka_log.read.schemas.framing import SchemaId
     from kafka_log.read.schemas.layouts import LayoutDecoder
+    from kafka_log.read.schemas.registry import SchemaId
 
 _LENGTHS = (1, 2, 4, 8)
 _SHOWN = "shown as bytes"
@@ -392,7 +392,7 @@ class KeyValueDecoder:
         what = self._format_of(name)
         seen: frozenset[SchemaId] = frozenset()
         if not is_layout_name(what):
-            ids = split_frames(data, headers, name).ids
+            ids = split_frames(data, headers, name, self._registry).ids
             seen = frozenset(one for one in ids if one is not None)
         decoder = self._decoders.get((topic, name, seen))
         if decoder is None:

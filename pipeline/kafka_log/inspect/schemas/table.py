@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from kafka_log.logs.names import INTERNAL_TOPICS
 from kafka_log.logs.partitions import Partition
-from kafka_log.read.schemas.framing import SchemaId
-from kafka_log.read.schemas.registry import SchemaError, SchemaRegistry, SchemaVersion
+from kafka_log.read.schemas.registry import SchemaError, SchemaId, SchemaRegistry, SchemaVersion
 from kafka_log.read.schemas.sources import SCHEMAS_TOPIC
 from kafka_log.read.schemas.usage import DEFAULT_RECORDS, Usage, count_ids
 from kafka_log.segment.arrow_text import utf8
@@ -19,9 +18,9 @@ from kafka_log.segment.arrow_text import utf8
 SCHEMAS = pa.schema(
     [
         pa.field("subject", pa.string(), True, {"doc": "Subject; null for an id that is used and not registered."}),
-        pa.field("version", pa.int32(), True, {"doc": "Version of the subject."}),
+        pa.field("version", pa.int32(), True, {"doc": "Version of the subject; null if only the GUID of the schema is known."}),
         pa.field("id", pa.int64(), True, {"doc": "Id of the schema; null if only its GUID is known, and for a file that others import."}),
-        pa.field("guid", pa.string(), True, {"doc": "GUID of the schema, if the registry stored it or a header has it."}),
+        pa.field("guid", pa.string(), True, {"doc": "GUID of the schema, if the registry stored it, or a header or value has it."}),
         pa.field("type", pa.string(), True, {"doc": "AVRO, PROTOBUF or JSON."}),
         pa.field(
             "state",
@@ -69,7 +68,7 @@ def schema_table(
     usage: dict[tuple[str, str], Usage] = defaultdict(Usage)
     for partition in partitions:
         if partition.topic not in INTERNAL_TOPICS and partition.topic != SCHEMAS_TOPIC:
-            count_ids(partition, records, usage, on_problem)
+            count_ids(partition, records, registry, usage, on_problem)
         advance(partition.size)
     used: dict[SchemaVersion, dict[str, int]] = defaultdict(dict)
     unregistered: dict[SchemaId, dict[str, int]] = defaultdict(dict)
@@ -103,10 +102,7 @@ def _look_up(
     missing: dict[SchemaId, int] = {}
     for schema_id, count in usage.counts.items():
         try:
-            if schema_id.number is None:
-                version = registry.find_by_guid(str(schema_id.guid))
-            else:
-                version = registry.find_by_id(schema_id.number, subject)
+            version = registry.find(schema_id, subject)
         except SchemaError:
             missing[schema_id] = count
         else:
@@ -120,14 +116,14 @@ def _is_framed(usage: Usage) -> bool:
 
 
 def _registered_row(version: SchemaVersion, counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return the row of a registered version, with id None if the version has a negative one.
+    """Return the row of a registered version, without a version or id if only its GUID is known.
     ``counts`` has the number of records by topic and part (``orders value``) that use it:
     ``used_by`` lists its keys, and ``records`` is the sum of its numbers (``[]`` and 0 if it is
     empty).
     """
     return {
         "subject": version.subject,
-        "version": version.version,
+        "version": version.version or None,
         "id": version.id if version.id >= 0 else None,
         "guid": version.guid,
         "type": version.type,

@@ -101,7 +101,7 @@ class AvroSchema:
             for _, other in registry.resolve_references(version):
                 if other.type != AVRO:
                     raise SchemaError(
-                        f"the schema refers to schema {other.id}, which has another type, {other.type}: values of this schema are not decoded"
+                        f"the schema refers to schema {other.label}, which has another type, {other.type}: values of this schema are not decoded"
                     )
                 self._parse(other.text)
             self._parsed = self._parse(version.text)
@@ -110,7 +110,7 @@ class AvroSchema:
         except ModuleNotFoundError:
             raise
         except Exception as error:  # fastavro raises many classes, also of its own
-            raise SchemaError(f"schema {version.id} is invalid: {_describe(error)}") from None
+            raise SchemaError(f"schema {version.label} is invalid: {_describe(error)}") from None
 
     def decoder(self, reader: AvroSchema | None = None) -> Decode:
         """Return a function that decodes the bytes of one value, resolved to the schema ``reader``

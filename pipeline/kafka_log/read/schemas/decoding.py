@@ -18,7 +18,7 @@ from codecgen.runtime.nouns import count_noun
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.schemas import PARTS
 from kafka_log.read.schemas.avro import MIN_VALUES_FOR_KERNEL, AvroSchema, use_kernel
-from kafka_log.read.schemas.framing import NOT_FRAMED, SchemaId, split_frames
+from kafka_log.read.schemas.framing import MAX_INFLATED, NOT_FRAMED, inflate, split_frames
 from kafka_log.read.schemas.json_schema import JsonSchema
 from kafka_log.read.schemas.layout_names import is_layout_name
 from kafka_log.read.schemas.layouts import LayoutDecoder, load_layout
@@ -34,6 +34,7 @@ from kafka_log.read.schemas.registry import (
     JSON_SCHEMA,
     PROTOBUF,
     SchemaError,
+    SchemaId,
     SchemaRegistry,
     SchemaVersion,
 )
@@ -157,7 +158,7 @@ class PartDecoder:
         versions = list(self._registry.subject_versions(self._subject))
         for schema_id in seen:
             with suppress(SchemaError):
-                versions.append(self._find(schema_id))
+                versions.append(self._registry.find(schema_id, self._subject))
         for version in versions if PROTOBUF in self._types else ():
             with suppress(SchemaError):
                 if version.type == PROTOBUF and len(self._compile(version).names) > 1:
@@ -214,45 +215,52 @@ class PartDecoder:
         found = self._known.get(schema_id)
         if found is None:
             try:
-                found = self._parse(self._find(schema_id), schema_id.indexes)
+                version = self._registry.find(schema_id, self._subject)
+                found = self._parse(version, schema_id)
             except SchemaError as error:
                 found = shorten(str(error))
             if len(self._known) < _MAX_KNOWN:
                 self._known[schema_id] = found
         return found
 
-    def _find(self, schema_id: SchemaId) -> SchemaVersion:
-        """Return the version with an id. Raise SchemaError if there is none, or several that differ."""
-        if schema_id.number is None:
-            return self._registry.find_by_guid(str(schema_id.guid))
-        return self._registry.find_by_id(schema_id.number, self._subject)
-
-    def _parse(self, version: SchemaVersion, indexes: bytes = b"") -> _Schema:
-        """Return the decoder of a version. ``indexes`` is the path of the message in a Protobuf
-        schema; if it is empty, each value begins with one. Raise SchemaError if the type is not
-        decoded, the schema is invalid, values are to be resolved to a version and it is not Avro,
-        or ``indexes`` is given and it is not Protobuf. Raise ModuleNotFoundError if the package for
-        its type is not installed.
+    def _parse(self, version: SchemaVersion, schema_id: SchemaId | None = None) -> _Schema:
+        """Return the decoder of a version for values with ``schema_id``, after decompression. None
+        stands for any id of the version. Raise SchemaError if the type is not decoded, the schema
+        is invalid, values are to be resolved to a version and it is not Avro, or values are not
+        decoded in the form that the id has. Raise ModuleNotFoundError if the package for its type
+        is not installed.
         """
+        form = SchemaId() if schema_id is None else schema_id
         if version.type not in self._types:
             raise SchemaError(
-                f"schema {version.id} has the type {version.type}, which is not decoded: decode (--decode) selects only {', '.join(self._types)}"
+                f"schema {version.label} has the type {version.type}, which is not decoded: decode (--decode) selects only {', '.join(self._types)}"
             )
         if version.type != AVRO and self._reader is not None:
-            raise SchemaError(f"schema {version.id} is no Avro schema, so its values cannot be resolved to a version: leave schema_version (--schema-version) out")  # fmt: skip
+            raise SchemaError(f"schema {version.label} is no Avro schema, so its values cannot be resolved to a version: leave schema_version (--schema-version) out")  # fmt: skip
         if version.type == PROTOBUF:
+            if form.writer == "apicurio":
+                raise SchemaError(
+                    "Protobuf values of Apicurio's serializers are not decoded: read the bytes (--decode none)"
+                )
             compiled = self._compile(version)
-            decoder = MessageDecoder(compiled, self._is_wrapped)
+            read_name = compiled.read_number if form.writer == "glue" else compiled.read_path
+            decoder = MessageDecoder(compiled, read_name, self._is_wrapped)
+            indexes = form.indexes
             return _Schema(
                 decoder.shape, lambda data: decoder.decode(indexes + data), compiled.measure
             )
-        if indexes:
+        if form.indexes:
             raise SchemaError(
                 "the record header with the schema's GUID has more bytes after it, which only Protobuf values have: the value is not decoded"
             )
         if version.type == JSON_SCHEMA:
             found = JsonSchema(version, self._registry)
             return _Schema(found.shape, found.decoder(), found.measure)
+        if not form.is_binary:
+            raise SchemaError(
+                "a record header says that the value has not Avro's binary encoding, and others are not decoded: read"
+                " it as text or bytes (--decode utf8, none)"
+            )
         schema = AvroSchema(version, self._registry)
 
         @cache
@@ -280,15 +288,28 @@ class PartDecoder:
 
     def estimate_parts(self, values: Any, headers: Any) -> Any:
         """Return how many cells each key or value could fill in the columns at most, by its length
-        and schema, as a NumPy array of float64. Values that cannot be decoded count as null. Raise
-        ModuleNotFoundError if the package for a schema's type is not installed.
+        and schema, as a NumPy array of float64. Values that cannot be decoded count as null. A
+        compressed value counts more cells if it takes that share of the memory after decompression.
+        Raise ModuleNotFoundError if the package for a schema's type is not installed.
         """
-        frames = split_frames(values, headers, self.part)
+        frames = split_frames(values, headers, self.part, self._registry)
         lengths = pc.fill_null(pc.binary_length(frames.data), 0).to_numpy(zero_copy_only=False)
         found = np.full(len(lengths), self._measure(None).estimate(0), np.float64)
         for schema_id, rows in frames.rows_by_id():
-            found[rows] = self._measure(schema_id).estimate(lengths[rows])
+            if schema_id is not None and self._is_inflated(schema_id):
+                data = frames.data.take(pa.array(rows))
+                sizes = np.array([_inflated_size(item) for item in data.to_pylist()], np.int64)
+                cells = self._measure(schema_id).estimate(sizes)
+                found[rows] = np.maximum(cells, sizes * (_MAX_PARTS / MAX_INFLATED))
+            else:
+                found[rows] = self._measure(schema_id).estimate(lengths[rows])
         return found
+
+    def _is_inflated(self, schema_id: SchemaId) -> bool:
+        """Return whether values with an id are decompressed: they are compressed and have a schema.
+        Raise ModuleNotFoundError if the package for the schema's type is not installed.
+        """
+        return schema_id.is_compressed and isinstance(self._load(schema_id), _Schema)
 
     @property
     def has_schemas(self) -> bool:
@@ -303,7 +324,7 @@ class PartDecoder:
         the default one has it.
         """
         try:
-            self._find(schema_id)
+            self._registry.find(schema_id, self._subject)
         except SchemaError:
             return False
         return True
@@ -324,7 +345,7 @@ class PartDecoder:
         ModuleNotFoundError if the package for a schema's type is not installed.
         """
         values = values.cast(pa.binary())
-        frames = split_frames(values, headers, self.part)
+        frames = split_frames(values, headers, self.part, self._registry)
         found: list[Any] = [None] * len(values)
         problems: list[str | None] = [None] * len(values)
         data = frames.data
@@ -344,6 +365,8 @@ class PartDecoder:
             size = self._measure(schema_id)
             longest = (MAX_PARTS - size.parts) / size.per_byte if size.per_byte else math.inf
             of_schema = data if len(rows) == len(data) else data.take(pa.array(rows))
+            if schema_id is not None and schema_id.is_compressed:
+                rows, of_schema = _inflate_rows(schema_id, rows, of_schema, problems)
             program = self._compile_program(schema, len(rows))
             if program is not None:
                 from kafka_log.read.schemas.avro_columns import run_program
@@ -366,9 +389,7 @@ class PartDecoder:
                     found[row] = value if convert is None else convert(value)
                 except VALUE_ERRORS as error:
                     self._texts.left = left
-                    problems[row] = (
-                        f"{shorten(f'it is no value of schema {schema_id}: {error}')}; {NEXT_STEP}"
-                    )
+                    problems[row] = _describe_failure(schema_id, error)
         column = self._join(pieces, found, problems)
         ids = np.array(
             [-1 if i is None or i.number is None else i.number for i in [*frames.ids, None]]
@@ -418,6 +439,36 @@ class PartDecoder:
         if not pieces:
             return array
         return pa.concat_arrays([*(d.array for _, d in pieces), array]).take(pa.array(at))
+
+
+def _describe_failure(schema_id: SchemaId | None, error: Exception) -> str:
+    """Return the problem of a value that is none of its schema."""
+    return f"{shorten(f'it is no value of schema {schema_id}: {error}')}; {NEXT_STEP}"
+
+
+def _inflated_size(data: bytes) -> int:
+    """Return the bytes of compressed data after decompression; 0 if it cannot be decompressed."""
+    try:
+        return len(inflate(data))
+    except ValueError:
+        return 0
+
+
+def _inflate_rows(
+    schema_id: SchemaId, rows: Any, values: Any, problems: list[str | None]
+) -> tuple[Any, Any]:
+    """Return the rows whose values can be decompressed, and these values (Arrow binary). The
+    reasons of the others are set in ``problems``.
+    """
+    kept, found = [], []
+    for row, item in zip(rows.tolist(), values.to_pylist(), strict=True):
+        try:
+            found.append(inflate(item))
+        except ValueError as error:
+            problems[row] = _describe_failure(schema_id, error)
+        else:
+            kept.append(row)
+    return np.array(kept, np.int64), pa.array(found, pa.binary())
 
 
 def make_decoders(
@@ -614,7 +665,7 @@ def find_ids(
     parts = [p for p in PARTS if p in names and not registry.subject_versions(f"{topic}-{p}")]
     usage: dict[tuple[str, str], Usage] = defaultdict(Usage)
     for partition in partitions if parts and registry.versions else ():
-        count_ids(partition, DEFAULT_RECORDS, usage, lambda _: None)
+        count_ids(partition, DEFAULT_RECORDS, registry, usage, lambda _: None)
     found: dict[str, Counter[SchemaId]] = {part: Counter() for part in parts}
     for (_, part), of_part in usage.items():
         if part in found:

@@ -63,16 +63,16 @@ class JsonSchema:
             for name, other in registry.resolve_references(version):
                 if other.type != JSON_SCHEMA:
                     raise SchemaError(
-                        f"the schema refers to schema {other.id}, which has another type, {other.type}: values of this schema are not decoded"
+                        f"the schema refers to schema {other.label}, which has another type, {other.type}: values of this schema are not decoded"
                     )
                 self._add_document(name, parse_json(other.text))
             root = parse_json(version.text)
             self._add_document("", root)
             self.shape = self._shape_of(root, "", frozenset(), 0, Budget())
         except RecursionError:
-            raise SchemaError(f"schema {version.id} is invalid: it is nested too deep") from None
+            raise SchemaError(f"schema {version.label} is invalid: it is nested too deep") from None
         except ValueError as error:  # urllib raises it for invalid addresses
-            raise SchemaError(f"schema {version.id} is invalid: {error}") from None
+            raise SchemaError(f"schema {version.label} is invalid: {error}") from None
 
     def decoder(self) -> Decode:
         """Return a function that decodes the bytes of one value. It raises ValueError for bytes

@@ -7,13 +7,15 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from codecgen.runtime.errors import CodecError
 from codecgen.runtime.nouns import count_noun
+from kafka_codecs import GLUE_PROTOBUF_DATA
 from kafka_log.read.schemas.protobuf_faults import find_fault
 from kafka_log.read.schemas.registry import PROTOBUF, SchemaError, SchemaRegistry, SchemaVersion
 from kafka_log.read.schemas.shapes import JSON, Budget, Shape, Size, check_name
@@ -76,7 +78,7 @@ class ProtobufSchema:
             for name, other in registry.resolve_references(version):
                 if other.type != PROTOBUF:
                     raise SchemaError(
-                        f"the schema refers to schema {other.id}, which has another type, {other.type}: values of this schema are not decoded"
+                        f"the schema refers to schema {other.label}, which has another type, {other.type}: values of this schema are not decoded"
                     )
                 texts[name] = other.text
             files = descriptor_pb2.FileDescriptorSet.FromString(_compile(version.text, texts))
@@ -86,8 +88,8 @@ class ProtobufSchema:
         except ModuleNotFoundError:
             raise
         except Exception as error:  # protobuf raises classes of its own
-            raise SchemaError(f"schema {version.id} is invalid: {error}") from None
-        self._id = version.id
+            raise SchemaError(f"schema {version.label} is invalid: {error}") from None
+        self._label = version.label
         self._pool = pool
         self._file = next(file for file in files.file if file.name == _MAIN)
         self._converters: dict[str, list[tuple[str, Convert]]] = {}
@@ -113,6 +115,35 @@ class ProtobufSchema:
             messages = messages[index].nested_type
         return ".".join(names)
 
+    def read_path(self, data: bytes) -> tuple[str, bytes]:
+        """Return the name of the message in ``data``, which begins with its path as Confluent's
+        serializers write it, and its bytes. Raise ValueError if there is none.
+        """
+        indexes, start = read_indexes(data)
+        return self.find_name(indexes), data[start:]
+
+    def read_number(self, data: bytes) -> tuple[str, bytes]:
+        """Return the name of the message in ``data``, which begins with its number as AWS Glue's
+        serializers write it, and its bytes. Raise ValueError if there is none.
+        """
+        try:
+            fields: Any = GLUE_PROTOBUF_DATA.parse(data, strict=False)
+        except CodecError as error:
+            raise ValueError(f"it does not begin with the number of a message: {error}") from None
+        names = sorted(self._all_names())
+        if fields.message_number >= len(names):
+            raise ValueError(
+                f"the message number {fields.message_number} before the value names no message of the schema"
+            )
+        return names[fields.message_number], fields.data
+
+    def _all_names(self) -> Iterator[str]:
+        """Yield the full names of all messages, nested ones too."""
+        pending = list(zip(self.names, self._file.message_type, strict=True))
+        for name, message in pending:
+            yield name
+            pending += [(f"{name}.{inner.name}", inner) for inner in message.nested_type]
+
     def select(self) -> dict[str, tuple[Any, Shape]]:
         """Return class and shape of each message of :attr:`names`, by name. Raise SchemaError if
         there is none, their types are too large, or a field's name cannot be that of a column.
@@ -129,7 +160,7 @@ class ProtobufSchema:
                     "the schema declares no message, so that no value can be decoded by it"
                 )
         except SchemaError as error:
-            raise SchemaError(f"schema {self._id} is invalid: {error}") from None
+            raise SchemaError(f"schema {self._label} is invalid: {error}") from None
         return found
 
     def _shape_of(self, descriptor: Any, above: tuple[str, ...], budget: Budget) -> Shape:
@@ -231,47 +262,53 @@ class MessageDecoder:
 
     Args:
         schema: The schema.
+        read_name: Method of ``schema`` that finds the message in a value.
         is_wrapped: A value is a struct with a member for each message, of which one is not null. Otherwise it is the message.
 
     Raises:
         SchemaError: If the schema has no message, or its types are too large.
     """
 
-    def __init__(self, schema: ProtobufSchema, is_wrapped: bool) -> None:
+    def __init__(
+        self,
+        schema: ProtobufSchema,
+        read_name: Callable[[bytes], tuple[str, bytes]],
+        is_wrapped: bool,
+    ) -> None:
         self._schema = schema
+        self._read_name = read_name
         self._is_wrapped = is_wrapped
         self._known = schema.select()
         shapes = tuple((name, shape) for name, (_, shape) in self._known.items())
         self.shape = Shape(fields=shapes) if is_wrapped else shapes[0][1]
 
     def decode(self, data: bytes) -> Any:
-        """Return the value of a message with its path in front: its fields, in a dict under the
+        """Return the value of a message with what names it in front: its fields, in a dict under the
         name of the message if the decoder wraps messages. An unknown number of an enum becomes
         text. Raise ValueError for bytes that are none, for fields that the schema lacks,
         extensions, and a message without a column. The text names the first field that does not
         fit, if one is found.
         """
-        indexes, start = read_indexes(data)
-        name = self._schema.find_name(indexes)
+        name, content = self._read_name(data)
         if name not in self._known:
             raise ValueError(
                 f"the value is of message {name}, which is nested in another message and has no column"
             )
         message = self._known[name][0]()
         try:
-            message.ParseFromString(data[start:])
+            message.ParseFromString(content)
             size = message.ByteSize()
             message.DiscardUnknownFields()
             if message.ByteSize() != size:
                 raise ValueError(
-                    find_fault(message.DESCRIPTOR, data[start:])
+                    find_fault(message.DESCRIPTOR, content)
                     or f"the value has fields that message {name} of the schema lacks"
                 )
             value = self._schema.convert(message)
         except ValueError:
             raise
         except Exception:  # protobuf raises classes of its own
-            fault = find_fault(message.DESCRIPTOR, data[start:])
+            fault = find_fault(message.DESCRIPTOR, content)
             raise ValueError(fault or f"it is no message {name} in Protobuf's encoding") from None
         return {name: value} if self._is_wrapped else value
 

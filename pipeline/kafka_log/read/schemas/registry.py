@@ -36,8 +36,48 @@ _CONTEXT = re.compile(r":(\.[^:]*):")
 _DEFAULT_CONTEXT = "."
 
 
+IdKind = Literal["id", "globalId", "contentId"]
+"""What an id numbers: the ids of Confluent's registry (``id``), or one of the two kinds of Apicurio."""
+
+Writer = Literal["confluent", "glue", "apicurio"]
+"""Registry whose serializers write the form of a frame."""
+
+
 class SchemaError(ValueError):
     """Raised if there is no schema, or more than one, for an id or a reference, or a schema is invalid."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaId:
+    """Id or GUID of a schema as a frame has it, and how the frame's data is written.
+
+    Attributes:
+        number: Id. None: the frame has a GUID.
+        guid: GUID, or the UUID of a schema version of AWS Glue.
+        indexes: Bytes after the GUID in a header: the path of a Protobuf message.
+        writer: Registry whose serializers write this form.
+        kinds: What the number can be.
+        other: Id of a known schema that the same bytes begin with in the form of Confluent. None: there is none.
+        is_compressed: Whether the data is compressed (zlib).
+        is_binary: Whether values of Avro have its binary encoding, not its JSON encoding.
+    """
+
+    number: int | None = None
+    guid: str | None = None
+    indexes: bytes = b""
+    writer: Writer = "confluent"
+    kinds: tuple[IdKind, ...] = ("id",)
+    other: int | None = None
+    is_compressed: bool = False
+    is_binary: bool = True
+
+    def __str__(self) -> str:
+        return str(self.guid if self.number is None else self.number)
+
+    @property
+    def without_data(self) -> SchemaId:
+        """The same id, without how the data of one value is written."""
+        return replace(self, indexes=b"", is_compressed=False, is_binary=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +91,9 @@ class SchemaReference:
 
 @dataclass(frozen=True, slots=True)
 class SchemaVersion:
-    """Version of the schema of a subject. ``type`` is AVRO, PROTOBUF, JSON, or another text that the registry stored."""
+    """Version of the schema of a subject. ``type`` is AVRO, PROTOBUF, JSON, or another text that the registry stored. ``version`` is 0,
+    and ``id`` negative, if only the GUID is known.
+    """
 
     subject: str
     version: int
@@ -61,6 +103,12 @@ class SchemaVersion:
     references: tuple[SchemaReference, ...] = ()
     state: SchemaState = "registered"
     guid: str | None = None
+    id_kind: IdKind = "id"
+
+    @property
+    def label(self) -> str:
+        """Id for messages; the GUID if only that is known."""
+        return self.guid if self.id < 0 and self.guid is not None else str(self.id)
 
     @property
     def context(self) -> str:
@@ -75,7 +123,7 @@ class SchemaVersion:
 
 
 class SchemaRegistry:
-    """Schemas by subject and version, and by id.
+    """Schemas by subject and version, and by id. ``apicurio_ids`` are the numbers that are a globalId or a contentId.
 
     Args:
         versions: The versions. Of several with the same subject, version and content, the last one counts.
@@ -87,11 +135,12 @@ class SchemaRegistry:
     ) -> None:
         self.versions = tuple(sorted(versions, key=lambda v: (v.subject, v.version, v.id)))
         self.problems = tuple(problems)
-        self._by_id: dict[int, list[SchemaVersion]] = defaultdict(list)
+        self._by_id: dict[tuple[IdKind, int], list[SchemaVersion]] = defaultdict(list)
         self._by_guid: dict[str, list[SchemaVersion]] = defaultdict(list)
         self._by_subject: dict[str, list[SchemaVersion]] = defaultdict(list)
+        self.apicurio_ids = frozenset(v.id for v in self.versions if v.id_kind != "id")
         for version in self.versions:
-            self._by_id[version.id].append(version)
+            self._by_id[version.id_kind, version.id].append(version)
             self._by_subject[version.subject].append(version)
             if version.guid is not None:
                 self._by_guid[version.guid].append(version)
@@ -101,16 +150,37 @@ class SchemaRegistry:
         """SHA-256 of all versions, to tell whether two registries are the same."""
         return hashlib.sha256(repr(self.versions).encode()).hexdigest()
 
-    def find_by_id(self, schema_id: int, subject: str | None = None) -> SchemaVersion:
-        """Return the version with an id: of ``subject`` if it has one, else of the default context,
-        else of any; the last of several, a removed one only if these have no other. Raise
-        SchemaError if no schema has the id, or if those to choose from differ in type, text or
-        references.
+    def has_id(self, number: int) -> bool:
+        """Return whether a schema has an id of Confluent's registry, or several have."""
+        return ("id", number) in self._by_id
+
+    def find(self, schema_id: SchemaId, subject: str | None = None) -> SchemaVersion:
+        """Return the version with an id or GUID, as :meth:`find_by_id` and :meth:`find_by_guid` do.
+        Raise SchemaError if there is none, or several that differ, or if the frame also has the id
+        of another registry.
         """
-        found = self._by_id.get(schema_id, [])
+        if schema_id.number is None:
+            return self.find_by_guid(str(schema_id.guid))
+        if schema_id.other is not None:
+            raise SchemaError(
+                f"it begins with the id {schema_id.other} in 4 bytes, and with the id {schema_id.number} in 8 bytes as"
+                " Apicurio writes it, and both have schemas: give the schemas of one registry (--schemas)"
+            )
+        return self.find_by_id(schema_id.number, subject, schema_id.kinds)
+
+    def find_by_id(
+        self, number: int, subject: str | None = None, kinds: Sequence[IdKind] = ("id",)
+    ) -> SchemaVersion:
+        """Return the version with an id of one of ``kinds``: of ``subject`` if it has one, else of
+        the default context, else of any; the last of several, a removed one only if these have no
+        other. Raise SchemaError if no schema has the id, or if those to choose from differ in type,
+        text or references.
+        """
+        found = [version for kind in kinds for version in self._by_id.get((kind, number), [])]
+        name = f"{' or '.join(kinds)} {number}"
         if not found:
-            raise SchemaError(f"no schema with id {schema_id} is registered: {OTHER_SOURCE}")
-        return self._select(found, subject, f"id {schema_id}")
+            raise SchemaError(f"no schema with {name} is registered: {OTHER_SOURCE}")
+        return self._select(found, subject, name)
 
     def find_by_guid(self, guid: str) -> SchemaVersion:
         """Return the version with a GUID: of the default context if it has one, else of any; a
@@ -163,8 +233,9 @@ class SchemaRegistry:
         """
         found = [v for v in self.subject_versions(subject) if v.version == version]
         if not found:
-            listed = ", ".join(str(v.version) for v in self.subject_versions(subject)[:20])
-            known = f"its versions: {listed}" if listed else "no schema of the subject is known"
+            numbers = [str(v.version) for v in self.subject_versions(subject) if v.version]
+            listed = ", ".join(numbers[:20])
+            known = f"its versions: {listed}" if listed else "no version of the subject is known"
             raise SchemaError(f"subject {subject!r} has no version {version}; {known}")
         return self._select(found, subject, f"version {version} of subject {subject!r}")
 
@@ -187,13 +258,13 @@ class SchemaRegistry:
                 open_keys.discard((current.subject, current.version))
                 if pending and found.setdefault(name, current).content != current.content:
                     raise SchemaError(
-                        f"schema {version.id} refers to two schemas by the name {name!r}: its values are not decoded"
+                        f"schema {version.label} refers to two schemas by the name {name!r}: its values are not decoded"
                     )
                 continue
             key = reference.subject, reference.version
             if key in open_keys:
                 raise SchemaError(
-                    f"schema {version.id} refers to itself through subject {reference.subject!r},"
+                    f"schema {version.label} refers to itself through subject {reference.subject!r},"
                     f" version {reference.version}"
                 )
             target = self.find_version(*key)
@@ -201,7 +272,7 @@ class SchemaRegistry:
                 continue
             if len(found) + len(pending) > MAX_REFERENCES:
                 raise SchemaError(
-                    f"schema {version.id} refers to more than {MAX_REFERENCES} schemas, the most that kafka-log takes: read the values as bytes"
+                    f"schema {version.label} refers to more than {MAX_REFERENCES} schemas, the most that kafka-log takes: read the values as bytes"
                 )
             open_keys.add(key)
             pending.append((reference.name, target, iter(target.references)))

@@ -44,7 +44,13 @@ _TYPES = {".avsc": AVRO, ".json": JSON_SCHEMA, ".proto": PROTOBUF}
 _NO_ID = -1
 """Id of a schema that no value has."""
 
-_FILE_NAME = re.compile(r"(?:(?P<subject>.+)\.)?(?P<id>[0-9]{1,10})")
+_NO_VERSION = 0
+"""Version of a schema of which only the GUID is known."""
+
+_FILE_NAME = re.compile(
+    r"(?:(?P<subject>.+)\.)?(?:(?P<id>[0-9]{1,10})|(?P<kind>globalId|contentId)-(?P<number>[0-9]{1,18})"
+    r"|(?P<guid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}))"
+)
 _HTTP = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -119,7 +125,8 @@ def _read_topic(partitions: Sequence[Partition]) -> SchemaRegistry:
 
 def _read_files(paths: Iterable[Path]) -> SchemaRegistry:
     """Return the schemas of files whose names end with the id: ``SUBJECT.ID.avsc``, or ``ID.avsc``;
-    the id is the version too. Files of Protobuf and JSON Schema without an id are what the others
+    a number is the version too. An id is a number, a GUID, or an id of Apicurio such as
+    ``globalId-7``. Files of Protobuf and JSON Schema without an id are what the others
     of their type can refer to by the file's name. Raise SchemaError for another name, if no file
     has an id, or for too long a file; OSError if one cannot be read.
     """
@@ -139,9 +146,16 @@ def _read_files(paths: Iterable[Path]) -> SchemaRegistry:
             )
         text = _read_text(path, MAX_TEXT)
         subject = name["subject"] or ""
-        number, kind = int(name["id"]), _TYPES[path.suffix]
         others = [SchemaReference(p.name, p.name, 1) for p in shared if p.suffix == path.suffix]
-        found.append(SchemaVersion(subject, number, number, kind, text, tuple(others)))
+        content = _TYPES[path.suffix], text, tuple(others)
+        guid = name["guid"]
+        if guid is not None:
+            one = SchemaVersion(subject, _NO_VERSION, _NO_ID, *content, guid=guid.lower())
+        else:
+            number = int(name["id"] or name["number"])
+            id_kind: Any = name["kind"] or "id"
+            one = SchemaVersion(subject, number, number, *content, id_kind=id_kind)
+        found.append(one)
     return SchemaRegistry(found)
 
 

@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 from codecgen.runtime.errors import CodecError
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.scanning import scan
-from kafka_log.read.schemas.framing import HEADERS, SchemaId, split_frames
+from kafka_log.read.schemas import PARTS
+from kafka_log.read.schemas.framing import split_frames
+from kafka_log.read.schemas.registry import SchemaId, SchemaRegistry
 from kafka_log.segment.model import Lost, describe_lost
 
 DEFAULT_RECORDS = 10_000
@@ -35,6 +37,7 @@ class Usage:
 def count_ids(
     partition: Partition,
     records: int | None,
+    registry: SchemaRegistry,
     usage: MutableMapping[tuple[str, str], Usage],
     on_problem: OnProblem,
 ) -> None:
@@ -56,22 +59,22 @@ def count_ids(
                 rows = batch if records is None else batch.slice(0, records - count)
                 count += rows.num_rows
                 rows = rows.filter(pc.is_null(rows.column("damage")))
-                for part in HEADERS:
-                    _count_batch(rows, part, usage[partition.topic, part])
+                for part in PARTS:
+                    _count_batch(rows, part, registry, usage[partition.topic, part])
                 if count == records:
                     break
     except (CodecError, OSError) as error:
         on_problem(str(error))
 
 
-def _count_batch(rows: pa.RecordBatch, part: str, usage: Usage) -> None:
+def _count_batch(rows: pa.RecordBatch, part: str, registry: SchemaRegistry, usage: Usage) -> None:
     """Add the ids of the keys or values (``part``) of rows to the counts of ``usage``, and the
     number of those without an id to ``unframed``; nulls do not count.
     """
-    frames = split_frames(rows.column(part), rows.column("headers"), part)
+    frames = split_frames(rows.column(part), rows.column("headers"), part, registry)
     counts = np.bincount(frames.codes[frames.codes >= 0], minlength=len(frames.ids)).tolist()
     for schema_id, count in zip(frames.ids, counts, strict=True):
         if schema_id is None:
             usage.unframed += count
         else:
-            usage.counts[SchemaId(schema_id.number, schema_id.guid)] += count
+            usage.counts[schema_id.without_data] += count

@@ -19,9 +19,9 @@ from kafka_log import write_log
 from kafka_log.read.schemas import decoding, shapes
 from kafka_log.read.schemas.avro import AvroSchema
 from kafka_log.read.schemas.decoding import PartDecoder
-from kafka_log.read.schemas.framing import SchemaId
 from kafka_log.read.schemas.registry import (
     SchemaError,
+    SchemaId,
     SchemaReference,
     SchemaRegistry,
     SchemaVersion,

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import CONFLUENT_VALUE
-from kafka_log.read.schemas.framing import HEADERS, SchemaId, split_frames
+from kafka_log.read.schemas.framing import HEADERS, split_frames
+from kafka_log.read.schemas.registry import SchemaId, SchemaRegistry
 
 GUID = bytes(range(1, 17))
 FRAMED = [
@@ -53,7 +54,7 @@ def parsed_header(data: bytes | None) -> SchemaId | None:
 
 
 def split(values: Any, headers: Any = None, part: str = "value") -> list[Any]:
-    frames = split_frames(values, headers, part)
+    frames = split_frames(values, headers, part, SchemaRegistry())
     ids = [None if code < 0 else frames.ids[code] for code in frames.codes]
     assert [code < 0 for code in frames.codes] == [v is None for v in values.to_pylist()]
     assert len(set(frames.ids)) == len(frames.ids)
