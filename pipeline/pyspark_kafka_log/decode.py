@@ -69,7 +69,11 @@ def decode_values(
 
     from kafka_log.read.scanning import check_decoding
     from kafka_log.read.schemas import PARTS
-    from kafka_log.read.schemas.decoding import find_ids, parse_decoding
+    from kafka_log.read.schemas.decoding import (
+        find_usage,
+        parse_decoding,
+        warn_of_unknown_schemas,
+    )
     from kafka_log.read.schemas.layout_names import is_layout_name
     from kafka_log.read.schemas.registry import SchemaRegistry
     from kafka_log.read.schemas.sources import read_registry
@@ -100,19 +104,15 @@ def decode_values(
         known = ", ".join(sorted({one.topic for one in partitions})[:20])
         raise ValueError(f"{path} has no topic {topic!r}; it has: {known or 'none'}")
     names = tuple(frame.columns)
-    task = _Task(
-        topic,
-        registry,
-        names,
-        {} if by_layout else find_ids(own, topic, registry, names),
-        decoding,
-        schema_version,
-    )
+    usage = {} if by_layout else find_usage(own, topic, registry, names)
+    seen = {part: found.ids for part, found in usage.items()}
+    task = _Task(topic, registry, names, seen, decoding, schema_version)
     decoder = task.decoder()
     if not decoder.decoders:
         raise ValueError(
             f"no schema of {' or '.join(parts)} of topic {topic!r} is known: pass a path with the topic _schemas, or schemas, that has it"
         )
+    warn_of_unknown_schemas(topic, usage, decoder.decoders)
     fields: list[StructField] = []
     for name in names:
         own_part = decoder.decoders.get(name)

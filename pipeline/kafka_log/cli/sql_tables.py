@@ -145,14 +145,15 @@ class LogTables:
         self, rows: pa.RecordBatchReader, names: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
         """Yield the columns ``names`` of decoded rows. At the end note how many keys and values are
-        null there because they could not be decoded, by reason.
+        null there because they could not be decoded, by reason, unless the query reads the reasons.
         """
         undecoded: Counter[str] = Counter()
+        problems = {part: f"{part}_problem" for part in PARTS if f"{part}_problem" not in names}
         try:
             for batch in rows:
-                for part in PARTS:
-                    if f"{part}_problem" in batch.schema.names:
-                        count_reasons(part, batch.column(f"{part}_problem"), undecoded)
+                for part, problem in problems.items():
+                    if problem in batch.schema.names:
+                        count_reasons(part, batch.column(problem), undecoded)
                 yield batch.select(names)
         finally:
             for text, count in undecoded.most_common():

@@ -269,12 +269,16 @@ class KeyValueDecoder:
             if is_layout_name(what):
                 yield from names
                 continue
-            from kafka_log.read.schemas.decoding import find_ids, make_decoders, parse_decoding
+            from kafka_log.read.schemas import decoding
 
-            decoding = parse_decoding("--decode", what)
-            seen = find_ids(self.find_partitions(topic), topic, self._registry, names)
-            of_format = (topic, self._registry, names, seen, decoding, self.schema_version)
-            yield from make_decoders(*of_format) or ([] if what == AUTO else names)
+            kind = decoding.parse_decoding("--decode", what)
+            usage = decoding.find_usage(self.find_partitions(topic), topic, self._registry, names)
+            seen = {part: found.ids for part, found in usage.items()}
+            of_format = (topic, self._registry, names, seen, kind, self.schema_version)
+            decoded = decoding.make_decoders(*of_format)
+            if what == AUTO:
+                decoding.warn_of_unknown_schemas(topic, usage, decoded)
+            yield from decoded or ([] if what == AUTO else names)
 
     def _formats_of(self, topic: str) -> KeyValueFormats:
         """Return the formats for a topic. One with secrets is decoded by its layouts, which know

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -556,7 +557,7 @@ class TopicDecoder:
         show_secrets: bool = False,
     ) -> TopicDecoder:
         """Return the decoder of the columns ``names`` of partitions of one topic, with the types of
-        schemas that ``decoding`` selects. A part (key or value) whose subject has no version in
+        schemas that ``decoding`` selects; warn of a part that seems to have unknown ones. A part (key or value) whose subject has no version in
         ``registry`` gets the schemas of the ids in the first records. Avro values are resolved to
         ``schema_version`` (None: not). Raise ValueError if the partitions are of several topics or
         none, there is nothing to decode, a subject lacks that version, or its schemas have too many
@@ -569,8 +570,11 @@ class TopicDecoder:
                 f" ({', '.join(topics[:5])}): select one topic"
             )
         (topic,) = topics
-        seen = {} if is_layout_name(decoding) else find_ids(partitions, topic, registry, names)
-        return cls(topic, registry, names, seen, decoding, schema_version, show_secrets)
+        usage = {} if is_layout_name(decoding) else find_usage(partitions, topic, registry, names)
+        seen = {part: found.ids for part, found in usage.items()}
+        decoder = cls(topic, registry, names, seen, decoding, schema_version, show_secrets)
+        warn_of_unknown_schemas(topic, usage, decoder.decoders)
+        return decoder
 
     @property
     def needed(self) -> list[str]:
@@ -654,20 +658,35 @@ def split_by_parts(parts: Any) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def find_ids(
+def find_usage(
     partitions: Sequence[Partition], topic: str, registry: SchemaRegistry, names: Sequence[str]
-) -> dict[str, list[SchemaId]]:
+) -> dict[str, Usage]:
     """Return, for the parts in ``names`` whose subject (``topic-key``, ``topic-value``) has no
-    version in ``registry``, the schema ids in the first 10,000 records of each partition, the most
-    frequent one first, ``[]`` if there are none; other parts are left out. Damaged records and
-    files are passed over: reading them reports them. Without any schema in ``registry`` no file is read.
+    version in ``registry``, the schema ids in the first 10,000 records of each partition. Damaged
+    records and files are passed over: reading them reports them.
     """
     parts = [p for p in PARTS if p in names and not registry.subject_versions(f"{topic}-{p}")]
     usage: dict[tuple[str, str], Usage] = defaultdict(Usage)
-    for partition in partitions if parts and registry.versions else ():
+    for partition in partitions if parts else ():
         count_ids(partition, DEFAULT_RECORDS, registry, usage, lambda _: None)
-    found: dict[str, Counter[SchemaId]] = {part: Counter() for part in parts}
-    for (_, part), of_part in usage.items():
-        if part in found:
-            found[part] += of_part.counts
-    return {part: [i for i, _ in counts.most_common()] for part, counts in found.items()}
+    return {part: usage[topic, part] for part in parts}
+
+
+def warn_of_unknown_schemas(
+    topic: str, usage: Mapping[str, Usage], decoded: Collection[str]
+) -> None:
+    """Warn of keys and values of a topic that are not among the ``decoded`` parts, but of which more
+    than half begin like those of a schema registry.
+    """
+    for part, found in usage.items():
+        ids = [i for i in found.ids if i.number != 0]  # small numbers of 8 bytes begin with 0
+        framed, every = sum(found.counts[i] for i in ids), found.unframed + found.counts.total()
+        if part in decoded or framed * 2 <= every:
+            continue
+        noun = f"ids {', '.join(map(str, ids[:3]))}" if len(ids) > 1 else f"id {ids[0]}"
+        more = " and others" if len(ids) > 3 else ""
+        warnings.warn(
+            f"kafka-log: topic {topic}: {part}s stay bytes: no schema is known, and {framed:,} of the first {every:,} begin like"
+            f" those of a schema registry, with the {noun}{more}. If they are, give the schemas (schemas, --schemas)",
+            stacklevel=2,
+        )

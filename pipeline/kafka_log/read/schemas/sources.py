@@ -57,15 +57,15 @@ _HTTP = re.compile(r"https?://", re.IGNORECASE)
 def read_registry(
     partitions: Sequence[Partition], source: str | os.PathLike[str] | None = None
 ) -> SchemaRegistry:
-    """Return the schemas of ``source``: the URL of a registry, an export file, a directory of
-    schema files, or logs of a registry's topic. None: the topic ``_schemas`` among ``partitions``,
+    """Return the schemas of ``source``: the URL of a registry, an export file, a schema file or a directory of
+    them, or logs of a registry's topic. None: the topic ``_schemas`` among ``partitions``,
     else beside them; no schemas if there is none. Raise DirectoryError if a path does not exist, or
     a directory or segment has no schemas; SchemaError if the source is invalid; OSError if it
     cannot be read. Damaged or invalid records of a topic are problems of the registry instead.
 
     Args:
         partitions: Partitions of the logs that are read.
-        source: A directory with files ``SUBJECT.ID.avsc`` (``.proto``, ``.json``); a file with the answer of a registry's
+        source: A directory with files ``SUBJECT.ID.avsc`` (``.proto``, ``.json``), or one of the first two; a file with the answer of a registry's
             ``/schemas`` or records of its topic; a log directory or partition directory with the topic; or the URL of a registry.
     """
     if source is None:
@@ -80,7 +80,8 @@ def read_registry(
         return _read_url(text)
     path = Path(text)
     if path.is_file() and path.suffix != ".log":
-        return _read_export(path)
+        is_schema = path.suffix in _TYPES and path.suffix != ".json"  # or an answer of a registry
+        return _read_files([path]) if is_schema else _read_export(path)
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.suffix in _TYPES)
         if files:

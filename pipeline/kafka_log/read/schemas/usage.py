@@ -33,6 +33,11 @@ class Usage:
     counts: Counter[SchemaId] = field(default_factory=Counter)
     unframed: int = 0
 
+    @property
+    def ids(self) -> list[SchemaId]:
+        """The ids, the most frequent one first."""
+        return [schema_id for schema_id, _ in self.counts.most_common()]
+
 
 def count_ids(
     partition: Partition,

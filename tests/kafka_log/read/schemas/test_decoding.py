@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import time
+import warnings
 from decimal import Decimal
 from typing import Any
 
@@ -26,6 +28,7 @@ from kafka_log.read.schemas.registry import (
     SchemaRegistry,
     SchemaVersion,
 )
+from kafka_log.read.schemas.sources import read_registry
 from tests.support.avro_engines import (
     HEADERS,
     decode_rows,
@@ -376,6 +379,33 @@ def test_a_topic_without_schemas() -> None:
     place = SAMPLE.parent / "kafka-4.x" / "features-0"
     table = kafka_log.read_table(place, ["offset", "value"], decode="auto")
     assert table.schema.types == [pa.int64(), pa.binary()]
+
+
+def test_values_whose_schemas_are_not_known_are_told(tmp_path: Any) -> None:
+    """Most of them begin with an id; numbers of 8 bytes and texts do not."""
+    path = tmp_path / "orders-0"
+    shutil.copytree(SAMPLE / "orders-0", path)
+    with pytest.warns(
+        UserWarning, match=r"orders: values stay bytes: .* 8 of the first 9 .* ids 2, 1"
+    ):
+        table = kafka_log.read_table(path, ["value"], decode="auto")
+    assert table.schema.types == [pa.binary()]
+    numbers = pa.array([i.to_bytes(8, "big") for i in range(9)], pa.binary())
+    for i, values in enumerate((numbers, pa.array([b"text"], pa.binary()))):
+        write_log(tmp_path / f"log{i}", pa.table({"value": values}), topic="t")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            kafka_log.read_table(tmp_path / f"log{i}", ["value"], decode="auto")
+
+
+def test_one_schema_file_may_be_the_source(tmp_path: Any) -> None:
+    path = tmp_path / "orders-value.2.avsc"
+    [version] = read_registry([], SAMPLE).subject_versions("orders-value")[1:]
+    path.write_text(version.text)
+    table = kafka_log.read_table(SAMPLE, ["value"], topics="orders", decode="avro", schemas=path)
+    assert table["value"].null_count < len(table)
+    with pytest.raises(SchemaError, match=r"rename the file to SUBJECT\.ID\.avsc"):
+        read_registry([], path.rename(tmp_path / "order.avsc"))
 
 
 def test_a_topic_whose_schema_cannot_be_decoded(tmp_path: Any) -> None:
