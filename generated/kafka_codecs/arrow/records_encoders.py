@@ -1507,8 +1507,10 @@ def plan_record_batch_records(
         if entry_last_offset_delta < wrap_64(row - start + 1 - 1):
             blamed = 34  # offset, rule offsets_of_count
             break
-        if entry_last_offset_delta >= 0 and entry_base_offset > wrap_64(
-            9223372036854775807 - entry_last_offset_delta
+        if (
+            entry_base_offset >= 0
+            and entry_last_offset_delta >= 0
+            and wrap_64(entry_base_offset + entry_last_offset_delta) < 0
         ):
             blamed = 35  # offset, rule last_offset_in_range
             break

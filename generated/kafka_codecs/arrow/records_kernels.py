@@ -1327,8 +1327,10 @@ def open_record_batch(p: int, end: int, row: int, max_elements: int, full_check:
             return fail(row, 19, p)  # last_offset_delta
         if entry_last_offset_delta < wrap_64(entry_record_count - 1):
             return fail(row, 19, p)  # last_offset_delta
-        if entry_last_offset_delta >= 0 and entry_base_offset > wrap_64(
-            9223372036854775807 - entry_last_offset_delta
+        if (
+            entry_base_offset >= 0
+            and entry_last_offset_delta >= 0
+            and wrap_64(entry_base_offset + entry_last_offset_delta) < 0
         ):
             return fail(row, 19, p)  # last_offset_delta
         if entry_attributes >> 5 & 1 and entry_producer_id >= 0 and entry_record_count > 1:

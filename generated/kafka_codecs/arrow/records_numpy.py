@@ -395,8 +395,10 @@ def offsets_of_count_in_record_batch(row: Any) -> Vector:
 
 def last_offset_in_range_in_record_batch(row: Any) -> Vector:
     """The last offset is at most the largest 64-bit number."""
-    return (row.entry.last_offset_delta < 0) | (
-        row.entry.base_offset <= 9223372036854775807 - row.entry.last_offset_delta
+    return (
+        (row.entry.base_offset < 0)
+        | (row.entry.last_offset_delta < 0)
+        | (row.entry.base_offset + row.entry.last_offset_delta >= 0)
     )
 
 

@@ -269,12 +269,13 @@ RECORD_BATCH.requires(
     LayoutRule(
         "last_offset_in_range",
         "last_offset_delta",
-        "last_offset_delta < 0 or base_offset <= 9223372036854775807 - last_offset_delta",
+        "base_offset < 0 or last_offset_delta < 0 or base_offset + last_offset_delta >= 0",
         line=92,
         doc="The last offset is at most the largest 64-bit number.",
         holds=lambda this: (
-            this.last_offset_delta < 0
-            or this.base_offset <= wrap(9223372036854775807 - this.last_offset_delta, 64)
+            this.base_offset < 0
+            or this.last_offset_delta < 0
+            or wrap(this.base_offset + this.last_offset_delta, 64) >= 0
         ),
     ),
     LayoutRule(

@@ -110,7 +110,7 @@ def parse_record_batch(
     if not (last_offset_delta >= ((record_count - 1 + 0x8000000000000000 & 0xffffffffffffffff) - 0x8000000000000000)):
         raise Irregular
     # rule last_offset_in_range
-    if not (last_offset_delta < 0 or base_offset <= ((9223372036854775807 - last_offset_delta + 0x8000000000000000 & 0xffffffffffffffff) - 0x8000000000000000)):
+    if not (base_offset < 0 or last_offset_delta < 0 or ((base_offset + last_offset_delta + 0x8000000000000000 & 0xffffffffffffffff) - 0x8000000000000000) >= 0):
         raise Irregular
     # rule one_marker
     if not (not attributes_is_control or producer_id < 0 or record_count <= 1):
@@ -225,7 +225,7 @@ def build_record_batch(given: Any, out: bytearray, level: int | None) -> None:
     if not (last_offset_delta >= ((record_count - 1 + 0x8000000000000000 & 0xffffffffffffffff) - 0x8000000000000000)):
         raise Irregular
     # rule last_offset_in_range
-    if not (last_offset_delta < 0 or base_offset <= ((9223372036854775807 - last_offset_delta + 0x8000000000000000 & 0xffffffffffffffff) - 0x8000000000000000)):
+    if not (base_offset < 0 or last_offset_delta < 0 or ((base_offset + last_offset_delta + 0x8000000000000000 & 0xffffffffffffffff) - 0x8000000000000000) >= 0):
         raise Irregular
     # rule one_marker
     if not (not attributes_is_control or producer_id < 0 or record_count <= 1):
