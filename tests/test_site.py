@@ -20,6 +20,7 @@ PAGES = (
     "README.html",
     "docs/README.html",
     "docs/architecture.html",
+    "docs/performance.html",
     "docs/how-to/a-corrupt-segment.html",
     "docs/tool/check.html",
     "docs/api/kafka_log.html",
