@@ -22,6 +22,7 @@ PAGES = (
     "docs/architecture.html",
     "docs/performance.html",
     "docs/how-to/a-corrupt-segment.html",
+    "docs/how-to/decode-values.html",
     "docs/tool/check.html",
     "docs/api/kafka_log.html",
     "docs/spark/options.html",
