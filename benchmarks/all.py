@@ -11,9 +11,9 @@ import importlib.util
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-RESULTS = Path(__file__).resolve().parent / "results"
+from benchmarks.result_page import RESULTS
+
 NAMES = (
     "decode",
     "encode",

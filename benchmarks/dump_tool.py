@@ -17,10 +17,12 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from benchmarks.measure import write_result_page
+from benchmarks.result_page import RESULTS
 from benchmarks.shapes import segment
 from tests.brokers.maven import DUMP_TOOL, DUMP_TOOL_API, classpath
 
-RESULTS = Path(__file__).parent / "results" / "dump_tool.md"
+PAGE = RESULTS / "dump_tool.md"
 BATCH_BYTES = 64 << 10
 PART = 6_000_000
 CODECS = ("none", "lz4", "zstd")
@@ -134,7 +136,7 @@ that is kept on disk. Theirs: `{THEIRS}` of kafka-tools {DUMP_TOOL.version} (`ka
 records; it has no JSON and no Parquet, its text stands beside these. {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}.
 
 """
-    RESULTS.write_text(text + "\n".join(lines) + "\n", encoding="utf-8")
+    write_result_page(PAGE, text + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from benchmarks.plots import redraw_plots
+from benchmarks.result_page import RESULTS
+
 Candidate = Callable[[], object]
 
 
@@ -108,8 +111,15 @@ class Report:
 
     def write(self, path: Path | None) -> None:
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("\n".join(self.lines) + "\n", encoding="utf-8")
+            write_result_page(path, "\n".join(self.lines) + "\n")
+
+
+def write_result_page(path: Path, text: str) -> None:
+    """Write a page of results. If it is one of those in the repository, draw its charts again."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    if path.parent.resolve() == RESULTS:
+        redraw_plots(path)
 
 
 def machine() -> str:

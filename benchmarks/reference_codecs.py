@@ -18,7 +18,7 @@ import crc32c
 from aiokafka.record.default_records import DefaultRecordBatch as AioBatch
 from kafka.record.default_records import DefaultRecordBatch as PythonBatch
 
-from benchmarks.measure import rounds
+from benchmarks.measure import rounds, write_result_page
 from kafka_codecs import RECORD_BATCH
 
 PLAIN_RECORD = c.Struct(
@@ -99,8 +99,7 @@ def main() -> None:
     text = "\n".join(lines) + "\n"
     print(text)
     if options.output:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text("# The reference codecs and their peers\n\n" + text)
+        write_result_page(options.output, "# The reference codecs and their peers\n\n" + text)
 
 
 if __name__ == "__main__":

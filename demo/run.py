@@ -9,7 +9,8 @@
                                                   stopped; --list names the parts
     python demo/run.py generate                   write generated/ from schemas/
     python demo/run.py regen                      write everything that is generated and committed: generated/, the JSON Schema,
-                                                  pages of docs/, and expected texts of tests; some minutes
+                                                  pages and pictures of docs/, charts of benchmarks/results, and expected
+                                                  texts of tests; some minutes
     python demo/run.py site                       build the documentation site in build/site
     python demo/run.py tool [EXTRA ...]           put kafka-log and all that it needs into one file, dist/kafka-log.pyz, for hosts
                                                   without pip; with extras of the package (arrow, unless told)
@@ -177,9 +178,12 @@ RENEWED = (
     "tests.codecgen.targets.docs.doc_pages",
     "tests.codecgen.targets.template.templates_page",
     "tests.api_pages",
+    "benchmarks.plots",
     "tests.console_pages",
+    "tests.terminal_pictures",
 )
-"""Modules that write generated texts of docs/ and tests/. The pages with outputs of commands are the last."""
+"""Modules that write generated texts of docs/ and tests/, charts of benchmarks/results and pictures of terminals. Those that run
+commands are the last."""
 
 
 def regen() -> None:

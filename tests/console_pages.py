@@ -13,7 +13,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
@@ -55,10 +55,10 @@ _CODE = re.compile(rf'({_PLAIN.pattern}); echo "exit code \$\?"')
 WIDTH = 100
 
 
-def current(page: Path, *, processes: bool = False, width: int | None = WIDTH) -> str:
-    """Return a page with what its commands print now. They run one after the other, in a directory of their own.
+@contextlib.contextmanager
+def make_workplace(links: Mapping[str, str], width: int | None) -> Iterator[Path]:
+    """Make a directory of its own for commands: with our commands, and with links to parts of the repository.
 
-    What needs no shell runs in this process, which takes a tenth of the time; with ``processes`` it is run as people do.
     ``width`` is the variable COLUMNS; None: it is not set, as in a pipe or a job.
     """
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
@@ -69,7 +69,7 @@ def current(page: Path, *, processes: bool = False, width: int | None = WIDTH) -
         patch.dict(os.environ, environment, clear=True),
     ):
         root = Path(directory)
-        for name, path in (_OF_VALUES if page == VALUES else _OF_TOOL).items():
+        for name, path in links.items():
             (root / name).symlink_to(ROOT / path)
         (root / ".bin").mkdir()
         for name, arguments in _COMMANDS.items():
@@ -78,6 +78,21 @@ def current(page: Path, *, processes: bool = False, width: int | None = WIDTH) -
                 f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n', encoding="utf-8"
             )
             tool.chmod(0o755)
+        yield root
+
+
+def run_session(commands: Sequence[str], width: int) -> list[str]:
+    """Return what commands print that run one after the other beside the samples, in a terminal of ``width`` columns."""
+    with make_workplace(_OF_TOOL, width) as root:
+        return [_printed(root, command) for command in commands]
+
+
+def current(page: Path, *, processes: bool = False, width: int | None = WIDTH) -> str:
+    """Return a page with what its commands print now. They run one after the other, in a directory of their own.
+
+    What needs no shell runs in this process, which takes a tenth of the time; with ``processes`` it is run as people do.
+    """
+    with make_workplace(_OF_VALUES if page == VALUES else _OF_TOOL, width) as root:
         text = page.read_text(encoding="utf-8")
         for code, name in _PROGRAM.findall(text):
             (root / name).write_text(code, encoding="utf-8")

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.result_page import RESULTS
 from tests.paths import ROOT
-from tests.support.passages import NUMBER, RESULTS, read_passages
+from tests.support.passages import NUMBER, read_passages
 
 PAGES = [
     ROOT / "README.md",

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.paths import ROOT
-
-RESULTS = ROOT / "benchmarks" / "results"
+from benchmarks.result_page import RESULTS
 
 NOT_COMPARED = {"aim"}
 """Headings of columns whose figures are no results."""
@@ -68,5 +66,5 @@ def make_passage(page: Path, line: int, text: str, heading: str) -> Passage:
         cells = zip(text.split("|"), names, strict=False)
         text = " | ".join(cell for cell, name in cells if name not in NOT_COMPARED)
     text = re.sub(r"`[^`]*`", "`", re.sub(r"\]\([^)]*\)", "]", text))
-    results = sorted(path for path in paths if path.parent == RESULTS)
+    results = sorted(path for path in paths if path.parent == RESULTS and path.suffix == ".md")
     return Passage(line, text, results, subject)
