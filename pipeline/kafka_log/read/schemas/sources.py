@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import http.client
+import io
 import os
 import re
 import urllib.error
@@ -156,8 +157,8 @@ def _read_export(path: Path) -> SchemaRegistry:
     builder = RegistryBuilder()
     if text.lstrip().startswith("["):
         return _parse_list(text, str(path))
-    for number, line in enumerate(text.splitlines(), 1):
-        key, tab, value = line.partition("\t")
+    for number, line in enumerate(io.StringIO(text, newline=None), 1):  # JSON may have U+2028
+        key, tab, value = line.rstrip("\n").partition("\t")
         if tab:
             data = None if value in ("null", "") else value.encode()
             builder.add_record(key.encode(), data, f"{path}, line {number}")
