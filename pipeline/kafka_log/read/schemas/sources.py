@@ -33,6 +33,7 @@ from kafka_log.read.schemas.registry import (
     parse_version,
 )
 from kafka_log.segment.model import Lost, describe_lost
+from kafka_log.segment.regular_files import open_regular
 
 SCHEMAS_TOPIC = "_schemas"
 """Topic in which a registry stores its schemas, by default."""
@@ -194,7 +195,7 @@ def _read_text(path: Path, most: int) -> str:
     """Return the text of a file, without a byte order mark; ``""`` for an empty file. Raise
     SchemaError above ``most`` bytes or for other bytes than UTF-8; OSError if it cannot be read.
     """
-    with path.open("rb") as file:
+    with open_regular(path, -1) as file:
         data = file.read(most + 1)
     if len(data) > most:
         raise SchemaError(

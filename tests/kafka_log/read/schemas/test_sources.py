@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -112,6 +113,13 @@ def test_text_of_schemas_has_unicode_line_ends(tmp_path: Path, end: str, has_key
     registry = read_registry([], path)
     assert not registry.problems
     assert registry.find_by_id(7, "s").text == schema
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_a_fifo_among_files_of_schemas(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.7.avsc")
+    with pytest.raises(OSError, match="this is a FIFO"):
+        read_registry([], tmp_path)
 
 
 @pytest.mark.parametrize("text", ["[", "[1]", "[{}]", "{}", "text", "[" * 100_000])
