@@ -593,7 +593,7 @@ class LogDirectory:
             >>> LogDirectory("/var/lib/kafka/data").txn(states="hanging")
         """
         from kafka_log.inspect.partition_headers import raise_damage
-        from kafka_log.inspect.transactions.coordinator_states import read_coordinators
+        from kafka_log.inspect.transactions.coordinator_states import CoordinatorsOfClusters
         from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
         from kafka_log.inspect.transactions.table import transaction_table
         from kafka_log.logs.names import TRANSACTION_STATE
@@ -606,14 +606,14 @@ class LogDirectory:
         coordinator_logs = [p for p in self._survey.partitions if p.topic == TRANSACTION_STATE]
         if on_damage is None:
             _report_unreadable(coordinator_logs, None)
-        # read_coordinators() reports unreadable partitions of its topic itself.
+        # CoordinatorsOfClusters reports unreadable partitions of its topic itself.
         partitions = self._merged_partitions
         others = [p for p in partitions if p.topic != TRANSACTION_STATE]
         _report_unreadable(others, on_damage)
         _report_gaps([*others, *coordinator_logs], on_damage, Selection())
         return transaction_table(
             partitions,
-            read_coordinators(coordinator_logs, report),
+            CoordinatorsOfClusters(coordinator_logs, report),
             Clock(time, now is not None, MAX_TIMEOUT_MS if limit is None else limit),
             report,
             states=set(selected_states),
@@ -684,7 +684,7 @@ class LogDirectory:
         sorted, or with ``states`` per group. Select by committed offset (``offsets``) and commit
         time (``timestamps``); ignore writes after ``at``. Raise CodecError for damage unless
         ``salvage``, which leaves damaged batches out; NotFoundError without ``__consumer_offsets``;
-        DirectoryError if replicas of it state different topic ids; UnreadableError for an
+        DirectoryError if it is of different clusters, or replicas of it state different topic ids; UnreadableError for an
         unreadable directory unless ``on_damage`` is given, and always if no partition of that topic
         is readable; ValueError for invalid arguments.
 
@@ -707,7 +707,7 @@ class LogDirectory:
         Raises:
             CodecError: If ``__consumer_offsets`` is damaged and ``salvage`` is False.
             NotFoundError: If ``__consumer_offsets`` does not lie below the path.
-            DirectoryError: If replicas of a partition of ``__consumer_offsets`` state different topic ids.
+            DirectoryError: If replicas of a partition of ``__consumer_offsets`` state different topic ids, or its directories different cluster ids.
             UnreadableError: If a directory cannot be read and ``on_damage`` is None. It is an OSError.
             ValueError: If a range is not a range.
 

@@ -128,13 +128,13 @@ def _transactions(asked: ReportRequest, _: tuple[str, ...]) -> pa.RecordBatchRea
     accepts damage; raise UnreadableError in any mode if the file of a transaction marker cannot be
     read.
     """
-    from kafka_log.inspect.transactions.coordinator_states import read_coordinators
+    from kafka_log.inspect.transactions.coordinator_states import CoordinatorsOfClusters
     from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
     from kafka_log.inspect.transactions.table import transaction_table
 
     return transaction_table(
         asked.partitions,
-        read_coordinators(asked.related, asked.on_damage),
+        CoordinatorsOfClusters(asked.related, asked.on_damage),
         Clock(_now_ms(), False, MAX_TIMEOUT_MS),
         asked.on_damage,
         wanted=Selection(offsets=asked.offsets),

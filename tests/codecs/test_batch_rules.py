@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
+from gzip import compress
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import given, settings
@@ -292,6 +294,35 @@ BROKEN = {
     "last-offset-delta-zero": ({"last_offset_delta": 0}, "last_offset_delta is 0", 23),
     "offset-deltas-equal": ({}, "records[1].offset_delta is 0, but 0 in the element before", 66),
 }
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "inner", "timestamp"), [(1, [0, 0], -1), (1, [0, 1, 0], 7), (0, [1, 1], -1)]
+)
+def test_rules_are_about_messages_of_the_version_of_the_wrapper(
+    tmp_path: Path, wrapper: int, inner: list[int], timestamp: int
+) -> None:
+    """The log cleaner of Kafka 0.10 wrote others (KAFKA-4298). Messages of version 0 have no timestamp."""
+    messages = b"".join(
+        LOG_ENTRY.build(
+            {"magic": version, "offset": i, "value": b"v"} | ({"timestamp": 7} if version else {})
+        )
+        for i, version in enumerate(inner)
+    )
+    fields = {"magic": wrapper, "offset": len(inner) - 1, "value": compress(messages)}
+    whole = LOG_ENTRY.build(fields | ({"timestamp": timestamp} if wrapper else {}))
+    data = bytearray(whole)
+    data[17] |= Compression.GZIP
+    data[12:16] = crc32(data[16:]).to_bytes(4)
+    path = tmp_path / "t-0" / "00000000000000000000.log"
+    path.parent.mkdir()
+    path.write_bytes(data)
+    [batch] = SegmentReader(path, check_rules=True)
+    assert [record.offset for record in batch.records] == list(range(len(inner)))
+    assert batch.findings
+    assert not any(isinstance(finding, RuleBroken) for finding in batch.findings)
+    codes = LogDirectory(path.parent).check(deep=True).column("code").to_pylist()
+    assert "batch_rules" not in codes
 
 
 def write_broken(path: Path, case: str) -> Path:

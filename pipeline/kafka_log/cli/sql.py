@@ -5,6 +5,7 @@ a query, queries are read from the terminal or the standard input.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -186,7 +187,12 @@ class _Session:
                 if relation is not None:  # a statement such as SET has no result
                     rows = stream_result(make_printable(relation))
                     write_result(rows, self._output, self._out, screen_width())
-        except (duckdb.Error, UnicodeEncodeError, ResultTypeError) as error:
+        except UnicodeEncodeError:
+            print_message(
+                "the query is not UTF-8: save it as UTF-8, and write bytes as '\\xFF'::BLOB"
+            )
+            return COULD_NOT_RUN
+        except (duckdb.Error, ResultTypeError) as error:
             self._raise_error_of_reading()
             if isinstance(error, duckdb.InterruptException):
                 raise KeyboardInterrupt from None
@@ -214,6 +220,8 @@ class _Session:
         from kafka_log.logs.partitions import DirectoryError
 
         worst, met_damage = GOOD, False
+        if isinstance(sys.stdin, io.TextIOWrapper):  # as the output, whatever the locale says
+            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
         if is_terminal:
             with suppress(ImportError):
                 import readline  # line editing; not on Windows
@@ -323,10 +331,16 @@ def _read_piped_line() -> str | None:
 
 
 def _is_complete(text: str) -> bool:
-    """Return whether a text ends with a semicolon that is not in a comment or a text in quotes."""
+    """Return whether a text ends with a semicolon that is not in a comment or a text in quotes. A
+    text that is not UTF-8 (it has surrogates) ends with any semicolon: none of it can be run.
+    """
     import duckdb
 
     if not text.rstrip().endswith(";"):
         return False
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        return True
     position, kind = duckdb.tokenize(text)[-1]
-    return kind == duckdb.token_type.operator and text.encode()[position:].strip() == b";"
+    return kind == duckdb.token_type.operator and data[position:].strip() == b";"

@@ -28,7 +28,7 @@ from kafka_log.logs.names import (
     RECOVERY_POINT,
 )
 from kafka_log.segment.positioned_reads import unreadable
-from kafka_log.segment.regular_files import open_regular
+from kafka_log.segment.regular_files import is_listed, open_regular
 
 if TYPE_CHECKING:
     from kafka_codecs import MetaProperties, ProducerSnapshotEntry
@@ -132,7 +132,7 @@ def read_broker_files(directory: Path) -> BrokerFiles:
     errors: dict[str, str | CodecError] = {}
     for name in CHECKPOINTS:
         path = directory / name
-        if not path.is_file():
+        if not is_listed(path):
             continue
         try:
             found[name] = read_checkpoint(path)
@@ -268,23 +268,18 @@ _FLOCK = "hhqqi"
 
 def is_broker_running(directory: Path) -> bool | None:
     """Return whether another process on this machine locks the ``.lock`` file of a log directory.
-    Return None if that is unknown: not on Linux, or without a lock file that can be opened. The
-    lock is not taken.
+    Return None if that is unknown: not on Linux, or without a regular lock file that can be opened.
+    The lock is not taken.
     """
     if sys.platform != "linux":
         return None
     import fcntl
 
+    asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     try:
-        descriptor = os.open(directory / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        with open_regular(directory / LOCK) as file:
+            answer = fcntl.fcntl(file, fcntl.F_GETLK, asked)
     except OSError:
         return None
-    try:
-        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, asked)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
     kind: int = struct.unpack(_FLOCK, answer)[0]
     return kind != fcntl.F_UNLCK

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kafka_log.logs.names import LOG_START, State
 from kafka_log.segment.paths import resolve_links
+from kafka_log.segment.regular_files import is_listed
 from kafka_log.segment.urls import is_url
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _read_checkpoint(path: Path) -> Mapping[tuple[str, int], int] | None:
     file does not exist. If it is invalid or cannot be read, warn of it and return ``{}``. Raise
     OSError if its directory may not be searched, or its store cannot be asked.
     """
-    if not path.is_file():
+    if not is_listed(path):
         return None
     from codecgen.runtime.errors import CodecError
     from kafka_log.logs.broker_files import read_checkpoint  # the codecs: only where it is there

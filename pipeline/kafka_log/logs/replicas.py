@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codecgen.runtime.errors import CodecError, ValueRefused, Where
 from kafka_log.logs.broker_files import find_topic_id
+from kafka_log.logs.clusters import ClusterIds
 from kafka_log.logs.log_start import LOG_STATES
 from kafka_log.logs.names import State, parse_live_partition_name
 from kafka_log.logs.partitions import DirectoryError, Partition, Segment
@@ -29,7 +30,7 @@ Replicas = Literal["error", "newest", "keep"]
 - ``error``: raise DirectoryError.
 - ``newest``: read the copy whose last batch has the highest leader epoch, then the highest offset. It is an error if the end of
   another copy is damaged or cannot be read: that one may be newer. It is an error too if damage hides the topic id of a copy: that one
-  may be of another topic. Raise DirectoryError if copies state different topic ids.
+  may be of another topic. Raise DirectoryError if copies state different topic ids or cluster ids.
 - ``keep``: read all copies, so that records occur several times.
 """
 
@@ -254,7 +255,7 @@ def select_newest_replicas(partitions: Iterable[Partition]) -> list[Partition]:
     first of equal ones. A replica whose end is damaged or cannot be read counts as lowest, and the
     one that is returned instead has an ``error`` that says so; it also has one if
     ``partition.metadata`` of any replica is damaged or cannot be read. Raise DirectoryError if two
-    replicas state different topic ids there.
+    replicas state different topic ids there, or lie in log directories of different clusters.
     """
     replicas: dict[tuple[str, int], list[Partition]] = {}
     for partition in partitions:
@@ -266,8 +267,10 @@ def _select_newest(replicas: Sequence[Partition]) -> Partition:
     """Return the replica whose log end has the highest leader epoch, then offset, the first of
     equal ones. One whose end is damaged or cannot be read counts as lowest; it may be the newest
     all the same, so that the one that is returned has an ``error``, as if damage hides the topic id
-    of any. Raise DirectoryError if two of them state different topic ids.
+    of any. Raise DirectoryError if two of them state different topic ids, or lie in log directories
+    of different clusters.
     """
+    ClusterIds().find_only(replicas)
     first: tuple[bytes, Partition] | None = None
     reasons: list[tuple[Partition, str]] = []
     for replica in replicas:
@@ -302,7 +305,7 @@ def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list
     """Return the partitions to read, in the given order, by ``replicas``: all for ``keep``; for
     ``newest`` without live copies of a partition other than the one with the highest leader epoch,
     then end offset, which has an ``error`` if the end of another one or a topic id is not known; raise
-    DirectoryError if such copies state different topic ids. For any other value, such as ``error``,
+    DirectoryError if such copies state different topic ids or cluster ids. For any other value, such as ``error``,
     raise DirectoryError if two directories hold the same partition in the same state, else return
     all.
 

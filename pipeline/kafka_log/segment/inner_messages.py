@@ -106,7 +106,8 @@ def read_messages(
     """Yield the messages that :func:`find_messages` found in a wrapper, in order. Raise CodecError,
     whose path has the index, at the first one that cannot be read or is a wrapper itself. Another
     version than the wrapper's is a finding. So is a broken rule about the messages, after the last
-    one, if the session has ``rules`` and ``found`` has all of them (``is_whole``).
+    one, if the session has ``rules``, ``found`` has all of them (``is_whole``) and all have the
+    wrapper's version: the rules are about messages of one version.
     """
     assert opened.element is not None and opened.check is not None
     items: list[Container] | None = [] if is_whole and session.rules else None
@@ -120,7 +121,8 @@ def read_messages(
                     reason = "messages in a wrapper must not be compressed themselves"
                     raise ValueRefused(reason, one.source.where())
                 item = one.layout.read(one.source, opened.fields)
-                _check_version(case, item, one.source)
+                if not _check_version(case, item, one.source):
+                    items = None
             except CodecError as error:
                 raise opened.element(error, i) from None
             finally:
@@ -204,9 +206,13 @@ def _find_message(array: Array, source: Source) -> Found:
     return Found(layout, source, head)
 
 
-def _check_version(case: Case, item: Container, source: Source) -> None:
-    """Add ValueRefused to the findings of the session if a message has another version than the array around it."""
+def _check_version(case: Case, item: Container, source: Source) -> bool:
+    """Return whether a message has the version of the array around it; if not, add ValueRefused to
+    the findings of the session.
+    """
     version, around = _version(case, item), _array(case).version
-    if version != around:
+    is_same: bool = version == around
+    if not is_same:
         reason = f"element of version {version} inside version {around}"
         source.session.tolerate(ValueRefused(reason, source.where()))
+    return is_same

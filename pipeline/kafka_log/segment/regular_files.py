@@ -39,6 +39,20 @@ def kind_of(path: Path) -> str | None:
     return None if stat.S_ISREG(found.st_mode) else _name(found.st_mode)
 
 
+def is_listed(path: Path) -> bool:
+    """Return whether anything lies at a path, also what cannot be read: a dangling link, a FIFO, a
+    directory. For a URL return whether a file lies there. Raise OSError if the directory may not be
+    searched, or the store cannot be asked.
+    """
+    if is_url(path):
+        return path.is_file()
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def is_unreachable(path: Path) -> bool:
     """Return whether something lies at a path, but the system cannot tell what: a link that leads
     nowhere, or a path in a directory without permission. Return False if nothing lies there, and

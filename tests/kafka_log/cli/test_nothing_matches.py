@@ -49,6 +49,15 @@ def test_a_topic_that_is_not_there(
         assert err[0].endswith("; did you mean codecs?")
 
 
+@pytest.mark.parametrize("kind", ["partitions", "configs"])
+def test_a_topic_without_metadata(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "metadata", "--what", kind, "--topic", "codecs,codec")
+    assert (code, out, len(err)) == (2, "", 1)
+    assert "there is no topic codec; there are: " in err[0]
+    code, _, err = run(capsys, "metadata", "--what", kind, "--topic", "compacted")
+    assert (code, err) == (0, [])
+
+
 @pytest.mark.parametrize("command", [c for c in WITH_TOPICS if c not in ("groups", "metadata", "cut")])  # fmt: skip
 def test_a_partition_that_is_not_there(
     command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path

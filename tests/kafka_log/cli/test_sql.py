@@ -518,6 +518,30 @@ def test_quit_ends_and_errors_do_not(
     assert "8" not in out
 
 
+@pytest.mark.parametrize(
+    ("encoding", "errors"), [("utf-8", "strict"), ("ascii", "surrogateescape")]
+)
+def test_other_bytes_than_utf8_are_refused(
+    encoding: str,
+    errors: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The statements around them are run, in any locale."""
+    data = b"select 'before \xc3\xa9';\nselect '\xff'\n, 2;\n\\d \xff\nselect 'after';\n"
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding=encoding, errors=errors)
+    )
+    code = main(["sql", str(NEW), "--topic", "codecs"])
+    shown = capsys.readouterr()
+    assert code == 2
+    assert "before \u00e9" in shown.out
+    assert "after" in shown.out
+    assert shown.err.count("the query is not UTF-8") == 2
+    assert main(["sql", str(NEW), "--topic", "codecs", "select '\udcff'"]) == 2
+    assert "the query is not UTF-8" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
 def test_a_terminal_has_a_prompt_and_keeps_going() -> None:

@@ -14,7 +14,7 @@ import pytest
 from kafka_log import LogDirectory, SegmentReader
 from kafka_log.cli import main
 from kafka_log.inspect.metadata.command import KINDS
-from kafka_log.inspect.transactions.coordinator_states import read_coordinators
+from kafka_log.inspect.transactions.coordinator_states import CoordinatorsOfClusters
 from tests.paths import SAMPLES
 from tests.shares import draw_seeds
 
@@ -74,7 +74,7 @@ ANSWERS: dict[str, tuple[str, Callable[[LogDirectory], Any]]] = {
     ),
     "txn": (
         "__transaction_state-0",
-        lambda log: read_coordinators(log.partitions, _ignore).states,
+        lambda log: CoordinatorsOfClusters(log.partitions, _ignore).of(log.partitions[0]).states,
     ),
 }
 

@@ -92,6 +92,18 @@ def test_a_checkpoint_that_cannot_be_read_says_nothing(broker: Path, text: str) 
         assert offsets(broker, partitions=0) == everything
 
 
+@pytest.mark.parametrize("how", ["dangling link", "directory"])
+def test_a_checkpoint_that_is_no_file_says_nothing(broker: Path, how: str) -> None:
+    everything = offsets(broker, partitions=0, deleted_records=True)
+    (broker / LOG_START).unlink()
+    if how == "directory":
+        (broker / LOG_START).mkdir()
+    else:
+        (broker / LOG_START).symlink_to("/nowhere/at/all")
+    with pytest.warns(UserWarning, match=rf"log start offsets are unknown: .*{LOG_START}"):
+        assert offsets(broker, partitions=0) == everything
+
+
 def test_an_empty_checkpoint_has_no_entries(broker: Path) -> None:
     (broker / LOG_START).write_bytes(b"")
     assert offsets(broker, partitions=0) == offsets(broker, partitions=0, deleted_records=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kafka_log.inspect.check.table import PartitionTest, check_table
 from kafka_log.inspect.overview.quick_check import check_ends
-from kafka_log.inspect.transactions.coordinator_states import read_coordinators
+from kafka_log.inspect.transactions.coordinator_states import CoordinatorsOfClusters
 from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
 from kafka_log.inspect.transactions.table import transaction_table
 from kafka_log.logs.broker_files import read_broker_files
@@ -153,7 +153,7 @@ def find_transactions(
             on_damage(describe_lost(path, lost))
     return transaction_table(
         merged,
-        read_coordinators(coordinators, on_damage),
+        CoordinatorsOfClusters(coordinators, on_damage),
         Clock(present() if now is None else now, now is not None, MAX_TIMEOUT_MS),
         on_damage,
         states=states,

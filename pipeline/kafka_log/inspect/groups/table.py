@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import ConsumerOffsetsRecordType
 from kafka_log.logs.broker_files import find_topic_id, read_broker_files
+from kafka_log.logs.clusters import ClusterIds
 from kafka_log.logs.incomplete_tails import ReadBroker, find_lost_end
 from kafka_log.logs.names import CONSUMER_OFFSETS
 from kafka_log.logs.partitions import Partition, Segment, make_not_found_error
@@ -128,14 +129,15 @@ class Groups:
 
 def offsets_partitions(partitions: Sequence[Partition]) -> list[Partition]:
     """Return the partitions of ``__consumer_offsets``: of each the replica whose log ends with the
-    highest leader epoch, then offset. Raise NotFoundError if there are none; DirectoryError if
-    replicas of one state different topic ids.
+    highest leader epoch, then offset. Raise NotFoundError if there are none; DirectoryError if they
+    are of different clusters, or replicas of one state different topic ids.
     """
     found = [partition for partition in partitions if partition.topic == CONSUMER_OFFSETS]
     if not found:
         raise make_not_found_error(
             "topic", [CONSUMER_OFFSETS], {partition.topic for partition in partitions}
         )
+    ClusterIds().find_only(found)
     return select_newest_replicas(found)
 
 
@@ -147,8 +149,8 @@ def commit_table(
     of ``__consumer_offsets``. ``lag`` counts to the end of the log on disk, also with
     ``wanted.at``. It is negative if the commit is beyond, and null if that end is unknown or the
     committed offset negative. Raise NotFoundError if no partition of ``__consumer_offsets`` is
-    there; DirectoryError if replicas of one state different topic ids; CodecError if it is damaged
-    or a file of it cannot be read, unless ``wanted.salvage``.
+    there; DirectoryError if they are of different clusters, or replicas of one state different topic
+    ids; CodecError if it is damaged or a file of it cannot be read, unless ``wanted.salvage``.
     """
     found = offsets_partitions(partitions)
     rows = to_rows(newest_commits(found, wanted))
@@ -157,7 +159,7 @@ def commit_table(
         if (lost := find_lost_end(partition.segments, read_broker)) is not None:
             on_lost_end(partition.segments[-1], lost)
     places = {(row["topic"], row["partition"]) for row in rows}
-    ends = _log_ends(partitions, places, on_lost_end, read_broker)
+    ends = _log_ends(ClusterIds().select_same(partitions, found), places, on_lost_end, read_broker)
     out = []
     for row in rows:
         end = _find_log_end(row, ends)
@@ -409,7 +411,7 @@ def group_table(
     """Return one row per selected group that exists or has committed offsets, in the columns of
     :data:`GROUPS`, by name. Call ``on_lost_end`` for each log that lost records at its end. ``lag`` is the sum over the partitions whose logs are there, null if
     none is. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; DirectoryError
-    if replicas of one state different topic ids; CodecError if it is damaged or a file of it cannot
+    if they are of different clusters, or replicas of one state different topic ids; CodecError if it is damaged or a file of it cannot
     be read, unless ``wanted.salvage``.
     """
     found = offsets_partitions(partitions)

@@ -15,8 +15,9 @@ from kafka_log.inspect.merge.merged_log import write_merged
 from kafka_log.inspect.merge.plan import MergePlan, make_plan
 from kafka_log.inspect.merge.replica import read_replica
 from kafka_log.logs.broker_files import find_topic_id
+from kafka_log.logs.clusters import ClusterIds
 from kafka_log.logs.log_start import LogStarts
-from kafka_log.logs.partitions import Partition
+from kafka_log.logs.partitions import DirectoryError, Partition
 from kafka_log.segment.arrow_text import utf8
 from kafka_log.segment.positioned_reads import UnreadableError
 from kafka_log.write.rewrite.commands import describe_skipped_segments, run_job
@@ -116,9 +117,13 @@ def _plan_partition(
 
 
 def _check_topic_ids(some: Sequence[Partition]) -> None:
-    """Raise UnreadableError if the directories state different topic ids in ``partition.metadata``,
-    or if there are several and damage hides the id of one.
+    """Raise UnreadableError if the directories are of different clusters or state different topic
+    ids in ``partition.metadata``, or if there are several and damage hides the id of one.
     """
+    try:
+        ClusterIds().find_only(some)
+    except DirectoryError as error:
+        raise UnreadableError(str(error)) from None
     found = [find_topic_id(partition.directory) for partition in some]
     places = ", ".join(os.fspath(partition.directory) for partition in some)
     if len({stated for stated, _ in found} - {None}) > 1:

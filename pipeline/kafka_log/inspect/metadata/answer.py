@@ -18,6 +18,7 @@ from kafka_log.inspect.metadata.metadata_log import (
     plan_salvage,
 )
 from kafka_log.inspect.partition_headers import OnDamage
+from kafka_log.logs.clusters import ClusterIds
 from kafka_log.logs.names import CLUSTER_METADATA
 from kafka_log.logs.partitions import DirectoryError, NotFoundError, Partition, make_not_found_error
 from kafka_log.logs.replicas import find_log_end
@@ -72,6 +73,7 @@ def metadata_replicas(
     their ends, highest first, unknown ends last. Report the error of each unreadable one to
     ``on_damage``; with ``checks_ends``, of several replicas also the damage at the end of each,
     which may be newer than the others. Raise NotFoundError if ``partitions`` has no replica;
+    DirectoryError if replicas are of different clusters;
     UnreadableError if none can be read; the first error to report if ``on_damage`` is None.
     """
     found = [partition for partition in partitions if partition.topic == CLUSTER_METADATA]
@@ -79,6 +81,7 @@ def metadata_replicas(
         raise make_not_found_error(
             "topic", [CLUSTER_METADATA], {partition.topic for partition in partitions}
         )
+    ClusterIds().find_only(found)
     good = [replace(p, error=None) for p in found if p.error is None or p.segments]
     for partition in found:
         if partition.error is not None:

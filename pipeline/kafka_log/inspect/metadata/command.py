@@ -78,9 +78,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Print the state of a kind of metadata, or its changes. Return 1 if records, snapshots or
     replicas were left out (the reasons are printed), 2 if a filter does not apply to the kind, else
-    0. Raise NotFoundError if there is no metadata log, no such offset, or (for topics and
-    partitions, without ``--changes``) no such topic; CodecError or DirectoryError if no state is
-    readable.
+    0. Raise NotFoundError if there is no metadata log, no such offset, or (without
+    ``--changes``) no such topic; CodecError or DirectoryError if no state is readable.
     """
     if (reason := _find_useless_filter(options)) is not None:
         print_message(reason)
@@ -98,8 +97,9 @@ def run_command(options: argparse.Namespace) -> int:
             first, last = options.changes
             return changes(log.metadata_changes(first, last, options.what, **how))
         found = log.metadata(options.what, as_of=options.as_of, **how)
-        if options.topic and options.what in _OF_TOPICS:
-            _refuse_unknown(options, set(found.column("topic").to_pylist()))
+        if options.topic:
+            name = "topic" if options.what in _OF_TOPICS else "resource_name"
+            _refuse_unknown(options, set(found.column(name).to_pylist()))
         shown = list(_IN_TEXT.get(options.what, found.column_names))
         return found.select(shown) if options.format == "text" else found
 

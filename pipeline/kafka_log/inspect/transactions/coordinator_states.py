@@ -11,6 +11,7 @@ import pyarrow as pa
 from codecgen.runtime.errors import CodecError
 from kafka_codecs import TransactionStatus
 from kafka_log.inspect.partition_headers import OnDamage as Tell
+from kafka_log.logs.clusters import ClusterIds
 from kafka_log.logs.names import TRANSACTION_STATE
 from kafka_log.logs.partitions import Partition
 from kafka_log.read.scanning import scan
@@ -92,9 +93,38 @@ class Coordinators:
         return None if name is None else self.states[name]
 
 
+class CoordinatorsOfClusters:
+    """Latest states of transactional ids, of each cluster apart: producer ids of different clusters
+    are the same numbers.
+
+    Args:
+        partitions: Partitions, of which those of ``__transaction_state`` are read.
+        on_damage: Called as by :func:`read_coordinators`.
+    """
+
+    def __init__(self, partitions: Sequence[Partition], on_damage: Tell) -> None:
+        self._ids = ClusterIds()
+        found: dict[str | None, list[Partition]] = {}
+        for partition in partitions:
+            if partition.topic == TRANSACTION_STATE:
+                found.setdefault(self._ids.get(partition), []).append(partition)
+        if len(found) == 2 and None in found:  # directories without an id may be of the known one
+            found = {max(filter(None, found)): [p for some in found.values() for p in some]}
+        self._found = {name: read_coordinators(some, on_damage) for name, some in found.items()}
+
+    def of(self, partition: Partition) -> Coordinators:
+        """Return the states of the cluster of a partition. If its cluster id is unknown, return those
+        of the only cluster, or unknown ones if there are several.
+        """
+        stated = self._ids.get(partition)
+        if stated is None and len(self._found) == 1:
+            return next(iter(self._found.values()))
+        return self._found.get(stated) or self._found.get(None) or Coordinators()
+
+
 def read_coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coordinators:
-    """Return the latest state of each transactional id in the partitions of ``__transaction_state``
-    among ``partitions``. For each that is damaged or unreadable, report a line to ``on_damage``,
+    """Return the latest state of each transactional id in ``partitions``, which are of
+    ``__transaction_state`` and of one cluster. For each that is damaged or unreadable, report a line to ``on_damage``,
     use its valid batches, add its ids to ``unsure``, and set ``is_whole`` to False. The same holds
     for a partition that lost records at its end, except that the caller reports it.
 
@@ -105,8 +135,6 @@ def read_coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coord
     homes: dict[int, set[str]] = {}
     damaged: set[int] = set()
     for partition in partitions:
-        if partition.topic != TRANSACTION_STATE:
-            continue
         names = homes.setdefault(partition.partition, set())
         if partition.error is not None:
             on_damage(str(partition.error))

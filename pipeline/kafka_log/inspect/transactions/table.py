@@ -18,7 +18,10 @@ from kafka_log.inspect.partition_headers import (
     PartitionHeaders,
     SmallSegmentHeaders,
 )
-from kafka_log.inspect.transactions.coordinator_states import Coordinators
+from kafka_log.inspect.transactions.coordinator_states import (
+    Coordinators,
+    CoordinatorsOfClusters,
+)
 from kafka_log.inspect.transactions.hanging import Clock, judge_transaction
 from kafka_log.logs.broker_files import read_broker_files
 from kafka_log.logs.incomplete_tails import find_losses
@@ -118,7 +121,7 @@ _COLUMNS = (*TransactionalBatch._fields, "is_transactional")
 
 def transaction_table(
     partitions: Sequence[Partition],
-    known: Coordinators,
+    known: CoordinatorsOfClusters,
     clock: Clock,
     on_damage: OnDamage,
     *,
@@ -140,7 +143,7 @@ def transaction_table(
 
     Args:
         partitions: The partitions to search.
-        known: The coordinators' states.
+        known: The coordinators' states, by cluster.
         clock: The time at which open transactions are judged.
         on_damage: Called with a line for each lost range.
         states: Wanted states out of :data:`WANTED`; empty selects all.
@@ -166,7 +169,14 @@ def transaction_table(
             left = replace(partition, segments=tuple(segments))
             return list(
                 _partition_rows(
-                    left, known, clock, on_damage, advance, ahead, markers, is_cut=is_cut
+                    left,
+                    known.of(partition),
+                    clock,
+                    on_damage,
+                    advance,
+                    ahead,
+                    markers,
+                    is_cut=is_cut,
                 )
             )
 

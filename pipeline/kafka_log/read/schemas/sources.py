@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import http.client
+import io
 import os
 import re
 import urllib.error
@@ -32,6 +33,7 @@ from kafka_log.read.schemas.registry import (
     parse_version,
 )
 from kafka_log.segment.model import Lost, describe_lost
+from kafka_log.segment.regular_files import open_regular
 
 SCHEMAS_TOPIC = "_schemas"
 """Topic in which a registry stores its schemas, by default."""
@@ -171,8 +173,8 @@ def _read_export(path: Path) -> SchemaRegistry:
     builder = RegistryBuilder()
     if text.lstrip().startswith("["):
         return _parse_list(text, str(path))
-    for number, line in enumerate(text.splitlines(), 1):
-        key, tab, value = line.partition("\t")
+    for number, line in enumerate(io.StringIO(text, newline=None), 1):  # JSON may have U+2028
+        key, tab, value = line.rstrip("\n").partition("\t")
         if tab:
             data = None if value in ("null", "") else value.encode()
             builder.add_record(key.encode(), data, f"{path}, line {number}")
@@ -208,7 +210,7 @@ def _read_text(path: Path, most: int) -> str:
     """Return the text of a file, without a byte order mark; ``""`` for an empty file. Raise
     SchemaError above ``most`` bytes or for other bytes than UTF-8; OSError if it cannot be read.
     """
-    with path.open("rb") as file:
+    with open_regular(path, -1) as file:
         data = file.read(most + 1)
     if len(data) > most:
         raise SchemaError(

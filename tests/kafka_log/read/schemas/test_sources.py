@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -96,6 +97,29 @@ def test_exports(tmp_path: Path, text: str) -> None:
     path = tmp_path / "schemas.json"
     path.write_text(text, "utf-8")
     assert names(read_registry([], path)) == EXPORT
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("has_keys", [False, True])
+def test_text_of_schemas_has_unicode_line_ends(tmp_path: Path, end: str, has_keys: bool) -> None:
+    """JSON has them as they are, within a line."""
+    doc = "a\u2028b\u2029c\x85d"
+    schema = json.dumps({"type": "string", "doc": doc}, ensure_ascii=False)
+    version = {"subject": "s", "version": 1, "id": 7, "schema": schema}
+    line = json.dumps(version, ensure_ascii=False)
+    key = '{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}\t' if has_keys else ""
+    path = tmp_path / "schemas.json"
+    path.write_bytes(f"{key}{line}{end}".encode() * 2)
+    registry = read_registry([], path)
+    assert not registry.problems
+    assert registry.find_by_id(7, "s").text == schema
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_a_fifo_among_files_of_schemas(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.7.avsc")
+    with pytest.raises(OSError, match="this is a FIFO"):
+        read_registry([], tmp_path)
 
 
 @pytest.mark.parametrize("text", ["[", "[1]", "[{}]", "{}", "text", "[" * 100_000])
