@@ -90,6 +90,12 @@ def test_wrong_frames_of_glue(wrong: str) -> None:
             codec.parse(bytes.fromhex(wrong))
 
 
+@pytest.mark.parametrize("frame", ["0000000007", "01" + GUID.hex])
+def test_frames_of_confluent(frame: str) -> None:
+    data = bytes.fromhex(frame) + b"data"
+    assert FRAMED_VALUE.parse(data) == CONFLUENT_VALUE.parse(data)
+
+
 def test_overlong_message_numbers() -> None:
     with pytest.raises(CodecError):
         GLUE_PROTOBUF_DATA.parse(b"\x80\x00")
@@ -118,7 +124,8 @@ def test_message_numbers(number: str, size: int) -> None:
     assert found.message_number == (0 if size == 2 else 2**32 - 1)
 
 
-def test_ids_are_signed() -> None:
+def test_numbers_are_signed() -> None:
     """As Java reads them."""
+    assert GLUE_VALUE.parse(b"\3\x85" + GUID.bytes, strict=False).compression == -123
     assert APICURIO_ID_HEADER.parse(b"\xff" * 8).id == -1
     assert APICURIO_VALUE.parse(b"\0" + b"\xff" * 8).id == -1
