@@ -183,31 +183,30 @@ def _make_transaction_table(contents: Contents, rows: Sequence[Row]) -> Element:
     or not, ended ones their duration. Several copies of a partition add a column for the directory.
     """
     are_open = rows[0]["state"] == "open"
-    own = ["hidden offsets", "reason"] if are_open else ["duration"]
-    copies = contents.has_replicas
-    headings = ["partition", "state", *own, "offsets", "producer", "epoch", "transactional id", "begun (UTC)", "last record (UTC)" if are_open else "ended (UTC)", "records", *(["directory"] if copies else [])]  # fmt: skip
+    copies = ["directory"] if contents.has_replicas else []
+    size = "hidden offsets" if are_open else "duration"
+    end = "last record (UTC)" if are_open else "ended (UTC)"
+    headings = ["partition", "state", "begun (UTC)", end, "offsets", size, "producer", "epoch", "records", "transactional id", *(["reason"] if are_open else []), *copies]  # fmt: skip
     cells = []
     for row in rows:
-        more: list[Child] = [format_number(row["hides"]), format_text(row["reason"])]
-        if not are_open:
-            more = [format_length(row["duration_ms"])]
         offsets = f"{format_number(row['first_offset'])} to {format_number(row['last_offset'])}"
         cells.append(
             (
                 f"{shorten(row['topic'], 200)}-{row['partition']}",
                 make_badge("hanging") if row["hanging"] else row["state"],
-                *more,
-                offsets.strip(),
-                f"{row['producer_id']}",
-                f"{row['producer_epoch']}",
-                format_text(row["transactional_id"]),
                 format_short_time(row["first_timestamp"]),
                 format_short_time(row["last_timestamp"]),
+                offsets.strip(),
+                format_number(row["hides"]) if are_open else format_length(row["duration_ms"]),
+                f"{row['producer_id']}",
+                f"{row['producer_epoch']}",
                 format_number(row["records"]),
+                format_text(row["transactional_id"]),
+                *([format_text(row["reason"])] if are_open else []),
                 *([shorten(row["directory"], 300)] if copies else []),
             )
         )
-    kinds = "..nwknn.kknw" if are_open else "..kknn.kknw"
+    kinds = "..kkknnnn.ww" if are_open else "..kkkknnn.w"
     return make_table(headings, cells, kinds=kinds, caption="Transactions")
 
 

@@ -14,6 +14,7 @@ from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.catalog import CATALOG, SEVERITIES
 from kafka_log.inspect.check.text import describe_place
 from kafka_log.inspect.report.contents import TRANSACTION_KEY, Contents, Row
+from kafka_log.inspect.report.section import format_short_time
 from kafka_log.inspect.transactions.hanging import LOST_MARKER
 from kafka_log.text.json_values import to_rows
 
@@ -255,7 +256,8 @@ def describe_transaction(
     row: Mapping[str, Any],
     stable: Mapping[str, int],
 ) -> Problem:
-    """Return the problem that an open transaction is. If it hangs, the problem is an error with the
+    """Return the problem that an open transaction is. Its title says since when it is open, if its
+    first record has a timestamp, and how many offsets are hidden. If it hangs, the problem is an error with the
     commands that save its records and end it; else it is a note. If damage may hide its marker, the
     note says so and warns against an abort. ``stable`` has the last stable
     offsets by directory. ``row`` is one of ``txn``, with the number of ``copies`` of the partition
@@ -271,11 +273,14 @@ def describe_transaction(
         others = f" and {count_noun(row['copies'] - 1, 'other copy', 'other copies', spec=',')}"
     where = f"{row['directory']}{others}, from offset {first}, producer {row['producer_id']}{name}"
     hidden = count_noun(row["hides"] or 0, "offset", spec=",")
+    extent = f"{hidden} hidden"
+    if row["first_timestamp"] is not None:
+        extent = f"since {format_short_time(row['first_timestamp'])} UTC, {extent}"
     meaning = f"Consumers with isolation.level=read_committed stop at offset {stable[row['directory']]}: they do not get the last {hidden} of the partition."
     if LOST_MARKER in row["reason"]:
         return Problem(
             "note",
-            f"Transaction whose marker may be damaged in {place}",
+            f"Transaction whose marker may be damaged in {place}, {extent}",
             where,
             f"In this log the transaction is open, but {LOST_MARKER}. {meaning}",
             "Follow the findings about damage of the partition first. Do not abort the transaction before that: it may have ended.",
@@ -286,7 +291,7 @@ def describe_transaction(
         reason = row["reason"] if unknown else f"{row['reason'][0].upper()}{row['reason'][1:]}"
         return Problem(
             "note",
-            f"Open transaction in {place}",
+            f"Open transaction in {place}, {extent}",
             where,
             f"{meaning} {unknown}{reason}.",
             "Find out whether its producer still runs. If the log is a copy, give the time of the copy with --now: a transaction that should have ended before then hangs.",
@@ -295,7 +300,7 @@ def describe_transaction(
     topic = shlex.quote(row["topic"])
     return Problem(
         "error",
-        f"Hanging transaction in {place}",
+        f"Hanging transaction in {place}, {extent}",
         where,
         f"{meaning} Nobody will end it: {row['reason']}.",
         "Save its records and those after it, then end it in the running cluster. An abort is final.",

@@ -107,8 +107,9 @@ def test_the_verdict_names_the_damage_and_the_hanging_transaction(
     assert "hanging transaction" in verdict.headline
     titles = [problem.title for problem in verdict.problems]
     assert titles[0] == "Batch with a wrong checksum in segments.small-0"
-    assert "Hanging transaction in transactions-2" in titles[:3]
-    hanging = verdict.problems[titles.index("Hanging transaction in transactions-2")]
+    title = "Hanging transaction in transactions-2, since 2026-11-20 07:00:00 UTC, 5 offsets hidden"
+    assert title in titles[:3]
+    hanging = verdict.problems[titles.index(title)]
     assert "stop at offset 5" in hanging.meaning
     assert hanging.commands == (
         f"kafka-log export {damaged / 'transactions-2'} --offsets 5: --out hidden",
@@ -121,7 +122,9 @@ def test_a_healthy_log_and_its_open_transaction() -> None:
     contents = contents_of(BROKER)
     verdict = judge(contents)
     assert verdict.level == "good" and not contents.has_problems
-    assert [problem.title for problem in verdict.problems] == ["Open transaction in transactions-2"]
+    assert [problem.title for problem in verdict.problems] == [
+        "Open transaction in transactions-2, since 2026-11-20 07:00:00 UTC, 5 offsets hidden"
+    ]
     assert judge(contents_of(BROKER, now=1_800_000_000_000)).level == "error"
     assert judge(contents_of(BROKER / "codecs-1")).headline == "Nothing is wrong"
 
@@ -139,6 +142,15 @@ def test_the_map_gives_offsets_without_lost_ones(gathered: Contents, damaged: Pa
     (one,) = [one for one in gathered.maps if one.path.endswith(f"small-0/{SECOND}.log")]
     assert one.offsets == ((42, 47), (54, 83))
     assert "6 valid batches with offsets 42 to 47, 54 to 83." in page_of(damaged).text
+
+
+def test_the_extent_of_open_transactions_comes_before_the_reason(gathered: Contents) -> None:
+    page = Page.read(make_page(gathered, ORIGIN))
+    (headings,) = [row for row in page.rows if "hidden offsets" in row]
+    before = headings[: headings.index("reason")]
+    assert {"begun (UTC)", "producer", "offsets", "hidden offsets", "records"} <= set(before)
+    (cells,) = [row for row in page.rows if row[:2] == ["transactions-2", "hanging"]]
+    assert cells[2:9] == ["2026-11-20 07:00:00", "2026-11-20 07:00:02", "5 to 7", "5", "1001", "0", "3"]  # fmt: skip
 
 
 def test_headline_badges_and_counts_agree(damaged: Path, gathered: Contents) -> None:
