@@ -120,7 +120,7 @@ def _make_timeline(
     """Return the elements of a timeline with a strip for each transaction that has timestamps;
     ``[]`` if none has. At most MAX_STRIPS open ones come first, drawn up to the newest record of
     their partitions (``contents.stat``), then all of ``ended_rows``; hanging ones have their own
-    color.
+    color. Transactions with a long gap between them have axes of their own.
     """
     rows = [
         row
@@ -129,28 +129,25 @@ def _make_timeline(
     ]
     if not rows:
         return []
-    low = min(row["first_timestamp"] for row in rows)
-    are_open = {(row["topic"], row["partition"]) for row in rows if row["state"] == "open"}
-    ends = [row["last_timestamp"] for row in rows]
-    ends += [
-        row["last_timestamp"]
-        for row in contents.stat
-        if row["last_timestamp"] is not None and (row["topic"], row["partition"]) in are_open
-    ]
-    high = max(ends)
-    strips = []
+    newest: dict[tuple[str, int], int] = {}
+    for row in contents.stat:
+        if row["last_timestamp"] is not None:
+            key = row["topic"], row["partition"]
+            newest[key] = max(row["last_timestamp"], newest.get(key, row["last_timestamp"]))
+    spans = []
     for row in rows:
-        kind = "hanging" if row["hanging"] else row["state"]
-        end = high if row["state"] == "open" else row["last_timestamp"]
-        begin = format_time(row["first_timestamp"])
-        label = f"{kind}: {begin} to {'the end of the log' if row['state'] == 'open' else format_time(end)}"
-        strip = draw_strip([Span(row["first_timestamp"], end, kind, label)], low, high, label)
-        name = [
-            make_badge(kind) if kind in ("hanging", "open") else None,
-            f" {shorten(row['topic'], 80)}-{row['partition']}, producer {row['producer_id']}",
-        ]
-        strips.append(element("div", element("span", *name, class_="name"), strip, class_="lane"))
-    labels = dict.fromkeys([format_time(low), format_time(high)])
+        begin, end = row["first_timestamp"], row["last_timestamp"]
+        if row["state"] == "open":
+            end = newest.get((row["topic"], row["partition"]), end)
+        spans.append((begin, max(begin, end)))
+    groups = split_at_gaps(spans)
+    lanes: list[Element] = []
+    for group in groups:
+        low, high = min(spans[i][0] for i in group), max(spans[i][1] for i in group)
+        lanes += [_make_lane(rows[i], spans[i], low, high) for i in group]
+        labels = dict.fromkeys([format_time(low), format_time(high)])
+        axis = element("div", *(element("span", label) for label in labels), class_="axis")
+        lanes.append(element("div", axis, class_="lane"))
     legend = make_legend(
         [
             ("hanging", "hanging"),
@@ -159,22 +156,56 @@ def _make_timeline(
             ("aborted", "aborted"),
         ]
     )
-    axis = element("div", *(element("span", label) for label in labels), class_="axis")
     total = 0 if contents.transactions is None else contents.transactions.num_rows
-    drawn = ""
+    said = "Open transactions are drawn up to the newest record of their partitions. Times of records are those of producers' clocks."
+    if len(groups) > 1:
+        said += f" There are {len(groups)} axes, because of long times without a transaction."
     if len(rows) < total:
-        drawn = f" {len(rows):,} of {total:,} transactions are drawn: not those without a record here, nor shorter ones beyond {MAX_STRIPS} strips."
-    lanes = element("div", *strips, element("div", axis, class_="lane"), class_="lanes")
+        said += f" {len(rows):,} of {total:,} transactions are drawn: not those without a record here, nor shorter ones beyond {MAX_STRIPS} strips."
     return [
         element("h3", "Timeline"),
-        element(
-            "p",
-            "Open transactions are drawn up to the newest record of their partitions. Times of records are those of producers' clocks."
-            + drawn,
-        ),
+        element("p", said),
         legend,
-        lanes,
+        element("div", *lanes, class_="lanes"),
     ]
+
+
+def split_at_gaps(spans: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Return the indexes of ``spans`` (pairs of begin and end) in groups, each for one axis. A
+    group is split at its longest gap if that gap is longer than half of the axis. Indexes ascend,
+    and groups are ordered by their first index. ``spans`` must not be empty.
+    """
+    todo, groups = [list(range(len(spans)))], []
+    while todo:
+        group = todo.pop()
+        ordered = sorted(group, key=lambda i: spans[i])
+        low, reached = spans[ordered[0]][0], spans[ordered[0]][1]
+        longest, split = 0, 0
+        for n, i in enumerate(ordered):
+            begin, end = spans[i]
+            if begin - reached > longest:
+                longest, split = begin - reached, n
+            reached = max(reached, end)
+        if longest > (reached - low) / 2:
+            todo += [sorted(ordered[:split]), sorted(ordered[split:])]
+        else:
+            groups.append(group)
+    return sorted(groups)
+
+
+def _make_lane(row: Row, span: tuple[int, int], low: int, high: int) -> Element:
+    """Return the strip of one transaction, drawn over ``span`` of an axis from ``low`` to ``high``,
+    and its name.
+    """
+    kind = "hanging" if row["hanging"] else row["state"]
+    end = "the end of the log" if row["state"] == "open" else format_time(span[1])
+    label = f"{kind}: {format_time(span[0])} to {end}"
+    name = [
+        make_badge(kind) if kind in ("hanging", "open") else None,
+        f" {shorten(row['topic'], 80)}-{row['partition']}, producer {row['producer_id']}",
+    ]
+    strip = draw_strip([Span(*span, kind, label)], low, high, label)
+    return element("div", element("span", *name, class_="name"), strip, class_="lane")
 
 
 def _make_transaction_table(contents: Contents, rows: Sequence[Row]) -> Element:

@@ -10,6 +10,8 @@ import shlex
 import shutil
 import time
 from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from hypothesis import strategies as st
 from kafka_log import LogDirectory
 from kafka_log.cli import main
 from kafka_log.inspect.check.text import describe_place
+from kafka_log.inspect.report.activity_sections import split_at_gaps
 from kafka_log.inspect.report.contents import Contents, choose_period, find_quantile, gather
 from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.report.page import make_page
@@ -215,6 +218,47 @@ def test_the_timeline_ends_at_the_newest_record_of_open_transactions(tmp_path: P
     start = page.texts.index("Timeline")
     timeline = page.texts[start : page.texts.index("Open transactions", start)]
     assert not any(far in text for text in timeline) and timeline[-1] in before
+
+
+def test_a_bar_ends_with_the_newest_record_of_its_partition(
+    tmp_path: Path, gathered: Contents
+) -> None:
+    """Another partition's time does not stretch it, and a year without transactions no other bar."""
+    assert gathered.transactions is not None
+    table = gathered.transactions
+    rows = table.to_pylist()
+    (hanging,) = [row for row in rows if row["hanging"]]
+    for name in ("first_timestamp", "last_timestamp"):
+        hanging[name] -= timedelta(days=365)
+    end = int(hanging["last_timestamp"].timestamp() * 1000) + 60_000
+    stat = [
+        {**row, "last_timestamp": end}
+        if (row["topic"], row["partition"]) == ("transactions", 2)
+        else row
+        for row in gathered.stat
+    ]
+    changed = replace(gathered, transactions=pa.Table.from_pylist(rows, table.schema), stat=stat)
+    page = Page.read(make_page(changed, ORIGIN))
+    bars = [a for tag, a in page.tags if tag == "rect" and a.get("class") in ("hanging", "committed", "aborted")]  # fmt: skip
+    assert (bars[0]["class"], bars[0]["x"], bars[0]["width"]) == ("hanging", "0", "1000")
+    assert sum(float(bar["width"]) for bar in bars[1:]) > 1000
+    start = page.texts.index("Timeline")
+    assert "2025-11-20T07:01:02.000Z" in page.texts[start:]
+    assert "There are 2 axes" in page.text
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 100)), min_size=1, max_size=20))
+def test_each_axis_is_without_a_long_gap(values: list[tuple[int, int]]) -> None:
+    spans = [(begin, begin + size) for begin, size in values]
+    groups = split_at_gaps(spans)
+    assert sorted(i for group in groups for i in group) == list(range(len(spans)))
+    for group in groups:
+        ordered = sorted(spans[i] for i in group)
+        length = max(end for _, end in ordered) - ordered[0][0]
+        for n in range(1, len(ordered)):
+            assert ordered[n][0] - max(end for _, end in ordered[:n]) <= length / 2
+    between = sorted((min(spans[i][0] for i in g), max(spans[i][1] for i in g)) for g in groups)
+    assert all(a[1] < b[0] for a, b in pairwise(between))
 
 
 def test_transactions_at_one_moment_are_no_long_bars(gathered: Contents) -> None:
