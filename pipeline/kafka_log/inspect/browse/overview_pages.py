@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,6 +35,7 @@ from kafka_log.inspect.browse.problems import (
 from kafka_log.inspect.check.catalog import CATALOG, SEVERITIES
 from kafka_log.inspect.check.text import describe_place
 from kafka_log.inspect.listing import partition_table, segment_table, topic_table
+from kafka_log.inspect.report.contents import merge_copies
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
 from kafka_log.inspect.report.page import make_problem
 from kafka_log.inspect.report.section import (
@@ -48,7 +49,8 @@ from kafka_log.inspect.report.verdict import (
     count_levels,
     describe_transaction,
     find_stable_offsets,
-    join_words,
+    get_level,
+    write_counts,
 )
 from kafka_log.logs.index_files import read_last_index_entry
 from kafka_log.logs.log_start import LogStarts
@@ -96,7 +98,7 @@ def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
     rows = [
         (
             make_link(shorten(row["topic"], 200), make_url("topics", ids[row["topic"]])),
-            format_counts(*counts.get(row["topic"], (0, 0))),
+            format_counts(counts[row["topic"]]),
             f"{row['partitions']:,}",
             *([f"{row['replicas']:,}"] if has_replicas else []),
             f"{row['segments']:,}",
@@ -280,28 +282,29 @@ def _slice_rows(
     return rows[page * MAX_ROWS : (page + 1) * MAX_ROWS], links
 
 
-def _count_by(problems: Problems, column: str) -> dict[str, tuple[int, int]]:
-    """Return the numbers of errors, with hanging transactions, and of warnings, by a column. Values
-    without any are missing.
-    """
-    counts = Counter((row["severity"], row[column]) for row in problems.findings)
-    counts.update(("error", row[column]) for row in problems.transactions if row["hanging"])
-    return {value: (counts["error", value], counts["warning", value]) for _, value in counts}
+def _count_by(problems: Problems, column: str) -> Mapping[str, Counter[str]]:
+    """Return the numbers of errors, warnings and notes, open transactions among them, by a column."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in (*problems.findings, *problems.transactions):
+        counts[row[column]][get_level(row)] += 1
+    return counts
 
 
 def _count_problems(problems: Problems, partition: Partition) -> Child:
-    """Return the badges with the numbers of errors, with hanging transactions, and of warnings in
-    the directory of a partition; "?" if it was not looked at.
+    """Return the badges with the numbers of errors, warnings and notes, open transactions among
+    them, in the directory of a partition; "?" if it was not looked at.
     """
     if partition not in (*problems.checked, *problems.glanced):
         return "?"
     directory = utf8(os.fspath(partition.directory))
-    places = [(row["severity"], row["file"] or "") for row in problems.findings]
-    places += [("error", row["directory"]) for row in problems.transactions if row["hanging"]]
-    counts = Counter(
-        level for level, path in places if path == directory or path.startswith(directory + os.sep)
+    places = [(row, row["file"]) for row in problems.findings]
+    places += [(row, row["directory"]) for row in problems.transactions]
+    counts: Counter[str] = Counter(
+        get_level(row)
+        for row, path in places
+        if path == directory or path.startswith(directory + os.sep)
     )
-    return format_counts(counts["error"], counts["warning"])
+    return format_counts(counts)
 
 
 def _list_directories(listing: Listing) -> Element:
@@ -329,8 +332,7 @@ def _make_verdict(
     looked at. With ``is_short`` problems are titles alone, with a link to the page that explains
     them.
     """
-    counts = Counter(row["severity"] for row in problems.findings)
-    words = count_levels(counts, hanging=problems.hanging)
+    words = count_levels(problems.findings, merge_copies(problems.transactions))
     checked, glanced = len(problems.checked), len(problems.glanced)
     said = ""
     if checked:
@@ -340,12 +342,13 @@ def _make_verdict(
         large = count_noun(glanced, "large partition", spec=",")
         said += f"Only batch headers at both ends were read of {large} of {total:,}: kafka-log check reads all."
     headline = "Nothing is wrong in what was checked"
-    if words:
-        headline = f"{join_words(words)} found"
-    elif problems.lines:
+    if problems.lines:
         headline = "Something could not be read, or is unclear"
-    level = "warning" if words or problems.lines else "good"
-    level = "error" if problems.count("error") or problems.hanging else level
+    headline = write_counts(words) or headline
+    level = "warning" if "warning" in words or problems.lines else "good"
+    level = "error" if "error" in words else level
+    if note := words.get("note"):
+        said += f" Besides, there {'is' if note.startswith('1 ') else 'are'} {note}."
     found = _list_problems(problems, _find_places(problems, listing), is_short=is_short)
     body: list[Child] = [element("p", said)]
     if found and is_short:
@@ -410,8 +413,8 @@ def _list_problems(
         rank = 0 if row["severity"] == "error" and row["records"] else 2
         found.append((rank, problem, _link_finding(row, places)))
     stable = find_stable_offsets(problems.transactions)
-    for row in problems.transactions:
-        problem = describe_transaction({**row, "copies": 1}, stable)
+    for row in merge_copies(problems.transactions):
+        problem = describe_transaction(row, stable)
         key = places.get(row["directory"], ("", None))[0]
         href = make_url("partitions", key, "batches", offset=row["first_offset"])
         href = make_url("partitions", key) if is_short else href

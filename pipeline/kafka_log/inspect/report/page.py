@@ -33,7 +33,13 @@ from kafka_log.inspect.report.section import (
     make_badge,
     sum_column,
 )
-from kafka_log.inspect.report.verdict import Problem, Verdict, group_findings, judge
+from kafka_log.inspect.report.verdict import (
+    Problem,
+    Verdict,
+    count_contents,
+    group_findings,
+    judge,
+)
 from kafka_log.text.values import format_time
 
 MAX_PROBLEMS = 8
@@ -118,11 +124,10 @@ def _make_verdict(verdict: Verdict, contents: Contents, origin: Origin) -> Eleme
         f" {count_noun(segments, 'segment', spec=',')} ({what}), indexes, checkpoints and names."
     )
     notes = [group for group in group_findings(contents.findings) if group.severity == "note"]
-    count = sum(len(group.rows) for group in notes)
     checked: list[Child] = [said]
-    if notes:
-        link = element("a", count_noun(count, "note", spec=","), href=f"#{notes[0].anchor}")
-        checked += [f" Besides, there {'is' if count == 1 else 'are'} ", link, "."]
+    if words := count_contents(contents).get("note"):
+        link = element("a", words, href=f"#{notes[0].anchor}" if notes else "#transactions")
+        checked += [f" Besides, there {'is' if words.startswith('1 ') else 'are'} ", link, "."]
     listed = [
         make_problem(problem, f"#{problem.anchor}", f"problem-{i}")
         for i, problem in enumerate(verdict.problems[:MAX_PROBLEMS])

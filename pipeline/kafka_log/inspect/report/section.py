@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from codecgen.runtime.nouns import count_noun
+from kafka_log.inspect.check.catalog import SEVERITIES
 from kafka_log.inspect.report.html import Child, element, shorten
 from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.statistics.columns import PERIODS
@@ -86,14 +87,16 @@ def format_number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def format_counts(errors: int, warnings: int) -> Child:
-    """Return the numbers of errors and of warnings as badges that name them; "" if both are 0."""
+def format_counts(counts: Mapping[str, int]) -> Child:
+    """Return the numbers of errors, warnings and notes, by severity, as badges that name them; "" if
+    all are 0.
+    """
     badges: list[Child] = []
-    for level, count in (("error", errors), ("warning", warnings)):
-        if count:
+    for level in SEVERITIES:
+        if counts.get(level):
             badges += [
                 " " if badges else None,
-                make_badge(level, count_noun(count, level, spec=",")),
+                make_badge(level, count_noun(counts[level], level, spec=",")),
             ]
     return element("span", *badges) if badges else ""
 

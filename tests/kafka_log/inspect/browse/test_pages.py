@@ -33,6 +33,7 @@ from tests.support.browse_sites import Visitor, links
 from tests.support.check_plants import flip
 from tests.support.hostile_texts import NASTY
 from tests.support.partition_logs import put_offsets, write_log
+from tests.support.seen_pages import Page
 from tests.support.torn_logs import torn_log
 
 BROKER = SAMPLES / "kafka-4.x"
@@ -126,6 +127,33 @@ def test_problems_are_those_of_check_and_txn(damaged: Visitor, damaged_logs: Pat
         (url,) = links(damaged.see(f"/?name={topic}"), "^/topics/")[:1]
         assert marks.items() <= {r[0]: r[1] for r in damaged.see(url).rows[1:]}.items()
     assert "Nothing is wrong" in Visitor(BROKER).see("/").text
+
+
+@pytest.mark.slow
+def test_counts_are_those_of_the_report(damaged_logs: Path, tmp_path: Path) -> None:
+    """Of errors, warnings, and notes, among them those about open transactions."""
+    root = tmp_path / "disk"
+    shutil.copytree(damaged_logs, root)
+    (root / "features-0" / f"{FIRST}.index").unlink()
+    shutil.copytree(BROKER / "transactions-2", root / "opened-0")
+    (root / "opened-0" / "partition.metadata").unlink()
+    out = tmp_path / "report.html"
+    with redirect_stdout(io.StringIO()):
+        assert main(["report", str(root), "--out", str(out)]) == 1
+    report, visitor = Page.read(out.read_bytes()), Visitor(root)
+    first, problems = visitor.see("/"), visitor.see("/problems")
+    counted = int(re.search(r"Findings \((\d+)\)", report.text)[1])  # type: ignore[index]
+    assert f"All {counted}," in first.text
+    for pattern in (r"\d+ errors? \(.*?\).*? found", r"there (is|are) \d+ notes?( \(.*?\))?"):
+        (said,) = {re.search(pattern, page.text)[0] for page in (report, first, problems)}  # type: ignore[index]
+        assert said
+    names = {"features-0": "1 note", "transactions-2": "1 error", "opened-0": "1 error"}
+    for name, badges in names.items():
+        topic, _, number = name.rpartition("-")
+        (url,) = links(visitor.see(f"/?name={topic}"), "^/topics/")[:1]
+        cell = next(row[1] for row in visitor.see(url).rows if row[0] == number)
+        assert badges in cell
+        assert [name, cell] in [row[:2] for row in report.rows]
 
 
 PARTITIONS = sorted((one.topic, one.partition) for one in discover(BROKER) if one.size)

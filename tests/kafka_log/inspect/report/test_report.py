@@ -28,7 +28,7 @@ from kafka_log.inspect.report.activity_sections import split_at_gaps
 from kafka_log.inspect.report.contents import Contents, choose_period, find_quantile, gather
 from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.report.page import make_page
-from kafka_log.inspect.report.verdict import judge
+from kafka_log.inspect.report.verdict import judge, summarize_counts
 from kafka_log.logs.names import LOG_START
 from kafka_log.segment.printable import escape_unprintable
 from kafka_log.text.json_values import to_rows
@@ -85,8 +85,8 @@ def test_every_partition_has_the_numbers_of_stat(path: Path) -> None:
     page = page_of(path)
     for row in to_rows(LogDirectory(path).stat(policy="salvage")):
         numbers = [f"{row[name]:,}" for name in ("segments", "bytes", "batches", "records")]
-        cells = [f"{row['topic']}-{row['partition']}", "", *numbers[:2], "", *numbers[2:]]
-        assert cells in [found[: len(cells)] for found in page.rows]
+        cells = [f"{row['topic']}-{row['partition']}", *numbers[:2], "", *numbers[2:]]
+        assert cells in [[found[0], *found[2 : len(cells) + 1]] for found in page.rows]
 
 
 @pytest.mark.slow
@@ -161,7 +161,7 @@ def test_headline_badges_and_counts_agree(damaged: Path, gathered: Contents) -> 
     assert judge(gathered).headline.startswith(f"{errors} errors (1 hanging transaction) and ")
     page = Page.read(make_page(gathered, ORIGIN))
     assert f"Findings ({len(gathered.findings) + 1})" in page.text
-    assert ["error", "Hanging transaction", "", "1", ""] in page.rows
+    assert ["error", "Hanging transaction", "txn", "1", "5 offsets hidden"] in page.rows
     (cells,) = [cells for cells in page.rows if cells[0] == "transactions-2" and len(cells) > 12]
     assert cells[1] == "1 error"
 
@@ -169,6 +169,17 @@ def test_headline_badges_and_counts_agree(damaged: Path, gathered: Contents) -> 
 def test_only_a_hanging_transaction_is_a_finding() -> None:
     page = page_of(BROKER / "transactions-2", now=1_800_000_000_000)
     assert "Findings (1)" in page.text and "1 error (1 hanging transaction) found" in page.text
+
+
+def test_an_open_transaction_is_a_note() -> None:
+    """The verdict, the findings and the badge of its partition count it."""
+    contents = contents_of(BROKER / "transactions-2")
+    page = Page.read(make_page(contents, ORIGIN))
+    assert "Besides, there is 1 note (1 open transaction)." in plain(page.text)
+    assert "Findings (1)" in page.text
+    assert ["note", "Open transaction", "txn", "1", "5 offsets hidden"] in page.rows
+    assert ["transactions-2", "1 note"] in [row[:2] for row in page.rows]
+    assert summarize_counts(contents) == "1 note (1 open transaction)"
 
 
 @pytest.mark.slow
