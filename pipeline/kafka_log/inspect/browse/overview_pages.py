@@ -50,6 +50,7 @@ from kafka_log.inspect.report.verdict import (
     describe_transaction,
     find_stable_offsets,
     get_level,
+    suggest_commands,
     write_counts,
 )
 from kafka_log.logs.index_files import read_last_index_entry
@@ -409,7 +410,9 @@ def _list_problems(
     for row in problems.findings:
         of = "" if row["topic"] is None else f" in {row['topic']}-{row['partition']}"
         title, where = f"{CATALOG[row['code']].title}{of}", describe_place(row)
-        problem = Problem(row["severity"], title, where, row["meaning"], row["remedy"], "")
+        problem = Problem(
+            row["severity"], title, where, row["meaning"], row["remedy"], "", suggest_commands(row)
+        )
         rank = 0 if row["severity"] == "error" and row["records"] else 2
         found.append((rank, problem, _link_finding(row, places)))
     stable = find_stable_offsets(problems.transactions)

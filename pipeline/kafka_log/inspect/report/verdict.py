@@ -6,6 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from codecgen.runtime.nouns import count_noun
@@ -243,7 +244,24 @@ def _describe_group(group: FindingGroup, *, has_replicas: bool) -> Problem:
         if known:
             where += f". All together: at most {count_noun(sum(known), 'record', spec=',')} lost or at risk"
             where += ", in each copy by itself" if has_replicas else ""
-    return Problem(group.severity, title, where, first["meaning"], first["remedy"], group.anchor)
+    commands = suggest_commands(first)
+    return Problem(
+        group.severity, title, where, first["meaning"], first["remedy"], group.anchor, commands
+    )
+
+
+def suggest_commands(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the ``kafka-log salvage`` command for an error whose remedy names it, if its file is a
+    segment of a live partition directory; else ``()``.
+    """
+    said = f"{row['meaning']} {row['remedy']}"
+    if row["severity"] != "error" or row["topic"] is None or "kafka-log salvage" not in said:
+        return ()
+    path = Path(row["file"])
+    if path.suffix != ".log" or path.parent.name != f"{row['topic']}-{row['partition']}":
+        return ()
+    repair = " --repair" if "kafka-log salvage --repair" in said else ""
+    return (f"kafka-log salvage {shlex.quote(str(path.parent))}{repair} --out salvaged",)
 
 
 def describe_transaction(

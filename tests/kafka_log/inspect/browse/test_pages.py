@@ -113,6 +113,7 @@ def test_problems_are_those_of_check_and_txn(damaged: Visitor, damaged_logs: Pat
         assert escape_unprintable(row["meaning"]) in page.text
         assert escape_unprintable(row["remedy"]) in page.text
     assert "Hanging transaction in transactions-2" in page.text
+    assert f"kafka-log salvage {damaged_logs / 'segments.small-0'} --repair --out salvaged" in page.text
     (where,) = links(page, "offset=5$")
     assert damaged.see(where).rows[1][0] == "5 to 7"
     assert links(first, "byte=383")[0] in links(page, "byte=383")

@@ -114,6 +114,9 @@ def test_the_verdict_names_the_damage_and_the_hanging_transaction(
     assert title in titles[:3]
     hanging = verdict.problems[titles.index(title)]
     assert "stop at offset 5" in hanging.meaning
+    salvage = f"kafka-log salvage {damaged / 'segments.small-0'} --repair --out salvaged"
+    assert verdict.problems[0].commands == (salvage,)
+    assert "the broker may truncate the log at the damage" in verdict.problems[0].remedy
     assert hanging.commands == (
         f"kafka-log export {damaged / 'transactions-2'} --offsets 5: --out hidden",
         "kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic transactions --partition 2 --start-offset 5",
