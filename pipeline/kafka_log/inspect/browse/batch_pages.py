@@ -109,7 +109,7 @@ def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
 
 def _make_missing_notice(missing: LostRange) -> Child:
     """Return the box about batches that are missing at the end of a segment."""
-    said = f"Missing: {describe_missing_size(missing)}. Offsets lost: {describe_missing(missing)}."
+    said = f"Missing: {describe_missing_size(missing)}. Offsets lost or at risk: {describe_missing(missing)}."
     return make_notice(
         "error",
         f"Batches, or their last bytes, are missing after byte {missing.start:,}",
@@ -186,7 +186,7 @@ def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
     if isinstance(entry, LostRange):
         is_tail = entry.kind == "tail"
         badge = make_badge("note", "incomplete end") if is_tail else make_badge("error", "damaged")
-        said = f"offsets lost: {describe_missing(entry)}; {shorten(entry.reason, 400)}"
+        said = f"offsets lost or at risk: {describe_missing(entry)}; {shorten(entry.reason, 400)}"
         if is_tail:
             said = f"normal in an active segment: a broker removes it when it starts; {shorten(entry.reason, 400)}"
         return (
@@ -338,12 +338,20 @@ def _make_damage(lost: LostRange, batch: Batch | None) -> Child:
     return make_notice(
         "error",
         headline,
-        element("p", f"Offsets lost: {describe_missing(lost)}. Consumers stop here."),
+        element("p", f"Offsets lost or at risk: {describe_missing(lost)}. Consumers stop here."),
         *(element("p", shorten(reason), class_="where") for reason in reasons),
-        element("p", "What is shown below was read from damaged bytes, and may be wrong.")
-        if batch is not None
-        else None,
+        element("p", _describe_reading(batch)) if batch is not None else None,
     )
+
+
+def _describe_reading(batch: Batch) -> str:
+    """Return what the records on the page of a damaged batch are worth, and what salvage does with
+    them.
+    """
+    said = "Header and records below were read in spite of the damage: any of their bytes may be wrong."
+    if batch.is_valid:
+        return said
+    return f"{said} kafka-log salvage leaves these records out; with --keep-damaged it writes them with a new checksum."
 
 
 def _format_value(name: str, value: Any, batch: Batch) -> str:

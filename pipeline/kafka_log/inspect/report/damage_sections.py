@@ -199,7 +199,7 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
         )
         for lost in segment_map.lost[:MAX_RANGES]
     ]
-    headings = ["place", "bytes", "offsets lost", "reason"]
+    headings = ["place", "bytes", "offsets lost or at risk", "reason"]
     table = make_table(headings, rows, kinds="knkw", caption="Lost ranges") if rows else None
     if not rows:
         said += " Every batch is valid by itself; the findings say what contradicts what."

@@ -463,12 +463,13 @@ def test_damage_is_shown_with_what_is_lost(damaged: Visitor) -> None:
     (url,) = links(damaged.see("/"), "byte=383")
     page = damaged.see(url)
     assert page.rows[1][0] == "damaged details"
-    assert page.rows[1][7].startswith("offsets lost: 48 to 53; ")
+    assert page.rows[1][7].startswith("offsets lost or at risk: 48 to 53; ")
     (one,) = links(page, "/batch[?].*byte=383")
     shown = damaged.see(one)
-    assert "Offsets lost: 48 to 53." in shown.text
+    assert "Offsets lost or at risk: 48 to 53." in shown.text
     assert "Damaged batch, offsets 48 to 53 by its header" in shown.text
     assert "Wrong checksum: the batch in bytes 383 to 765 is damaged" in shown.text
+    assert "kafka-log salvage leaves these records out" in shown.text
     assert [row[0] for row in shown.rows[-6:]] == list(map(str, range(48, 54)))
     assert shown.rows[-1][5] == "damaged"
     assert "Damaged" in damaged.see(links(shown, "/bytes[?]")[0]).text
@@ -476,6 +477,18 @@ def test_damage_is_shown_with_what_is_lost(damaged: Visitor) -> None:
     place = damaged.partition("segments.small")
     found = damaged.see(f"{place}/search?text=nothing")
     assert "Damaged, so that records may be missing" in found.text
+
+
+@pytest.mark.slow
+def test_salvage_does_what_the_page_of_a_damaged_batch_says(tmp_path: Path) -> None:
+    root, out = tmp_path / "disk", tmp_path / "out"
+    shutil.copytree(BROKER / "segments.small-0", root / "segments.small-0")
+    flip(root / "segments.small-0" / f"{SECOND}.log", 500)
+    for options, kept in (([], False), (["--keep-damaged"], True)):
+        with redirect_stdout(io.StringIO()):
+            main(["salvage", str(root), "--out", str(out / str(kept)), *options])
+        offsets = {row["offset"] for row in lines_of("dump", out / str(kept))}
+        assert (set(range(48, 54)) <= offsets) is kept and {47, 54} <= offsets
 
 
 CUT = {
@@ -507,7 +520,7 @@ def test_a_cut_segment_shows_what_is_missing(
         file.truncate(size)
     visitor = Visitor(tmp_path)
     place = visitor.partition("segments.small")
-    said = f"Missing: {missing}. Offsets lost: {offsets}"
+    said = f"Missing: {missing}. Offsets lost or at risk: {offsets}"
     [partition] = discover(tmp_path)
     wanted = next(segment_id(one) for one in partition.segments if one.path == path)
     for query in (f"segment={wanted}&byte={size}", f"segment={wanted}&end=1"):
@@ -533,7 +546,10 @@ def test_an_incomplete_end_after_a_clean_shutdown_is_damage(tmp_path: Path) -> N
     visitor = Visitor(tmp_path)
     page = visitor.see(f"{visitor.partition('codecs', 1)}/batches?end=1")
     assert page.rows[-1][0] == "damaged details" and "normal" not in page.text
-    assert "Missing: at least 200 bytes of 1 batch. Offsets lost: from 64 on, if any." in page.text
+    assert (
+        "Missing: at least 200 bytes of 1 batch. Offsets lost or at risk: from 64 on, if any."
+        in page.text
+    )
 
 
 def test_the_batch_after_damage_is_found_by_its_byte(tmp_path: Path) -> None:
