@@ -36,6 +36,7 @@ from kafka_log.inspect.browse.records import (
     RecordView,
     read_batch_rows,
 )
+from kafka_log.inspect.browse.transaction_states import TransactionStates, read_states
 from kafka_log.inspect.dump.batch_rows import batch_rows
 from kafka_log.inspect.report.damage_sections import describe_missing
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
@@ -48,10 +49,10 @@ from kafka_log.text.json_values import to_rows
 from kafka_log.text.values import format_time
 
 
-def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
+def show_batches(listing: Listing, query: Query, partition_id: str, now: int | None) -> Page:
     """Return the page of at most MAX_ENTRIES batches of a partition: at the end of the log
     (``end``), from an offset or a time on, before a byte (``before``), or from a byte on; without
-    these, the first ones. With ``segment`` it begins in that segment; bytes are of it, or of the
+    these, the first ones. Batches of open and aborted transactions, and others that read_committed hides, are marked, as of ``now``. With ``segment`` it begins in that segment; bytes are of it, or of the
     first. Raise UnknownIdError if there is no such partition or segment, or the partition has no
     segment; ParameterError for an impossible number or time.
     """
@@ -84,7 +85,14 @@ def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
         what = "There is no batch from here on." if is_search else "There is no batch here."
         body.append(element("p", what))
     else:
-        rows = [_make_batch_row(place, entry) for entry in window.entries]
+        batches = [entry for entry in window.entries if isinstance(entry, Batch)]
+        states = read_states(
+            listing,
+            place.partition,
+            now,
+            has_transactions=any(one.is_transactional for one in batches),
+        )
+        rows = [_make_batch_row(place, entry, states) for entry in window.entries]
         headings = [
             "offsets",
             "byte",
@@ -177,8 +185,10 @@ def _make_steps(place: Place, window: BatchWindow) -> Child:
     return make_links(("← Earlier", before), ("Later →", after))
 
 
-def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
-    """Return the eight cells of a row about a batch. A damaged range or an incomplete end has only
+def _make_batch_row(
+    place: Place, entry: Entry, states: TransactionStates | None
+) -> Sequence[Child]:
+    """Return the eight cells of a row about a batch, with the state of its transaction if ``states`` are known. A damaged range or an incomplete end has only
     cells for place, size and reason.
     """
     href = place.make_url("batch", byte=start_of(entry))
@@ -208,8 +218,20 @@ def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
         format_short_time(entry.max_timestamp) if entry.max_timestamp >= 0 else "",
         codec_label(entry.codec) or f"unknown ({entry.codec})",
         producer,
-        ", ".join(_describe_flags(entry)),
+        element("span", *_describe_transaction(entry, states), ", ".join(_describe_flags(entry))),
     )
+
+
+def _describe_transaction(batch: Batch, states: TransactionStates | None) -> Sequence[Child]:
+    """Return the state of the transaction of a batch, and whether read_committed hides it; ``[]`` for
+    control batches, and if nothing is known or to be said.
+    """
+    if states is None or batch.is_control:
+        return []
+    said = states.describe(
+        batch.producer_id, batch.last_offset, is_transactional=batch.is_transactional
+    )
+    return [*said, ", " if batch.is_transactional and said else None]
 
 
 def _describe_flags(batch: Batch) -> Iterator[str]:

@@ -75,11 +75,11 @@ class Site:
             case ["partitions", partition_id]:
                 return show_partition(listing, query, partition_id, self._now)
             case ["partitions", partition_id, "batches"]:
-                return show_batches(listing, query, partition_id)
+                return show_batches(listing, query, partition_id, self._now)
             case ["partitions", partition_id, "batch"]:
                 return show_batch(listing, query, partition_id, self._view)
             case ["partitions", partition_id, "record"]:
-                return show_record(listing, query, partition_id, self._view)
+                return show_record(listing, query, partition_id, self._view, self._now)
             case ["partitions", partition_id, "bytes"]:
                 return show_bytes(listing, query, partition_id, self._view)
             case ["partitions", partition_id, "search"]:

@@ -32,6 +32,7 @@ from kafka_log.inspect.report.section import (
     MAX_ROWS,
     MAX_STRIPS,
     SERIES,
+    PlaceUrl,
     Section,
     format_length,
     format_minute,
@@ -39,9 +40,11 @@ from kafka_log.inspect.report.section import (
     format_short_time,
     format_step,
     format_text,
+    link_text,
     make_badge,
     make_command_hint,
     make_more_paragraph,
+    no_url,
     sum_column,
 )
 from kafka_log.inspect.statistics.columns import PERIODS
@@ -60,9 +63,9 @@ _STEPS = (
 """Lengths of time that a bar may stand for."""
 
 
-def build_transactions(contents: Contents, origin: Origin) -> Section:
+def build_transactions(contents: Contents, origin: Origin, find_url: PlaceUrl = no_url) -> Section:
     """Return the section about transactions: their numbers by state, how many hang, a timeline, and
-    tables of open ones and of the longest ended ones, with the commands that list all. Return a
+    tables of open ones and of the longest ended ones, with links by ``find_url`` and the commands that list all. Return a
     section with one sentence if there is none, or if they are not known (``contents.transactions``
     is None).
     """
@@ -91,7 +94,7 @@ def build_transactions(contents: Contents, origin: Origin) -> Section:
     body += _make_timeline(contents, open_rows, ended_rows)
     if open_rows:
         body.append(element("h3", "Open transactions"))
-        body.append(_make_transaction_table(contents, open_rows))
+        body.append(_make_transaction_table(contents, open_rows, find_url))
         body.append(
             make_more_paragraph(
                 states["open"],
@@ -102,7 +105,7 @@ def build_transactions(contents: Contents, origin: Origin) -> Section:
         )
     if ended_rows:
         body.append(element("h3", "The longest transactions that ended"))
-        body.append(_make_transaction_table(contents, ended_rows))
+        body.append(_make_transaction_table(contents, ended_rows, find_url))
         body.append(
             make_more_paragraph(
                 table.num_rows - states["open"],
@@ -208,7 +211,7 @@ def _make_lane(row: Row, span: tuple[int, int], low: int, high: int) -> Element:
     return element("div", element("span", *name, class_="name"), strip, class_="lane")
 
 
-def _make_transaction_table(contents: Contents, rows: Sequence[Row]) -> Element:
+def _make_transaction_table(contents: Contents, rows: Sequence[Row], find_url: PlaceUrl) -> Element:
     """Return a table of transactions, which are all open or all ended, as the first of ``rows`` (at
     least one) is. Open ones have the number of offsets that they hide and the reason why they hang
     or not, ended ones their duration. Several copies of a partition add a column for the directory.
@@ -223,11 +226,11 @@ def _make_transaction_table(contents: Contents, rows: Sequence[Row]) -> Element:
         offsets = f"{format_number(row['first_offset'])} to {format_number(row['last_offset'])}"
         cells.append(
             (
-                f"{shorten(row['topic'], 200)}-{row['partition']}",
+                link_text(f"{shorten(row['topic'], 200)}-{row['partition']}", find_url(row, None)),
                 make_badge("hanging") if row["hanging"] else row["state"],
                 format_short_time(row["first_timestamp"]),
                 format_short_time(row["last_timestamp"]),
-                offsets.strip(),
+                link_text(offsets.strip(), find_url(row, row["first_offset"])),
                 format_number(row["hides"]) if are_open else format_length(row["duration_ms"]),
                 f"{row['producer_id']}",
                 f"{row['producer_epoch']}",
@@ -241,9 +244,9 @@ def _make_transaction_table(contents: Contents, rows: Sequence[Row]) -> Element:
     return make_table(headings, cells, kinds=kinds, caption="Transactions")
 
 
-def build_groups(contents: Contents, origin: Origin) -> Section:
+def build_groups(contents: Contents, origin: Origin, find_url: PlaceUrl = no_url) -> Section:
     """Return the section about consumer groups: groups and committed offsets, each at most MAX_ROWS
-    with the largest lag first (unknown lag counts as 0), and the commands that list all. Return a
+    with the largest lag first (unknown lag counts as 0), with links by ``find_url`` and the commands that list all. Return a
     section with one sentence if there is no group, or if groups are not known.
     """
     if contents.groups is None or contents.commits is None:
@@ -274,8 +277,11 @@ def build_groups(contents: Contents, origin: Origin) -> Section:
     places = [
         (
             shorten(row["group"], 200),
-            f"{shorten(row['topic'], 200)}-{row['partition']}",
-            format_number(row["committed_offset"]),
+            link_text(f"{shorten(row['topic'], 200)}-{row['partition']}", find_url(row, None)),
+            link_text(
+                format_number(row["committed_offset"]),
+                find_url(row, row["committed_offset"]) if row["lag"] else None,
+            ),
             format_number(row["log_end_offset"]),
             format_number(row["lag"]),
             format_short_time(row["commit_time"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -33,6 +33,14 @@ SERIES = 6
 _MINUTE, _HOUR, _DAY = 60_000, PERIODS["hour"], PERIODS["day"]
 
 
+PlaceUrl = Callable[[Mapping[str, Any], int | None], str | None]
+"""Returns the URL of the partition of a row (``topic``, ``partition``, perhaps ``directory``), or of the batch with an offset in it; None if it has no page."""
+
+
+def no_url(row: Mapping[str, Any], offset: int | None) -> None:
+    """Return None: a report has no pages to link to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """A section of the page: fragment, heading, and what stands below it."""
@@ -45,6 +53,11 @@ class Section:
 def make_badge(level: str, text: str | None = None) -> Element:
     """Return the severity as a colored word; with ``text``, that text in its color."""
     return element("span", level if text is None else text, class_=f"badge {level}")
+
+
+def link_text(text: str, url: str | None) -> Child:
+    """Return a link to ``url``; ``text`` alone if it is None."""
+    return text if url is None else element("a", text, href=url)
 
 
 def list_lines(

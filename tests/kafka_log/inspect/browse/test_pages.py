@@ -113,7 +113,10 @@ def test_problems_are_those_of_check_and_txn(damaged: Visitor, damaged_logs: Pat
         assert escape_unprintable(row["meaning"]) in page.text
         assert escape_unprintable(row["remedy"]) in page.text
     assert "Hanging transaction in transactions-2" in page.text
-    assert f"kafka-log salvage {damaged_logs / 'segments.small-0'} --repair --out salvaged" in page.text
+    assert (
+        f"kafka-log salvage {damaged_logs / 'segments.small-0'} --repair --out salvaged"
+        in page.text
+    )
     (where,) = links(page, "offset=5$")
     assert damaged.see(where).rows[1][0] == "5 to 7"
     assert links(first, "byte=383")[0] in links(page, "byte=383")
@@ -278,6 +281,44 @@ def test_transactions_and_groups_are_those_of_txn_and_groups(
     assert seen == log.txn().num_rows
     monkeypatch.setattr("kafka_log.inspect.browse.activity_pages.MAX_BYTES", 5)
     assert "is too large to be read here" in damaged.see("/groups").text
+
+
+@pytest.mark.slow
+def test_batches_and_records_say_what_read_committed_hides(damaged: Visitor) -> None:
+    """As a read_committed consumer gets them, and by the state of each transaction."""
+    for number in range(3):
+        directory = BROKER / f"transactions-{number}"
+        visible = {
+            row["offset"] for row in lines_of("dump", directory, "--isolation", "read_committed")
+        }
+        place = damaged.partition("transactions", number)
+        batches = damaged.see(f"{place}/batches")
+        assert not any("control" in row[7] and "hidden" in row[7] for row in batches.rows)
+        for row in lines_of("dump", directory):
+            page = damaged.see(f"{place}/batches?offset={row['offset']}").rows[1]
+            assert ("hidden from read_committed" in page[7]) is (row["offset"] not in visible)
+            (url,) = links(damaged.see(f"{place}/batches?offset={row['offset']}"), "/batch[?]")[:1]
+            record = damaged.see(f"{url.replace('/batch?', '/record?')}&offset={row['offset']}")
+            assert ("hidden from read_committed" in record.text) is (row["offset"] not in visible)
+    place = damaged.partition("transactions", 2)
+    found = damaged.see(f"{place}/batches?offset=5")
+    assert found.rows[1][7] == "hanging, hidden from read_committed, transactional"
+    assert ("span", {"class": "badge hanging"}) in found.tags
+    (url,) = links(found, "/batch[?]")[:1]
+    record = damaged.see(f"{url.replace('/batch?', '/record?')}&record=0")
+    assert {"1001, epoch 0", "hanging"} <= set(record.texts)
+    assert "hidden from read_committed; offsets 5 to 7" in record.text
+
+
+@pytest.mark.slow
+def test_transactions_and_commits_lead_to_their_batches(damaged: Visitor) -> None:
+    page = damaged.see("/transactions")
+    place = damaged.partition("transactions", 2)
+    assert {place, f"{place}/batches?offset=5"} <= set(page.links)
+    groups = damaged.see("/groups")
+    assert links(groups, "^/partitions/[^/]*$") and links(groups, "/batches[?]offset=")
+    for url in {*links(page, "/batches"), *links(groups, "/batches")}:
+        assert damaged.see(url).rows, url
 
 
 def test_the_page_of_transactions_names_lost_ends(tmp_path: Path) -> None:
