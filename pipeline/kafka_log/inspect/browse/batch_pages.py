@@ -29,7 +29,7 @@ from kafka_log.inspect.browse.document import (
 )
 from kafka_log.inspect.browse.field_docs import fields_of, shown_columns
 from kafka_log.inspect.browse.listing import Listing, segment_id
-from kafka_log.inspect.browse.overview_pages import name_partition
+from kafka_log.inspect.browse.overview_pages import find_log_end, name_partition
 from kafka_log.inspect.browse.place import MAX_ENTRIES, Place
 from kafka_log.inspect.browse.record_pages import make_failure_paragraphs, make_records_table
 from kafka_log.inspect.browse.records import (
@@ -42,6 +42,7 @@ from kafka_log.inspect.report.damage_sections import describe_missing
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
 from kafka_log.inspect.report.missing_ends import LostRange, describe_missing_size
 from kafka_log.inspect.report.section import format_range, format_short_time, make_badge
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.model import Batch, Policy, codec_label
 from kafka_log.segment.reader import SegmentReader, damage
@@ -83,7 +84,9 @@ def show_batches(listing: Listing, query: Query, partition_id: str, now: int | N
         body.append(_make_resume_paragraph(place, target, window.resume))
     elif not window.entries:
         what = "There is no batch from here on." if is_search else "There is no batch here."
-        body.append(element("p", what))
+        body.append(element("p", what, *_describe_offsets(place)))
+        last = make_url("partitions", place.partition_id, "batches", end=1)
+        body.append(make_links(("Last batches", last)))
     else:
         batches = [entry for entry in window.entries if isinstance(entry, Batch)]
         states = read_states(
@@ -112,7 +115,18 @@ def show_batches(listing: Listing, query: Query, partition_id: str, now: int | N
             element("p", f"{window.note}. That is normal in an active segment.", class_="more")
         )
     title = f"Batches of {name_partition(place.partition)}"
-    return Page(title, [*body, make_go_to(place.partition_id)], place.path())
+    return Page(title, [*body, make_go_to(place.partition_id, query)], place.path())
+
+
+def _describe_offsets(place: Place) -> Sequence[Child]:
+    """Return the range of offsets of a log as text; ``[]`` if its end is not known."""
+    end = find_log_end(place.partition)
+    first = max(place.partition.segments[0].base_offset, LogStarts().get(place.partition) or 0)
+    if end is None:
+        return []
+    if end <= first:
+        return [f" The log is empty; its next offset is {end:,}."]
+    return [f" The log has offsets {first:,} to {end - 1:,}."]
 
 
 def _make_missing_notice(missing: LostRange) -> Child:

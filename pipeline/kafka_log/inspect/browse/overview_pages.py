@@ -193,9 +193,7 @@ def show_partition(listing: Listing, query: Query, partition_id: str, now: int |
     partition = listing.get_partition(partition_id)
     problems = find_problems([partition], listing.found, now=now, with_directories=False)
     start = LogStarts().get(partition)
-    last = partition.segments[-1] if partition.segments else None
-    is_near = last is not None and (last.size <= MAX_BYTES or read_last_index_entry(last))
-    end = read_log_end(partition.segments) if is_near else None
+    end = find_log_end(partition)
     batches = ("partitions", partition_id, "batches")
     exact = f" ({partition.size:,} bytes)" if partition.size >= 1000 else ""
     facts: list[tuple[str, Child]] = [
@@ -205,7 +203,7 @@ def show_partition(listing: Listing, query: Query, partition_id: str, now: int |
             "log start offset",
             None if start is None else f"{start:,}: records before it were deleted",
         ),
-        ("next offset", None if end is None else f"{end.offset:,}"),
+        ("next offset", None if end is None else f"{end:,}"),
     ]
     shown, pager = _slice_rows(partition.segments, query, ("partitions", partition_id))
     rows = []
@@ -243,12 +241,32 @@ def show_partition(listing: Listing, query: Query, partition_id: str, now: int |
         make_links(
             ("First batches", make_url(*batches)), ("Last batches", make_url(*batches, end=1))
         ),
-        make_go_to(partition_id),
+        make_go_to(partition_id, query),
         element("h2", f"Segments ({len(partition.segments):,})", class_="lead"),
         make_table(headings, rows, kinds="knnkkkkw", caption="Segments"),
         pager,
     ]
     return Page(name_partition(partition), body, path_to(partition, partition_id))
+
+
+def find_log_end(partition: Partition) -> int | None:
+    """Return the next offset of a log; None if it is not known, or would take long to find."""
+    if not partition.segments:
+        return None
+    last = partition.segments[-1]
+    is_near = last.size <= MAX_BYTES or read_last_index_entry(last) is not None
+    end = read_log_end(partition.segments) if is_near else None
+    return None if end is None else end.offset
+
+
+def make_refusal(listing: Listing, query: Query, partition_id: str, message: str) -> Page:
+    """Return the page about an impossible parameter of a page about a partition, with its forms as
+    they were filled in. Raise UnknownIdError if there is no such partition.
+    """
+    partition = listing.get_partition(partition_id)
+    notice = make_notice("error", "No such place", element("p", message))
+    body = [notice, make_go_to(partition_id, query)]
+    return Page(name_partition(partition), body, path_to(partition, partition_id), 400)
 
 
 def path_to(partition: Partition, partition_id: str) -> list[tuple[str, str]]:

@@ -259,7 +259,7 @@ def show_search(listing: Listing, query: Query, partition_id: str, view: RecordV
     place = Place(listing, partition_id, query)
     text = query.text("text")
     if not text:
-        raise ParameterError("the parameter text is missing: give the text to search for")
+        raise ParameterError("no text was given: enter the text to search for")
     offset, after = query.number("offset"), query.number("after", -1)
     begin = place.index, query.count("byte")
     budget = Budget()
@@ -283,7 +283,7 @@ def show_search(listing: Listing, query: Query, partition_id: str, view: RecordV
         budget=budget,
     )
     body: list[Child] = [
-        make_go_to(partition_id, text),
+        make_go_to(partition_id, query),
     ]
     for index, rows in found.hits:
         place.index = index

@@ -699,6 +699,31 @@ def test_impossible_parameters_are_refused(whole: Visitor, query: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "url, name, value, said",
+    [
+        ("batches?offset=abc", "offset", "abc", "Offset has to be a number from 0 on, not 'abc'."),
+        ("batches?time=never", "time", "never", "never"),
+        ("search?text=", "text", "", "No text was given: enter the text to search for."),
+    ],
+)
+def test_a_refused_form_stays_filled_in(
+    whole: Visitor, url: str, name: str, value: str, said: str
+) -> None:
+    status, page = whole.ask(f"{whole.partition('codecs')}/{url}")
+    assert status == 400 and said in page.text
+    fields = {a["name"]: a["value"] for tag, a in page.tags if tag == "input"}
+    assert set(fields) == {"offset", "time", "text"} and fields[name] == value
+
+
+@pytest.mark.parametrize("query", ["offset=999", "time=2200-01-01"])
+def test_a_place_after_the_end_leads_to_the_last_batches(whole: Visitor, query: str) -> None:
+    place = whole.partition("codecs", 1)
+    page = whole.see(f"{place}/batches?{query}")
+    assert "There is no batch from here on. The log has offsets 0 to 63." in page.text
+    assert f"{place}/batches?end=1" in page.links
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "/../etc/passwd",
