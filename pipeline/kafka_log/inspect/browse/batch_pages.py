@@ -39,9 +39,14 @@ from kafka_log.inspect.browse.records import (
 from kafka_log.inspect.browse.transaction_states import TransactionStates, read_states
 from kafka_log.inspect.dump.batch_rows import batch_rows
 from kafka_log.inspect.report.damage_sections import describe_missing
-from kafka_log.inspect.report.html import Child, element, make_table, shorten
+from kafka_log.inspect.report.html import Child, element, make_table
 from kafka_log.inspect.report.missing_ends import LostRange, describe_missing_size
-from kafka_log.inspect.report.section import format_range, format_short_time, make_badge
+from kafka_log.inspect.report.section import (
+    format_range,
+    format_reason,
+    format_short_time,
+    make_badge,
+)
 from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.model import Batch, Policy, codec_label
@@ -136,7 +141,7 @@ def _make_missing_notice(missing: LostRange) -> Child:
         "error",
         f"Batches, or their last bytes, are missing after byte {missing.start:,}",
         element("p", said),
-        element("p", shorten(missing.reason), class_="where"),
+        element("p", format_reason(missing.reason), class_="where"),
     )
 
 
@@ -210,9 +215,9 @@ def _make_batch_row(
     if isinstance(entry, LostRange):
         is_tail = entry.kind == "tail"
         badge = make_badge("note", "incomplete end") if is_tail else make_badge("error", "damaged")
-        said = f"offsets lost or at risk: {describe_missing(entry)}; {shorten(entry.reason, 400)}"
+        said = f"offsets lost or at risk: {describe_missing(entry)}; {format_reason(entry.reason, 400)}"
         if is_tail:
-            said = f"normal in an active segment: a broker removes it when it starts; {shorten(entry.reason, 400)}"
+            said = f"normal in an active segment: a broker removes it when it starts; {format_reason(entry.reason, 400)}"
         return (
             element("span", badge, " ", make_link("details", href)),
             *where,
@@ -292,7 +297,7 @@ def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordVi
     )
     body: list[Child] = [hexdump]
     if isinstance(entry, LostRange):
-        body.insert(0, _make_damage(entry, batch))
+        body.insert(0, _make_damage(place, entry, batch))
     if batch is None:
         is_tail = isinstance(entry, LostRange) and entry.kind == "tail"
         what = "Incomplete batch" if is_tail else "Damaged bytes, no batch"
@@ -347,16 +352,16 @@ def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordVi
     return Page(title, body, steps)
 
 
-def _make_damage(lost: LostRange, batch: Batch | None) -> Child:
+def _make_damage(place: Place, lost: LostRange, batch: Batch | None) -> Child:
     """Return the box about a range of bytes that is no valid batch: a warning for an incomplete
     end, else an error with the lost offsets and the reasons, those of the range and of ``batch``,
-    which was read from it nevertheless (None: none could be).
+    which was read from it nevertheless (None: none could be). An error has a link to its finding.
     """
     if lost.kind == "tail":
         return make_notice(
             "warning",
             "An incomplete batch at the end of the active segment",
-            element("p", shorten(lost.reason)),
+            element("p", format_reason(lost.reason)),
             element(
                 "p",
                 "That is normal while a broker writes, and after a crash: the broker removes these bytes when it starts.",
@@ -375,8 +380,9 @@ def _make_damage(lost: LostRange, batch: Batch | None) -> Child:
         "error",
         headline,
         element("p", f"Offsets lost or at risk: {describe_missing(lost)}. Consumers stop here."),
-        *(element("p", shorten(reason), class_="where") for reason in reasons),
+        *(element("p", format_reason(reason), class_="where") for reason in reasons),
         element("p", _describe_reading(batch)) if batch is not None else None,
+        place.link_finding(lost.start),
     )
 
 

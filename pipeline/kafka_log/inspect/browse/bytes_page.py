@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.browse.batch_windows import (
     start_of,
@@ -22,8 +25,10 @@ from kafka_log.inspect.browse.records import (
 from kafka_log.inspect.hexdump.byte_fields import Piece, Stream
 from kafka_log.inspect.hexdump.segment_bytes import hexdump_batches
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
-from kafka_log.inspect.report.section import make_badge
+from kafka_log.inspect.report.section import CHECKSUMS, format_reason, make_badge
 
+_PLACE = re.compile(r"\((\S+), byte (\d+)[ ,)]")
+"""Field and byte in the text of an error."""
 MAX_PIECE_BYTES = 64
 """Maximum number of bytes that are shown of one field."""
 
@@ -51,7 +56,8 @@ def show_bytes(listing: Listing, query: Query, partition_id: str, view: RecordVi
         make_notice(
             "error",
             "Damaged",
-            *(element("p", shorten(line), class_="where") for line in part.damage),
+            *(element("p", format_reason(line), class_="where") for line in part.damage),
+            place.link_finding(position),
         )
         if part.damage
         else None,
@@ -62,14 +68,18 @@ def show_bytes(listing: Listing, query: Query, partition_id: str, view: RecordVi
     for stream in streams:
         if stream.heading:
             body.append(element("h2", stream.heading, class_="lead"))
-        body.append(_make_bytes_table(stream, batch, is_hidden=secret))
+        body.append(_make_bytes_table(stream, batch, part.damage, is_hidden=secret))
     return Page(part.heading, body, place.path((f"byte {position:,}", batch)))
 
 
-def _make_bytes_table(stream: Stream, batch: str, *, is_hidden: bool) -> Child:
+def _make_bytes_table(
+    stream: Stream, batch: str, damage: Sequence[str], *, is_hidden: bool
+) -> Child:
     """Return a table with a row for each field: position, bytes, name, value and documentation. If
     ``is_hidden``, only fields of the batch header have bytes. ``batch`` is the URL of the batch.
+    Fields that ``damage`` names are marked, with the computed checksum.
     """
+    wrong = {} if stream.heading else _find_damaged_fields(damage)
     seen: set[str] = set()
     rows = []
     for piece in stream.pieces:
@@ -85,12 +95,29 @@ def _make_bytes_table(stream: Stream, batch: str, *, is_hidden: bool) -> Child:
                 f"{stream.origin + piece.start}",
                 make_code("" if hides else _format_hex(stream, piece), "hex"),
                 name,
-                _format_omitted(piece),
+                element(
+                    "span",
+                    _format_omitted(piece),
+                    *wrong.get((piece.path, stream.origin + piece.start), ()),
+                ),
                 document_field(piece.path),
             )
         )
     headings = ["byte", "bytes", "field", "value", "meaning"]
     return make_table(headings, rows, kinds="nkk.w", caption=stream.heading or "Bytes")
+
+
+def _find_damaged_fields(damage: Sequence[str]) -> dict[tuple[str, int], Sequence[Child]]:
+    """Return badges for the fields that errors name, by path and byte: the computed checksum, or
+    that the field is wrong.
+    """
+    found: dict[tuple[str, int], Sequence[Child]] = {}
+    for line in damage:
+        if place := _PLACE.search(line):
+            sums = CHECKSUMS.search(line)
+            said = "wrong" if sums is None else f"computed {int(sums[2]):#010x}"
+            found[place[1], int(place[2])] = " ", make_badge("error", said)
+    return found
 
 
 def _format_omitted(piece: Piece) -> str:

@@ -41,6 +41,7 @@ from kafka_log.inspect.report.page import make_problem
 from kafka_log.inspect.report.section import (
     format_counts,
     format_number,
+    format_reason,
     format_short_time,
     make_badge,
 )
@@ -379,12 +380,17 @@ def _make_verdict(
         what = f"All {len(found):,}, what each means, and what to do next →"
         body.append(element("p", make_link(what, make_url("problems")), class_="next"))
     elif found:
-        items = [make_problem(one, href) for one, href in found[:MAX_PROBLEMS]]
+        # Several findings may be about one place: the first has the fragment.
+        anchors = {href: i for i, (_, href) in reversed(list(enumerate(found)))}
+        items = [
+            make_problem(one, href, make_problem_anchor(href) if anchors[href] == i else None)
+            for i, (one, href) in enumerate(found[:MAX_PROBLEMS])
+        ]
         body.append(element("ol", *items, class_="problems"))
         if more := len(found) - len(items):
             body.append(element("p", f"And {more:,} more: each partition has a page with its own."))
     if problems.lines:
-        lines = [element("li", shorten(line, 400)) for line in problems.lines[:20]]
+        lines = [element("li", format_reason(line, 400)) for line in problems.lines[:20]]
         body.append(
             element(
                 "div", element("h3", "Not read, or unclear"), element("ul", *lines), class_="lines"
@@ -415,6 +421,11 @@ def _find_places(problems: Problems, listing: Listing) -> Places:
             for segment in partition.segments:
                 found[utf8(os.fspath(segment.path))] = key, segment_id(segment)
     return found
+
+
+def make_problem_anchor(href: str) -> str:
+    """Return the fragment of the problem that leads to ``href``."""
+    return f"problem-{make_id(href)}"
 
 
 def _list_problems(

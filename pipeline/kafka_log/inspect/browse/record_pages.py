@@ -37,7 +37,7 @@ from kafka_log.inspect.browse.records import (
 )
 from kafka_log.inspect.browse.transaction_states import TransactionStates, read_states
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
-from kafka_log.inspect.report.section import make_badge
+from kafka_log.inspect.report.section import format_reason, make_badge
 from kafka_log.text.json_values import to_rows
 from kafka_log.text.values import format_time
 
@@ -113,10 +113,9 @@ def show_record(
     batch = place.make_url("batch", byte=byte)
     damaged = None
     if row["crc_ok"] is not True or row["damage"] is not None:
-        why = element(
-            "p", shorten(row["damage"] or "Its checksum was not verified."), class_="where"
-        )
-        damaged = make_notice("error", "Damaged", why)
+        why = format_reason(row["damage"] or "Its checksum was not verified.")
+        finding = place.link_finding(byte)
+        damaged = make_notice("error", "Damaged", element("p", why, class_="where"), finding)
     states = read_states(
         listing, place.partition, now, has_transactions=bool(row["is_transactional"])
     )
@@ -308,7 +307,7 @@ def show_search(listing: Listing, query: Query, partition_id: str, view: RecordV
         more += [" ", make_link("Go on →", href)]
     body.insert(1, element("p", *more, class_="next"))
     if found.lost:
-        lines = [element("li", shorten(line, 400)) for line in found.lost[:20]]
+        lines = [element("li", format_reason(line, 400)) for line in found.lost[:20]]
         left = len(found.lost) - len(lines)
         if left:
             lines.append(element("li", f"and {left:,} other ranges"))

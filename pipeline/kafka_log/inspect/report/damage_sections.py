@@ -16,6 +16,7 @@ from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.report.section import (
     Section,
     format_range,
+    format_reason,
     format_sum,
     make_badge,
     make_more_paragraph,
@@ -176,7 +177,7 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
             lost.start,
             lost.end,
             lost.kind,
-            f"{_describe_bytes(lost)}: {shorten(lost.reason, 200)}",
+            f"{_describe_bytes(lost)}: {format_reason(lost.reason, 200)}",
         )
         for lost in segment_map.lost[: 10 * MAX_RANGES]
     ]
@@ -195,7 +196,7 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
             _describe_bytes(lost),
             describe_missing_size(lost) if lost.kind == "missing" else f"{lost.end - lost.start:,}",
             describe_missing(lost),
-            shorten(lost.reason),
+            format_reason(lost.reason),
         )
         for lost in segment_map.lost[:MAX_RANGES]
     ]

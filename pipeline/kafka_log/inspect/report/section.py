@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.catalog import SEVERITIES
-from kafka_log.inspect.report.html import Child, element, shorten
+from kafka_log.inspect.report.html import MAX_CHARACTERS, Child, element, shorten
 from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.statistics.columns import PERIODS
 from kafka_log.text.values import format_time
@@ -29,6 +30,10 @@ COUNTED_DAMAGE = (
 """Sentence beside counts with damaged batches."""
 SERIES = 6
 """Number of colors of series in the style sheet."""
+
+CHECKSUMS = re.compile(r"stored checksum (\d+), computed (\d+)")
+"""The numbers in the text of an error about a checksum."""
+_SCHEMA_PLACE = re.compile(r", [\w/.-]+\.yaml:\d+(?=\))")
 
 _MINUTE, _HOUR, _DAY = 60_000, PERIODS["hour"], PERIODS["day"]
 
@@ -66,9 +71,19 @@ def list_lines(
     """Return the first ``max_lines`` of ``lines``, each shortened, as a list below a heading. If
     there are more, it says how many, with the ``kafka-log check`` command line of ``origin``.
     """
-    items = [element("li", shorten(line, 400)) for line in lines[:max_lines]]
+    items = [element("li", format_reason(line, 400)) for line in lines[:max_lines]]
     more = make_more_paragraph(len(lines), len(items), "line", origin.write_command("check"))
     return element("div", element("h3", heading), element("ul", *items), more, class_="lines")
+
+
+def format_reason(text: str, max_characters: int = MAX_CHARACTERS) -> str:
+    """Return the text of an error for a page: checksums in hexadecimal, as in the bytes, no place in
+    a schema, and at most ``max_characters``.
+    """
+    text = CHECKSUMS.sub(
+        lambda m: f"stored checksum {int(m[1]):#010x}, computed {int(m[2]):#010x}", text
+    )
+    return shorten(_SCHEMA_PLACE.sub("", text), max_characters)
 
 
 def make_more_paragraph(total: int, shown: int, noun: str, command: str) -> Element | None:

@@ -516,6 +516,17 @@ def test_damage_is_shown_with_what_is_lost(damaged: Visitor) -> None:
     assert "Damaged" in damaged.see(links(shown, "/bytes[?]")[0]).text
     assert "Damaged" in damaged.see(links(shown, "/record[?]")[0]).text
     place = damaged.partition("segments.small")
+    bytes_page = damaged.see(links(shown, "/bytes[?]")[0])
+    (crc,) = (row for row in bytes_page.rows if row[2] == "crc")
+    [(stored, computed)] = re.findall(r"^(0x\w{8}) computed (0x\w{8})$", crc[3])
+    assert crc[1].replace(" ", "") == stored[2:] and stored != computed
+    for shows in (page, shown, bytes_page, damaged.see(links(shown, "/record[?]")[0])):
+        assert f"stored checksum {stored}, computed {computed} over" in shows.text
+        assert ".yaml" not in shows.text
+    for shows in (shown, bytes_page):
+        (finding,) = (a["href"] for tag, a in shows.tags if tag == "a" and "#problem-" in a["href"])
+        target, _, anchor = finding.partition("#")
+        assert target == place and anchor in damaged.see(target).ids
     found = damaged.see(f"{place}/search?text=nothing")
     assert "Damaged, so that records may be missing" in found.text
 

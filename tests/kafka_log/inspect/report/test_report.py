@@ -143,6 +143,14 @@ def test_the_map_has_the_lost_range(gathered: Contents) -> None:
     assert one.marks == (383,)
 
 
+def test_reasons_have_no_place_in_a_schema(gathered: Contents) -> None:
+    assert any(".yaml" in lost.reason for one in gathered.maps for lost in one.lost)
+    text = Page.read(make_page(gathered, ORIGIN)).text
+    assert ".yaml" not in text and re.search(
+        r"stored checksum 0x\w{8}, computed 0x\w{8} over", text
+    )
+
+
 @pytest.mark.slow
 def test_the_map_gives_offsets_without_lost_ones(gathered: Contents, damaged: Path) -> None:
     (one,) = [one for one in gathered.maps if one.path.endswith(f"small-0/{SECOND}.log")]
