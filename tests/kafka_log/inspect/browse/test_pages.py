@@ -245,6 +245,32 @@ def test_bytes_are_those_of_hexdump(
         assert row[3].startswith(escape_unprintable(piece["value"][:250]))
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_bytes_of_a_record_are_marked(
+    whole: Visitor, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compressed or not, with links to the records around it."""
+    monkeypatch.setattr("kafka_log.inspect.browse.bytes_page.MAX_ENTRIES", 2)
+    place = whole.partition("codecs", number)
+    offset = next(
+        one["base_offset"] + 1
+        for one in lines_of("dump", BROKER / f"codecs-{number}", "--batches")
+        if one["record_count"] >= 4
+    )
+    (key,) = (row["key"] for row in lines_of("dump", BROKER / f"codecs-{number}", "--offsets", f"{offset}:{offset + 1}"))  # fmt: skip
+    (url,) = links(whole.see(f"{place}/batches?offset={offset}"), "/batch[?]")[:1]
+    page = whole.see(f"{url.replace('/batch?', '/bytes?')}&offset={offset}")
+    assert f"Bytes of the record at offset {offset}, key {json.dumps(key)}" in page.text
+    marked = whole.last.split('class="asked"')
+    assert len(marked) > 3
+    rows = [row for row in page.rows if "records[1]" in row[2]]
+    assert len(rows) == len(marked) - 1 and any("records[2]" in row[2] for row in page.rows)
+    (before,) = links(page, f"/bytes.*offset={offset - 1}$")
+    (after,) = links(page, f"/bytes.*offset={offset + 2}$")
+    assert f"record at offset {offset - 1}," in whole.see(before).text
+    assert f"record at offset {offset + 2}," in whole.see(after).text
+
+
 def test_header_and_bytes_lead_to_each_other(whole: Visitor) -> None:
     place = whole.partition("codecs", 0)
     (batch_url,) = links(whole.see(f"{place}/batches?offset=0"), "/batch[?]")[:1]
