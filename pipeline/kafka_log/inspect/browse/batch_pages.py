@@ -111,7 +111,7 @@ def show_batches(listing: Listing, query: Query, partition_id: str, now: int | N
             "producer, epoch",
             "",
         ]
-        body.append(make_table(headings, rows, kinds="knnnkkkw", caption="Batches"))
+        body.append(make_table(headings, rows, kinds="knnnkkkw", caption="Batches", has_cards=True))
         body.append(_make_steps(place, window))
     if window.missing is not None:
         body.append(_make_missing_notice(window.missing))
@@ -314,7 +314,13 @@ def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordVi
         if column.name in shown_columns()
     ]
     body.append(
-        make_table(["field", "value", "meaning", "bytes"], rows, kinds="kkwk", caption="Header")
+        make_table(
+            ["field", "value", "meaning", "bytes"],
+            rows,
+            kinds="kkwk",
+            caption="Header",
+            has_cards=True,
+        )
     )
     records = read_batch_rows(place.partition, place.segment, position)
     begin = min(query.count("record"), records.num_rows)

@@ -166,7 +166,9 @@ def _make_bytes_table(
             )
         )
     headings = ["byte", "bytes", "field", "value", "meaning"]
-    return make_table(headings, rows, kinds="nkk.w", caption=stream.heading or "Bytes")
+    return make_table(
+        headings, rows, kinds="nkk.w", caption=stream.heading or "Bytes", has_cards=True
+    )
 
 
 def _find_omitted(piece: Piece, asked: _AskedRecord | None) -> str | None:

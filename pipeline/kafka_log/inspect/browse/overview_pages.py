@@ -244,7 +244,7 @@ def show_partition(listing: Listing, query: Query, partition_id: str, now: int |
         ),
         make_go_to(partition_id, query),
         element("h2", f"Segments ({len(partition.segments):,})", class_="lead"),
-        make_table(headings, rows, kinds="knnkkkkw", caption="Segments"),
+        make_table(headings, rows, kinds="knnkkkkw", caption="Segments", has_cards=True),
         pager,
     ]
     return Page(name_partition(partition), body, path_to(partition, partition_id))
@@ -341,7 +341,7 @@ def _list_directories(listing: Listing) -> Element:
         (shorten(path, 300), f"{counts[path]:,}", filesize.decimal(sizes[path]))
         for path in sorted(counts)[:MAX_DIRECTORIES]
     ]
-    return make_table(["directory", "partitions", "size"], rows, kinds="wnn", caption="Directories")
+    return make_table(["directory", "partitions", "size"], rows, kinds=".nn", caption="Directories")
 
 
 def _make_verdict(

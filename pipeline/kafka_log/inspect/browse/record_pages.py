@@ -79,7 +79,7 @@ def make_records_table(place: Place, shown: DecodedRows, numbers: Iterable[int |
             )
         )
     headings = ["offset", "timestamp", "key", "value", "headers", ""]
-    return make_table(headings, rows, kinds="kkww.", caption="Records")
+    return make_table(headings, rows, kinds="kkww.", caption="Records", has_cards=True)
 
 
 def _shorten_value(text: str | None) -> str:

@@ -241,7 +241,7 @@ def _make_transaction_table(contents: Contents, rows: Sequence[Row], find_url: P
             )
         )
     kinds = "..kkknnnn.ww" if are_open else "..kkkknnn.w"
-    return make_table(headings, cells, kinds=kinds, caption="Transactions")
+    return make_table(headings, cells, kinds=kinds, caption="Transactions", has_cards=True)
 
 
 def build_groups(contents: Contents, origin: Origin, find_url: PlaceUrl = no_url) -> Section:
@@ -306,6 +306,7 @@ def build_groups(contents: Contents, origin: Origin, find_url: PlaceUrl = no_url
             places,
             kinds="..nnnk",
             caption="Committed offsets",
+            has_cards=True,
         ),
         make_more_paragraph(
             len(commits),

@@ -67,7 +67,7 @@ def build_findings(contents: Contents, origin: Origin) -> Section:
         "records lost or at risk, at most",
     ]
     body: list[Child] = [
-        make_table(headings, rows, kinds="kwknn", caption="Findings by kind"),
+        make_table(headings, rows, kinds="kwknn", caption="Findings by kind", has_cards=True),
         *(_make_group(group, origin) for group in groups),
     ]
     return Section("findings", f"Findings ({len(contents.findings) + len(transactions):,})", body)
@@ -201,7 +201,11 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
         for lost in segment_map.lost[:MAX_RANGES]
     ]
     headings = ["place", "bytes", "offsets lost or at risk", "reason"]
-    table = make_table(headings, rows, kinds="knkw", caption="Lost ranges") if rows else None
+    table = (
+        make_table(headings, rows, kinds="knkw", caption="Lost ranges", has_cards=True)
+        if rows
+        else None
+    )
     if not rows:
         said += " Every batch is valid by itself; the findings say what contradicts what."
     more = make_more_paragraph(
