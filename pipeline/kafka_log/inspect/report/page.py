@@ -15,7 +15,7 @@ from kafka_log.inspect.report.activity_sections import (
     build_traffic,
     build_transactions,
 )
-from kafka_log.inspect.report.contents import Contents
+from kafka_log.inspect.report.contents import Contents, Row
 from kafka_log.inspect.report.damage_sections import build_findings, build_maps
 from kafka_log.inspect.report.html import Child, element, shorten, write_page
 from kafka_log.inspect.report.log_sections import (
@@ -192,11 +192,21 @@ def make_problem(problem: Problem, href: str, anchor: str | None = None) -> Elem
     )
 
 
-def _format_oldest(milliseconds: int) -> str:
-    """Return the time of the oldest record for the main numbers. Name the timestamp 0, which a
-    producer set: its date, the begin of 1970, looks like a fault.
+def _find_oldest(stat: Sequence[Row]) -> tuple[str, str] | None:
+    """Return the label and the time of the oldest record for the main numbers; None if no time is
+    known. Partitions with the timestamp 0, which a producer set, are left out and counted: its date,
+    the begin of 1970, says nothing about age.
     """
-    return format_minute(milliseconds) if milliseconds else "timestamp 0 (1970)"
+    firsts = [row["first_timestamp"] for row in stat if row["first_timestamp"] is not None]
+    if not firsts:
+        return None
+    label = "oldest record (UTC)"
+    known = [first for first in firsts if first]
+    if not known:
+        return label, "timestamp 0 (1970)"
+    if without := len(firsts) - len(known):
+        label += f", without {count_noun(without, 'partition', spec=',')} with timestamp 0"
+    return label, format_minute(min(known))
 
 
 def _make_figures(contents: Contents) -> Element:
@@ -207,7 +217,7 @@ def _make_figures(contents: Contents) -> Element:
     keys = {partition.key for partition in contents.partitions}
     size = sum(row["bytes"] for row in contents.stat)
     damaged = sum_column(contents.stat, "invalid_batches") > 0
-    firsts = [row["first_timestamp"] for row in contents.stat if row["first_timestamp"] is not None]
+    oldest = _find_oldest(contents.stat)
     lasts = [row["last_timestamp"] for row in contents.stat if row["last_timestamp"] is not None]
     figures = [
         ("topics", f"{len({topic for topic, _ in keys}):,}"),
@@ -218,7 +228,7 @@ def _make_figures(contents: Contents) -> Element:
             "records, damaged ones too" if damaged else "records",
             f"{sum(row['records'] for row in contents.stat):,}",
         ),
-        ("oldest record (UTC)", _format_oldest(min(firsts)) if firsts else None),
+        oldest or ("", None),
         ("newest record (UTC)", format_minute(max(lasts)) if lasts else None),
     ]
     items = [

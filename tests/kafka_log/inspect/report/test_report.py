@@ -219,6 +219,8 @@ def test_transactions_that_are_not_drawn_are_counted(gathered: Contents) -> None
 
 def test_a_timestamp_0_is_named() -> None:
     """A producer set it; a record without a timestamp has none."""
+    text = page_of(BROKER / "features-0", BROKER / "codecs-1").text
+    assert "oldest record (UTC), without 1 partition with timestamp 02026-11-20 06:00" in text
     page = page_of(BROKER / "features-0")
     assert "timestamp 0 (1970)" in page.text
     assert "timestamp 0" not in page_of(BROKER / "codecs-1").text
