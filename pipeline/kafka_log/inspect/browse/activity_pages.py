@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from kafka_log.inspect.report.activity_sections import build_groups, build_trans
 from kafka_log.inspect.report.contents import Contents
 from kafka_log.inspect.report.html import Child, element
 from kafka_log.inspect.report.origin import Origin
-from kafka_log.inspect.report.section import list_lines
+from kafka_log.inspect.report.section import PlaceUrl, list_lines
 from kafka_log.logs.names import CONSUMER_OFFSETS
 from kafka_log.logs.partitions import DirectoryError, NotFoundError, Partition
 from kafka_log.logs.replicas import find_duplicate
@@ -45,7 +46,10 @@ def show_transactions(listing: Listing, query: Query, now: int | None, origin: O
     said = f"Read: {count_noun(len(checked), 'partition', spec=',')} of {len(partitions):,}."
     if large:
         said += f" Not read: {count_noun(len(large), 'large partition', spec=',')}; kafka-log txn reads all."
-    body: list[Child] = [element("p", said), *build_transactions(contents, origin).body]
+    body: list[Child] = [
+        element("p", said),
+        *build_transactions(contents, origin, _make_finder(listing)).body,
+    ]
     if contents.unread:
         body.append(list_lines("Not read", contents.unread, origin))
     if end < len(partitions):
@@ -54,6 +58,27 @@ def show_transactions(listing: Listing, query: Query, now: int | None, origin: O
             element("p", make_link("Transactions of the next partitions →", href), class_="next")
         )
     return Page("Transactions", body, [("Transactions", make_url("transactions"))])
+
+
+def _make_finder(listing: Listing) -> PlaceUrl:
+    """Return a function that returns the URL of the partition of a row, or of the batches from an
+    offset on; None if the partition is not listed. Of several copies it takes that in the
+    ``directory`` of the row, else the first.
+    """
+    ids: dict[str | tuple[str, int], str] = {}
+    for key, partition in listing.partitions.items():
+        ids[utf8(os.fspath(partition.directory))] = key
+        ids.setdefault((utf8(partition.topic), partition.partition), key)
+
+    def find_url(row: Mapping[str, Any], offset: int | None) -> str | None:
+        """Return the URL of a partition or of an offset in it; None if it is not listed."""
+        key = ids.get(row.get("directory", ""), ids.get((row["topic"], row["partition"])))
+        if key is None:
+            return None
+        steps = ("partitions", key) if offset is None else ("partitions", key, "batches")
+        return make_url(*steps, offset=offset)
+
+    return find_url
 
 
 def _read_newest_times(
@@ -94,7 +119,7 @@ def show_groups(listing: Listing, origin: Origin) -> Page:
         )
     else:
         _read_groups(contents)
-    body = list(build_groups(contents, origin).body)
+    body = list(build_groups(contents, origin, _make_finder(listing)).body)
     if contents.unread:
         body.append(list_lines("Not read", contents.unread, origin))
     return Page("Consumer groups", body, [("Consumer groups", make_url("groups"))])

@@ -29,18 +29,25 @@ from kafka_log.inspect.browse.document import (
 )
 from kafka_log.inspect.browse.field_docs import fields_of, shown_columns
 from kafka_log.inspect.browse.listing import Listing, segment_id
-from kafka_log.inspect.browse.overview_pages import name_partition
+from kafka_log.inspect.browse.overview_pages import find_log_end, name_partition
 from kafka_log.inspect.browse.place import MAX_ENTRIES, Place
 from kafka_log.inspect.browse.record_pages import make_failure_paragraphs, make_records_table
 from kafka_log.inspect.browse.records import (
     RecordView,
     read_batch_rows,
 )
+from kafka_log.inspect.browse.transaction_states import TransactionStates, read_states
 from kafka_log.inspect.dump.batch_rows import batch_rows
 from kafka_log.inspect.report.damage_sections import describe_missing
-from kafka_log.inspect.report.html import Child, element, make_table, shorten
+from kafka_log.inspect.report.html import Child, element, make_table
 from kafka_log.inspect.report.missing_ends import LostRange, describe_missing_size
-from kafka_log.inspect.report.section import format_range, format_short_time, make_badge
+from kafka_log.inspect.report.section import (
+    format_range,
+    format_reason,
+    format_short_time,
+    make_badge,
+)
+from kafka_log.logs.log_start import LogStarts
 from kafka_log.logs.partitions import Segment
 from kafka_log.segment.model import Batch, Policy, codec_label
 from kafka_log.segment.reader import SegmentReader, damage
@@ -48,10 +55,10 @@ from kafka_log.text.json_values import to_rows
 from kafka_log.text.values import format_time
 
 
-def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
+def show_batches(listing: Listing, query: Query, partition_id: str, now: int | None) -> Page:
     """Return the page of at most MAX_ENTRIES batches of a partition: at the end of the log
     (``end``), from an offset or a time on, before a byte (``before``), or from a byte on; without
-    these, the first ones. With ``segment`` it begins in that segment; bytes are of it, or of the
+    these, the first ones. Batches of open and aborted transactions, and others that read_committed hides, are marked, as of ``now``. With ``segment`` it begins in that segment; bytes are of it, or of the
     first. Raise UnknownIdError if there is no such partition or segment, or the partition has no
     segment; ParameterError for an impossible number or time.
     """
@@ -82,9 +89,18 @@ def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
         body.append(_make_resume_paragraph(place, target, window.resume))
     elif not window.entries:
         what = "There is no batch from here on." if is_search else "There is no batch here."
-        body.append(element("p", what))
+        body.append(element("p", what, *_describe_offsets(place)))
+        last = make_url("partitions", place.partition_id, "batches", end=1)
+        body.append(make_links(("Last batches", last)))
     else:
-        rows = [_make_batch_row(place, entry) for entry in window.entries]
+        batches = [entry for entry in window.entries if isinstance(entry, Batch)]
+        states = read_states(
+            listing,
+            place.partition,
+            now,
+            has_transactions=any(one.is_transactional for one in batches),
+        )
+        rows = [_make_batch_row(place, entry, states) for entry in window.entries]
         headings = [
             "offsets",
             "byte",
@@ -95,7 +111,7 @@ def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
             "producer, epoch",
             "",
         ]
-        body.append(make_table(headings, rows, kinds="knnnkkkw", caption="Batches"))
+        body.append(make_table(headings, rows, kinds="knnnkkkw", caption="Batches", has_cards=True))
         body.append(_make_steps(place, window))
     if window.missing is not None:
         body.append(_make_missing_notice(window.missing))
@@ -104,17 +120,28 @@ def show_batches(listing: Listing, query: Query, partition_id: str) -> Page:
             element("p", f"{window.note}. That is normal in an active segment.", class_="more")
         )
     title = f"Batches of {name_partition(place.partition)}"
-    return Page(title, [*body, make_go_to(place.partition_id)], place.path())
+    return Page(title, [*body, make_go_to(place.partition_id, query)], place.path())
+
+
+def _describe_offsets(place: Place) -> Sequence[Child]:
+    """Return the range of offsets of a log as text; ``[]`` if its end is not known."""
+    end = find_log_end(place.partition)
+    first = max(place.partition.segments[0].base_offset, LogStarts().get(place.partition) or 0)
+    if end is None:
+        return []
+    if end <= first:
+        return [f" The log is empty; its next offset is {end:,}."]
+    return [f" The log has offsets {first:,} to {end - 1:,}."]
 
 
 def _make_missing_notice(missing: LostRange) -> Child:
     """Return the box about batches that are missing at the end of a segment."""
-    said = f"Missing: {describe_missing_size(missing)}. Offsets lost: {describe_missing(missing)}."
+    said = f"Missing: {describe_missing_size(missing)}. Offsets lost or at risk: {describe_missing(missing)}."
     return make_notice(
         "error",
         f"Batches, or their last bytes, are missing after byte {missing.start:,}",
         element("p", said),
-        element("p", shorten(missing.reason), class_="where"),
+        element("p", format_reason(missing.reason), class_="where"),
     )
 
 
@@ -177,8 +204,10 @@ def _make_steps(place: Place, window: BatchWindow) -> Child:
     return make_links(("← Earlier", before), ("Later →", after))
 
 
-def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
-    """Return the eight cells of a row about a batch. A damaged range or an incomplete end has only
+def _make_batch_row(
+    place: Place, entry: Entry, states: TransactionStates | None
+) -> Sequence[Child]:
+    """Return the eight cells of a row about a batch, with the state of its transaction if ``states`` are known. A damaged range or an incomplete end has only
     cells for place, size and reason.
     """
     href = place.make_url("batch", byte=start_of(entry))
@@ -186,9 +215,9 @@ def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
     if isinstance(entry, LostRange):
         is_tail = entry.kind == "tail"
         badge = make_badge("note", "incomplete end") if is_tail else make_badge("error", "damaged")
-        said = f"offsets lost: {describe_missing(entry)}; {shorten(entry.reason, 400)}"
+        said = f"offsets lost or at risk: {describe_missing(entry)}; {format_reason(entry.reason, 400)}"
         if is_tail:
-            said = f"normal in an active segment: a broker removes it when it starts; {shorten(entry.reason, 400)}"
+            said = f"normal in an active segment: a broker removes it when it starts; {format_reason(entry.reason, 400)}"
         return (
             element("span", badge, " ", make_link("details", href)),
             *where,
@@ -208,8 +237,20 @@ def _make_batch_row(place: Place, entry: Entry) -> Sequence[Child]:
         format_short_time(entry.max_timestamp) if entry.max_timestamp >= 0 else "",
         codec_label(entry.codec) or f"unknown ({entry.codec})",
         producer,
-        ", ".join(_describe_flags(entry)),
+        element("span", *_describe_transaction(entry, states), ", ".join(_describe_flags(entry))),
     )
+
+
+def _describe_transaction(batch: Batch, states: TransactionStates | None) -> Sequence[Child]:
+    """Return the state of the transaction of a batch, and whether read_committed hides it; ``[]`` for
+    control batches, and if nothing is known or to be said.
+    """
+    if states is None or batch.is_control:
+        return []
+    said = states.describe(
+        batch.producer_id, batch.last_offset, is_transactional=batch.is_transactional
+    )
+    return [*said, ", " if batch.is_transactional and said else None]
 
 
 def _describe_flags(batch: Batch) -> Iterator[str]:
@@ -256,7 +297,7 @@ def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordVi
     )
     body: list[Child] = [hexdump]
     if isinstance(entry, LostRange):
-        body.insert(0, _make_damage(entry, batch))
+        body.insert(0, _make_damage(place, entry, batch))
     if batch is None:
         is_tail = isinstance(entry, LostRange) and entry.kind == "tail"
         what = "Incomplete batch" if is_tail else "Damaged bytes, no batch"
@@ -273,7 +314,13 @@ def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordVi
         if column.name in shown_columns()
     ]
     body.append(
-        make_table(["field", "value", "meaning", "bytes"], rows, kinds="kkwk", caption="Header")
+        make_table(
+            ["field", "value", "meaning", "bytes"],
+            rows,
+            kinds="kkwk",
+            caption="Header",
+            has_cards=True,
+        )
     )
     records = read_batch_rows(place.partition, place.segment, position)
     begin = min(query.count("record"), records.num_rows)
@@ -311,16 +358,16 @@ def show_batch(listing: Listing, query: Query, partition_id: str, view: RecordVi
     return Page(title, body, steps)
 
 
-def _make_damage(lost: LostRange, batch: Batch | None) -> Child:
+def _make_damage(place: Place, lost: LostRange, batch: Batch | None) -> Child:
     """Return the box about a range of bytes that is no valid batch: a warning for an incomplete
     end, else an error with the lost offsets and the reasons, those of the range and of ``batch``,
-    which was read from it nevertheless (None: none could be).
+    which was read from it nevertheless (None: none could be). An error has a link to its finding.
     """
     if lost.kind == "tail":
         return make_notice(
             "warning",
             "An incomplete batch at the end of the active segment",
-            element("p", shorten(lost.reason)),
+            element("p", format_reason(lost.reason)),
             element(
                 "p",
                 "That is normal while a broker writes, and after a crash: the broker removes these bytes when it starts.",
@@ -338,12 +385,21 @@ def _make_damage(lost: LostRange, batch: Batch | None) -> Child:
     return make_notice(
         "error",
         headline,
-        element("p", f"Offsets lost: {describe_missing(lost)}. Consumers stop here."),
-        *(element("p", shorten(reason), class_="where") for reason in reasons),
-        element("p", "What is shown below was read from damaged bytes, and may be wrong.")
-        if batch is not None
-        else None,
+        element("p", f"Offsets lost or at risk: {describe_missing(lost)}. Consumers stop here."),
+        *(element("p", format_reason(reason), class_="where") for reason in reasons),
+        element("p", _describe_reading(batch)) if batch is not None else None,
+        place.link_finding(lost.start),
     )
+
+
+def _describe_reading(batch: Batch) -> str:
+    """Return what the records on the page of a damaged batch are worth, and what salvage does with
+    them.
+    """
+    said = "Header and records below were read in spite of the damage: any of their bytes may be wrong."
+    if batch.is_valid:
+        return said
+    return f"{said} kafka-log salvage leaves these records out; with --keep-damaged it writes them with a new checksum."
 
 
 def _format_value(name: str, value: Any, batch: Batch) -> str:

@@ -80,11 +80,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Print the URL, and answer requests until Ctrl-C or SIGTERM. Return 0 then; 2 after a message
+    """Print what is read to stderr, then the URL, and answer requests until Ctrl-C or SIGTERM. Return 0 then; 2 after a message
     if an option is impossible, a topic or partition does not exist, or a path is a URL. Raise
     DirectoryError if a path holds no log, or ``--replicas`` refuses copies of a partition; OSError
     if the port is taken, or a log directory cannot be listed.
     """
+    if any(map(is_url, options.paths)):
+        print_message("browse reads local files: it does not read URLs")
+        return COULD_NOT_RUN
+    named = ", ".join(map(str, options.paths[:3]))
+    more = f" and {len(options.paths) - 3} more" if len(options.paths) > 3 else ""
+    print_message(f"listing partitions below {named}{more}")
     from kafka_log.inspect.browse.document import make_policy_of_pages, write_document
     from kafka_log.inspect.browse.listing import Lister
     from kafka_log.inspect.browse.records import RecordView
@@ -93,10 +99,6 @@ def run_command(options: argparse.Namespace) -> int:
     from kafka_log.logs.discovery import survey
     from kafka_log.read.schemas.registry import SchemaRegistry
     from kafka_log.read.schemas.sources import read_registry
-
-    if any(map(is_url, options.paths)):
-        print_message("browse reads local files: it does not read URLs")
-        return COULD_NOT_RUN
 
     @cache
     def read_schemas() -> SchemaRegistry:

@@ -140,15 +140,18 @@ def make_form(
     )
 
 
-def make_go_to(partition_id: str, text: str = "") -> Element:
-    """Return the forms that lead to an offset, a time or a ``text`` of a partition."""
+def make_go_to(partition_id: str, query: Query) -> Element:
+    """Return the forms that lead to an offset, a time or a text of a partition, filled with those of
+    ``query``.
+    """
     batches = make_url("partitions", partition_id, "batches")
     search = make_url("partitions", partition_id, "search")
+    offset, time, text = (query.text(name) for name in ("offset", "time", "text"))
     return element(
         "div",
-        make_form(batches, "offset", "Offset", "Go"),
-        make_form(batches, "time", "Time", "Go", hint="2026-11-22T10:15 or -2h"),
-        make_form(search, "text", "Text in keys and values", "Search", text),
+        make_form(batches, "offset", "Offset", "Go", offset),
+        make_form(batches, "time", "Time", "Go", time, hint="2026-11-22T10:15 or -2h"),
+        make_form(search, "text", "Text in keys and values (case-sensitive)", "Search", text),
         class_="forms",
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,11 +35,13 @@ from kafka_log.inspect.browse.problems import (
 from kafka_log.inspect.check.catalog import CATALOG, SEVERITIES
 from kafka_log.inspect.check.text import describe_place
 from kafka_log.inspect.listing import partition_table, segment_table, topic_table
+from kafka_log.inspect.report.contents import merge_copies
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
 from kafka_log.inspect.report.page import make_problem
 from kafka_log.inspect.report.section import (
     format_counts,
     format_number,
+    format_reason,
     format_short_time,
     make_badge,
 )
@@ -48,7 +50,9 @@ from kafka_log.inspect.report.verdict import (
     count_levels,
     describe_transaction,
     find_stable_offsets,
-    join_words,
+    get_level,
+    suggest_commands,
+    write_counts,
 )
 from kafka_log.logs.index_files import read_last_index_entry
 from kafka_log.logs.log_start import LogStarts
@@ -96,7 +100,7 @@ def show_overview(listing: Listing, query: Query, now: int | None) -> Page:
     rows = [
         (
             make_link(shorten(row["topic"], 200), make_url("topics", ids[row["topic"]])),
-            format_counts(*counts.get(row["topic"], (0, 0))),
+            format_counts(counts[row["topic"]]),
             f"{row['partitions']:,}",
             *([f"{row['replicas']:,}"] if has_replicas else []),
             f"{row['segments']:,}",
@@ -190,9 +194,7 @@ def show_partition(listing: Listing, query: Query, partition_id: str, now: int |
     partition = listing.get_partition(partition_id)
     problems = find_problems([partition], listing.found, now=now, with_directories=False)
     start = LogStarts().get(partition)
-    last = partition.segments[-1] if partition.segments else None
-    is_near = last is not None and (last.size <= MAX_BYTES or read_last_index_entry(last))
-    end = read_log_end(partition.segments) if is_near else None
+    end = find_log_end(partition)
     batches = ("partitions", partition_id, "batches")
     exact = f" ({partition.size:,} bytes)" if partition.size >= 1000 else ""
     facts: list[tuple[str, Child]] = [
@@ -202,7 +204,7 @@ def show_partition(listing: Listing, query: Query, partition_id: str, now: int |
             "log start offset",
             None if start is None else f"{start:,}: records before it were deleted",
         ),
-        ("next offset", None if end is None else f"{end.offset:,}"),
+        ("next offset", None if end is None else f"{end:,}"),
     ]
     shown, pager = _slice_rows(partition.segments, query, ("partitions", partition_id))
     rows = []
@@ -240,12 +242,32 @@ def show_partition(listing: Listing, query: Query, partition_id: str, now: int |
         make_links(
             ("First batches", make_url(*batches)), ("Last batches", make_url(*batches, end=1))
         ),
-        make_go_to(partition_id),
+        make_go_to(partition_id, query),
         element("h2", f"Segments ({len(partition.segments):,})", class_="lead"),
-        make_table(headings, rows, kinds="knnkkkkw", caption="Segments"),
+        make_table(headings, rows, kinds="knnkkkkw", caption="Segments", has_cards=True),
         pager,
     ]
     return Page(name_partition(partition), body, path_to(partition, partition_id))
+
+
+def find_log_end(partition: Partition) -> int | None:
+    """Return the next offset of a log; None if it is not known, or would take long to find."""
+    if not partition.segments:
+        return None
+    last = partition.segments[-1]
+    is_near = last.size <= MAX_BYTES or read_last_index_entry(last) is not None
+    end = read_log_end(partition.segments) if is_near else None
+    return None if end is None else end.offset
+
+
+def make_refusal(listing: Listing, query: Query, partition_id: str, message: str) -> Page:
+    """Return the page about an impossible parameter of a page about a partition, with its forms as
+    they were filled in. Raise UnknownIdError if there is no such partition.
+    """
+    partition = listing.get_partition(partition_id)
+    notice = make_notice("error", "No such place", element("p", message))
+    body = [notice, make_go_to(partition_id, query)]
+    return Page(name_partition(partition), body, path_to(partition, partition_id), 400)
 
 
 def path_to(partition: Partition, partition_id: str) -> list[tuple[str, str]]:
@@ -280,28 +302,29 @@ def _slice_rows(
     return rows[page * MAX_ROWS : (page + 1) * MAX_ROWS], links
 
 
-def _count_by(problems: Problems, column: str) -> dict[str, tuple[int, int]]:
-    """Return the numbers of errors, with hanging transactions, and of warnings, by a column. Values
-    without any are missing.
-    """
-    counts = Counter((row["severity"], row[column]) for row in problems.findings)
-    counts.update(("error", row[column]) for row in problems.transactions if row["hanging"])
-    return {value: (counts["error", value], counts["warning", value]) for _, value in counts}
+def _count_by(problems: Problems, column: str) -> Mapping[str, Counter[str]]:
+    """Return the numbers of errors, warnings and notes, open transactions among them, by a column."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in (*problems.findings, *problems.transactions):
+        counts[row[column]][get_level(row)] += 1
+    return counts
 
 
 def _count_problems(problems: Problems, partition: Partition) -> Child:
-    """Return the badges with the numbers of errors, with hanging transactions, and of warnings in
-    the directory of a partition; "?" if it was not looked at.
+    """Return the badges with the numbers of errors, warnings and notes, open transactions among
+    them, in the directory of a partition; "?" if it was not looked at.
     """
     if partition not in (*problems.checked, *problems.glanced):
         return "?"
     directory = utf8(os.fspath(partition.directory))
-    places = [(row["severity"], row["file"] or "") for row in problems.findings]
-    places += [("error", row["directory"]) for row in problems.transactions if row["hanging"]]
-    counts = Counter(
-        level for level, path in places if path == directory or path.startswith(directory + os.sep)
+    places = [(row, row["file"]) for row in problems.findings]
+    places += [(row, row["directory"]) for row in problems.transactions]
+    counts: Counter[str] = Counter(
+        get_level(row)
+        for row, path in places
+        if path == directory or path.startswith(directory + os.sep)
     )
-    return format_counts(counts["error"], counts["warning"])
+    return format_counts(counts)
 
 
 def _list_directories(listing: Listing) -> Element:
@@ -318,7 +341,7 @@ def _list_directories(listing: Listing) -> Element:
         (shorten(path, 300), f"{counts[path]:,}", filesize.decimal(sizes[path]))
         for path in sorted(counts)[:MAX_DIRECTORIES]
     ]
-    return make_table(["directory", "partitions", "size"], rows, kinds="wnn", caption="Directories")
+    return make_table(["directory", "partitions", "size"], rows, kinds=".nn", caption="Directories")
 
 
 def _make_verdict(
@@ -329,8 +352,7 @@ def _make_verdict(
     looked at. With ``is_short`` problems are titles alone, with a link to the page that explains
     them.
     """
-    counts = Counter(row["severity"] for row in problems.findings)
-    words = count_levels(counts, hanging=problems.hanging)
+    words = count_levels(problems.findings, merge_copies(problems.transactions))
     checked, glanced = len(problems.checked), len(problems.glanced)
     said = ""
     if checked:
@@ -340,12 +362,13 @@ def _make_verdict(
         large = count_noun(glanced, "large partition", spec=",")
         said += f"Only batch headers at both ends were read of {large} of {total:,}: kafka-log check reads all."
     headline = "Nothing is wrong in what was checked"
-    if words:
-        headline = f"{join_words(words)} found"
-    elif problems.lines:
+    if problems.lines:
         headline = "Something could not be read, or is unclear"
-    level = "warning" if words or problems.lines else "good"
-    level = "error" if problems.count("error") or problems.hanging else level
+    headline = write_counts(words) or headline
+    level = "warning" if "warning" in words or problems.lines else "good"
+    level = "error" if "error" in words else level
+    if note := words.get("note"):
+        said += f" Besides, there {'is' if note.startswith('1 ') else 'are'} {note}."
     found = _list_problems(problems, _find_places(problems, listing), is_short=is_short)
     body: list[Child] = [element("p", said)]
     if found and is_short:
@@ -357,12 +380,17 @@ def _make_verdict(
         what = f"All {len(found):,}, what each means, and what to do next →"
         body.append(element("p", make_link(what, make_url("problems")), class_="next"))
     elif found:
-        items = [make_problem(one, href) for one, href in found[:MAX_PROBLEMS]]
+        # Several findings may be about one place: the first has the fragment.
+        anchors = {href: i for i, (_, href) in reversed(list(enumerate(found)))}
+        items = [
+            make_problem(one, href, make_problem_anchor(href) if anchors[href] == i else None)
+            for i, (one, href) in enumerate(found[:MAX_PROBLEMS])
+        ]
         body.append(element("ol", *items, class_="problems"))
         if more := len(found) - len(items):
             body.append(element("p", f"And {more:,} more: each partition has a page with its own."))
     if problems.lines:
-        lines = [element("li", shorten(line, 400)) for line in problems.lines[:20]]
+        lines = [element("li", format_reason(line, 400)) for line in problems.lines[:20]]
         body.append(
             element(
                 "div", element("h3", "Not read, or unclear"), element("ul", *lines), class_="lines"
@@ -395,6 +423,11 @@ def _find_places(problems: Problems, listing: Listing) -> Places:
     return found
 
 
+def make_problem_anchor(href: str) -> str:
+    """Return the fragment of the problem that leads to ``href``."""
+    return f"problem-{make_id(href)}"
+
+
 def _list_problems(
     problems: Problems, places: Places, *, is_short: bool
 ) -> list[tuple[Problem, str]]:
@@ -406,12 +439,14 @@ def _list_problems(
     for row in problems.findings:
         of = "" if row["topic"] is None else f" in {row['topic']}-{row['partition']}"
         title, where = f"{CATALOG[row['code']].title}{of}", describe_place(row)
-        problem = Problem(row["severity"], title, where, row["meaning"], row["remedy"], "")
+        problem = Problem(
+            row["severity"], title, where, row["meaning"], row["remedy"], "", suggest_commands(row)
+        )
         rank = 0 if row["severity"] == "error" and row["records"] else 2
         found.append((rank, problem, _link_finding(row, places)))
     stable = find_stable_offsets(problems.transactions)
-    for row in problems.transactions:
-        problem = describe_transaction({**row, "copies": 1}, stable)
+    for row in merge_copies(problems.transactions):
+        problem = describe_transaction(row, stable)
         key = places.get(row["directory"], ("", None))[0]
         href = make_url("partitions", key, "batches", offset=row["first_offset"])
         href = make_url("partitions", key) if is_short else href

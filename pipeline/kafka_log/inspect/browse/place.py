@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree.ElementTree import Element
+
 from kafka_log.inspect.browse.batch_windows import (
     Budget,
     Entry,
@@ -10,10 +12,12 @@ from kafka_log.inspect.browse.batch_windows import (
 )
 from kafka_log.inspect.browse.document import (
     Query,
+    make_link,
     make_url,
 )
 from kafka_log.inspect.browse.listing import Listing, UnknownIdError, get_segment, segment_id
-from kafka_log.inspect.browse.overview_pages import name_partition, path_to
+from kafka_log.inspect.browse.overview_pages import make_problem_anchor, name_partition, path_to
+from kafka_log.inspect.report.html import element
 from kafka_log.logs.partitions import Segment, pair_with_next_base_offset
 
 MAX_ENTRIES = 50
@@ -60,6 +64,12 @@ class Place:
         """Return the URL of a page about this segment."""
         named = {"segment": segment_id(self.segment), **parameters}
         return make_url("partitions", self.partition_id, page, **named)
+
+    def link_finding(self, byte: int) -> Element:
+        """Return the link from damage at ``byte`` to its finding on the page of the partition."""
+        anchor = make_problem_anchor(self.make_url("batches", byte=byte))
+        href = f"{make_url('partitions', self.partition_id)}#{anchor}"
+        return element("p", make_link("What it means, and what to do next →", href), class_="next")
 
     def path(self, *more: tuple[str, str]) -> list[tuple[str, str]]:
         """Return the links from the topic to this segment, and ``more``."""

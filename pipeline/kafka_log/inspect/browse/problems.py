@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kafka_log.inspect.check.table import PartitionTest, check_table
 from kafka_log.inspect.overview.quick_check import check_ends
+from kafka_log.inspect.report.contents import list_open_transactions
 from kafka_log.inspect.transactions.coordinator_states import CoordinatorsOfClusters
 from kafka_log.inspect.transactions.hanging import MAX_TIMEOUT_MS, Clock
 from kafka_log.inspect.transactions.table import transaction_table
@@ -43,7 +44,7 @@ class Problems:
         checked: Partitions that were checked whole.
         glanced: Larger partitions of which only the ends were looked at.
         findings: Rows of ``check``, the most severe first.
-        transactions: Rows of ``txn`` for open transactions, hanging ones first.
+        transactions: Rows of :func:`list_open_transactions`.
         lines: Lines about what could not be read, and problems at the ends of large partitions.
         following: Index of the first partition that was not looked at; None if all were.
     """
@@ -54,15 +55,6 @@ class Problems:
     transactions: Sequence[dict[str, Any]]
     lines: Sequence[str]
     following: int | None = None
-
-    @property
-    def hanging(self) -> int:
-        """Number of transactions that hang."""
-        return sum(row["hanging"] is True for row in self.transactions)
-
-    def count(self, severity: str) -> int:
-        """Return the number of findings of a severity."""
-        return sum(row["severity"] == severity for row in self.findings)
 
 
 def find_problems(
@@ -100,7 +92,7 @@ def find_problems(
         checked,
         glanced,
         to_rows(findings),
-        sorted(to_rows(transactions), key=lambda row: row["hanging"] is not True),
+        list_open_transactions(transactions),
         list(dict.fromkeys(lines)),
         end if end < len(partitions) else None,
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from xml.etree.ElementTree import Element
 
 from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.browse.batch_windows import (
@@ -33,8 +35,9 @@ from kafka_log.inspect.browse.records import (
     read_batch_rows,
     search_records,
 )
+from kafka_log.inspect.browse.transaction_states import TransactionStates, read_states
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
-from kafka_log.inspect.report.section import make_badge
+from kafka_log.inspect.report.section import format_reason, make_badge
 from kafka_log.text.json_values import to_rows
 from kafka_log.text.values import format_time
 
@@ -76,7 +79,7 @@ def make_records_table(place: Place, shown: DecodedRows, numbers: Iterable[int |
             )
         )
     headings = ["offset", "timestamp", "key", "value", "headers", ""]
-    return make_table(headings, rows, kinds="kkww.", caption="Records")
+    return make_table(headings, rows, kinds="kkww.", caption="Records", has_cards=True)
 
 
 def _shorten_value(text: str | None) -> str:
@@ -84,9 +87,11 @@ def _shorten_value(text: str | None) -> str:
     return "null" if text is None else shorten(text, 200)
 
 
-def show_record(listing: Listing, query: Query, partition_id: str, view: RecordView) -> Page:
+def show_record(
+    listing: Listing, query: Query, partition_id: str, view: RecordView, now: int | None
+) -> Page:
     """Return the page of a record in the batch at ``byte``: the one with the number ``record`` (0
-    is the first), else the first one with ``offset``. Bytes are left out if the topic may hold
+    is the first), else the first one with ``offset``. Its transaction is judged as of ``now``. Bytes are left out if the topic may hold
     secrets. Raise UnknownIdError if there is no such partition, segment or record, also if the file
     is gone; ParameterError for an impossible number. If the format of ``view`` needs schemas that
     cannot be used, raise a ValueError, DirectoryError, OSError or ModuleNotFoundError.
@@ -108,10 +113,12 @@ def show_record(listing: Listing, query: Query, partition_id: str, view: RecordV
     batch = place.make_url("batch", byte=byte)
     damaged = None
     if row["crc_ok"] is not True or row["damage"] is not None:
-        why = element(
-            "p", shorten(row["damage"] or "Its checksum was not verified."), class_="where"
-        )
-        damaged = make_notice("error", "Damaged", why)
+        why = format_reason(row["damage"] or "Its checksum was not verified.")
+        finding = place.link_finding(byte)
+        damaged = make_notice("error", "Damaged", element("p", why, class_="where"), finding)
+    states = read_states(
+        listing, place.partition, now, has_transactions=bool(row["is_transactional"])
+    )
     body: list[Child] = [
         damaged,
         make_facts(
@@ -119,6 +126,13 @@ def show_record(listing: Listing, query: Query, partition_id: str, view: RecordV
                 ("offset", f"{row['offset']}"),
                 ("timestamp", format_time(row["timestamp"]) if row["timestamp"] >= 0 else "none"),
                 ("sequence", str(row["sequence"]) if row["sequence"] >= 0 else None),
+                (
+                    "producer",
+                    f"{row['producer_id']}, epoch {row['producer_epoch']}"
+                    if row["producer_id"] >= 0
+                    else None,
+                ),
+                ("transaction", _describe_transaction(row, states)),
                 ("control record", "yes" if row["is_control"] else None),
             ]
         ),
@@ -156,6 +170,27 @@ def show_record(listing: Listing, query: Query, partition_id: str, view: RecordV
         ]
     steps = place.path((f"byte {byte:,}", batch))
     return Page(f"Record at offset {row['offset']}", body, steps)
+
+
+def _describe_transaction(
+    row: Mapping[str, Any], states: TransactionStates | None
+) -> Element | None:
+    """Return the state of the transaction of a record, with its offsets, and whether read_committed
+    consumers do not get it; None if there is nothing to say.
+    """
+    if row["is_control"]:
+        return None
+    offset, producer_id, transactional = row["offset"], row["producer_id"], row["is_transactional"]
+    if states is None:
+        said = "state not looked up, because the partition is large or cannot be read: kafka-log txn shows it"
+        return element("span", said) if transactional else None
+    words = states.describe(producer_id, offset, is_transactional=bool(transactional))
+    found = states.find(producer_id, offset) if transactional else None
+    if found is not None:
+        words.append(f"; offsets {found['first_offset'] or 0} to {found['last_offset']}")
+    elif words:
+        words.append(f": an open transaction begins at offset {states.stable_offset}")
+    return element("span", *words) if words else None
 
 
 def _format_header(value: bytes | None, *, is_hidden: bool) -> str:
@@ -223,7 +258,7 @@ def show_search(listing: Listing, query: Query, partition_id: str, view: RecordV
     place = Place(listing, partition_id, query)
     text = query.text("text")
     if not text:
-        raise ParameterError("the parameter text is missing: give the text to search for")
+        raise ParameterError("no text was given: enter the text to search for")
     offset, after = query.number("offset"), query.number("after", -1)
     begin = place.index, query.count("byte")
     budget = Budget()
@@ -247,7 +282,7 @@ def show_search(listing: Listing, query: Query, partition_id: str, view: RecordV
         budget=budget,
     )
     body: list[Child] = [
-        make_go_to(partition_id, text),
+        make_go_to(partition_id, query),
     ]
     for index, rows in found.hits:
         place.index = index
@@ -272,7 +307,7 @@ def show_search(listing: Listing, query: Query, partition_id: str, view: RecordV
         more += [" ", make_link("Go on →", href)]
     body.insert(1, element("p", *more, class_="next"))
     if found.lost:
-        lines = [element("li", shorten(line, 400)) for line in found.lost[:20]]
+        lines = [element("li", format_reason(line, 400)) for line in found.lost[:20]]
         left = len(found.lost) - len(lines)
         if left:
             lines.append(element("li", f"and {left:,} other ranges"))

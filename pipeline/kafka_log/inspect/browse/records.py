@@ -34,6 +34,7 @@ from kafka_log.text.json_values import convert_bytes, format_json
 
 COLUMNS = (
     *("topic", "segment", "position", "offset", "timestamp", "sequence", "is_control"),
+    *("producer_id", "producer_epoch", "is_transactional"),
     *("key", "value", "headers", "crc_ok", "damage"),
 )
 """Columns that pages show."""

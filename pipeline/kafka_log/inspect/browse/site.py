@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.inspect.browse.activity_pages import show_groups, show_transactions
 from kafka_log.inspect.browse.batch_pages import show_batch, show_batches
 from kafka_log.inspect.browse.bytes_page import show_bytes
-from kafka_log.inspect.browse.document import Page, Query, write_document
-from kafka_log.inspect.browse.listing import Lister, UnknownIdError
+from kafka_log.inspect.browse.document import Page, ParameterError, Query, write_document
+from kafka_log.inspect.browse.listing import Lister, Listing, UnknownIdError
 from kafka_log.inspect.browse.overview_pages import (
+    make_refusal,
     show_overview,
     show_partition,
     show_problems,
@@ -46,22 +47,35 @@ class Site:
         try:
             page = self._find_page(path, Query(parameters))
         except (UnknownIdError, NotFoundError, DirectoryError, FileNotFoundError) as error:
-            page = make_error_page(HTTPStatus.NOT_FOUND, f"{error}.")
+            page = make_error_page(HTTPStatus.NOT_FOUND, str(error))
         except (CodecError, OSError) as error:
-            page = make_error_page(HTTPStatus.INTERNAL_SERVER_ERROR, f"{error}.")
+            page = make_error_page(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         except (ValueError, ImportError) as error:
-            page = make_error_page(HTTPStatus.BAD_REQUEST, f"{error}.")
+            page = make_error_page(HTTPStatus.BAD_REQUEST, str(error))
         except Exception as error:
             said = f"This page could not be made, because of a fault in kafka-log: {type(error).__name__}: {error}."
             page = make_error_page(HTTPStatus.INTERNAL_SERVER_ERROR, said)
         return page.status, write_document(page)
 
     def _find_page(self, path: str, query: Query) -> Page:
-        """Return the page for a path. Raise UnknownIdError if there is none, and what the page and
+        """Return the page for a path; for an impossible parameter of a page about a partition, one
+        that says so. Raise UnknownIdError if there is none, and what the page and
         :meth:`Lister.list_paths` raise.
         """
         listing = self._lister.list_paths()
-        match path.strip("/").split("/"):
+        steps = path.strip("/").split("/")
+        try:
+            return self._make_page(steps, query, listing)
+        except ParameterError as error:
+            if len(steps) < 2 or steps[0] != "partitions":
+                raise
+            return make_refusal(listing, query, steps[1], end_sentence(error))
+
+    def _make_page(self, steps: Sequence[str], query: Query, listing: Listing) -> Page:
+        """Return the page for the steps of a path. Raise UnknownIdError if there is none, and what
+        the page raises.
+        """
+        match steps:
             case [""]:
                 return show_overview(listing, query, self._now)
             case ["problems"]:
@@ -75,11 +89,11 @@ class Site:
             case ["partitions", partition_id]:
                 return show_partition(listing, query, partition_id, self._now)
             case ["partitions", partition_id, "batches"]:
-                return show_batches(listing, query, partition_id)
+                return show_batches(listing, query, partition_id, self._now)
             case ["partitions", partition_id, "batch"]:
                 return show_batch(listing, query, partition_id, self._view)
             case ["partitions", partition_id, "record"]:
-                return show_record(listing, query, partition_id, self._view)
+                return show_record(listing, query, partition_id, self._view, self._now)
             case ["partitions", partition_id, "bytes"]:
                 return show_bytes(listing, query, partition_id, self._view)
             case ["partitions", partition_id, "search"]:
@@ -90,4 +104,10 @@ class Site:
 def make_error_page(status: int, message: str) -> Page:
     """Return the page for a status with a message."""
     words = HTTPStatus(status).phrase
-    return Page(words, [element("p", message[:1].upper() + message[1:])], status=status)
+    return Page(words, [element("p", end_sentence(message))], status=status)
+
+
+def end_sentence(message: object) -> str:
+    """Return a message with a capital letter at its begin and a period at its end."""
+    text = str(message)
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -44,8 +44,8 @@ _COPY_PARTITION = (
 )
 _SALVAGE = (
     f"{_COPY_PARTITION} Otherwise write the readable records to a new log with kafka-log salvage, and put"
-    " it in place of the partition directory before you start the broker: it may truncate the log at the"
-    " damage."
+    " it in place of the partition directory before you start the broker: the broker may truncate the log"
+    " at the damage."
 )
 
 

@@ -90,7 +90,7 @@ def check_ends(
             continue
         try:
             times += _read_first_times(written[0])
-            times += _read_end(written[-1], lambda: clock() >= deadline)
+            times += _read_end(written[-1], lambda until=deadline: clock() >= until)
             checked += 1
             lines = list(starmap(describe_lost, find_end_losses(partition, read_broker)))
             if lines:

@@ -32,6 +32,7 @@ from kafka_log.inspect.report.section import (
     MAX_ROWS,
     MAX_STRIPS,
     SERIES,
+    PlaceUrl,
     Section,
     format_length,
     format_minute,
@@ -39,9 +40,11 @@ from kafka_log.inspect.report.section import (
     format_short_time,
     format_step,
     format_text,
+    link_text,
     make_badge,
     make_command_hint,
     make_more_paragraph,
+    no_url,
     sum_column,
 )
 from kafka_log.inspect.statistics.columns import PERIODS
@@ -60,9 +63,9 @@ _STEPS = (
 """Lengths of time that a bar may stand for."""
 
 
-def build_transactions(contents: Contents, origin: Origin) -> Section:
+def build_transactions(contents: Contents, origin: Origin, find_url: PlaceUrl = no_url) -> Section:
     """Return the section about transactions: their numbers by state, how many hang, a timeline, and
-    tables of open ones and of the longest ended ones, with the commands that list all. Return a
+    tables of open ones and of the longest ended ones, with links by ``find_url`` and the commands that list all. Return a
     section with one sentence if there is none, or if they are not known (``contents.transactions``
     is None).
     """
@@ -91,7 +94,7 @@ def build_transactions(contents: Contents, origin: Origin) -> Section:
     body += _make_timeline(contents, open_rows, ended_rows)
     if open_rows:
         body.append(element("h3", "Open transactions"))
-        body.append(_make_transaction_table(contents, open_rows))
+        body.append(_make_transaction_table(contents, open_rows, find_url))
         body.append(
             make_more_paragraph(
                 states["open"],
@@ -102,7 +105,7 @@ def build_transactions(contents: Contents, origin: Origin) -> Section:
         )
     if ended_rows:
         body.append(element("h3", "The longest transactions that ended"))
-        body.append(_make_transaction_table(contents, ended_rows))
+        body.append(_make_transaction_table(contents, ended_rows, find_url))
         body.append(
             make_more_paragraph(
                 table.num_rows - states["open"],
@@ -120,7 +123,7 @@ def _make_timeline(
     """Return the elements of a timeline with a strip for each transaction that has timestamps;
     ``[]`` if none has. At most MAX_STRIPS open ones come first, drawn up to the newest record of
     their partitions (``contents.stat``), then all of ``ended_rows``; hanging ones have their own
-    color.
+    color. Transactions with a long gap between them have axes of their own.
     """
     rows = [
         row
@@ -129,28 +132,25 @@ def _make_timeline(
     ]
     if not rows:
         return []
-    low = min(row["first_timestamp"] for row in rows)
-    are_open = {(row["topic"], row["partition"]) for row in rows if row["state"] == "open"}
-    ends = [row["last_timestamp"] for row in rows]
-    ends += [
-        row["last_timestamp"]
-        for row in contents.stat
-        if row["last_timestamp"] is not None and (row["topic"], row["partition"]) in are_open
-    ]
-    high = max(ends)
-    strips = []
+    newest: dict[tuple[str, int], int] = {}
+    for row in contents.stat:
+        if row["last_timestamp"] is not None:
+            key = row["topic"], row["partition"]
+            newest[key] = max(row["last_timestamp"], newest.get(key, row["last_timestamp"]))
+    spans = []
     for row in rows:
-        kind = "hanging" if row["hanging"] else row["state"]
-        end = high if row["state"] == "open" else row["last_timestamp"]
-        begin = format_time(row["first_timestamp"])
-        label = f"{kind}: {begin} to {'the end of the log' if row['state'] == 'open' else format_time(end)}"
-        strip = draw_strip([Span(row["first_timestamp"], end, kind, label)], low, high, label)
-        name = [
-            make_badge(kind) if kind in ("hanging", "open") else None,
-            f" {shorten(row['topic'], 80)}-{row['partition']}, producer {row['producer_id']}",
-        ]
-        strips.append(element("div", element("span", *name, class_="name"), strip, class_="lane"))
-    labels = dict.fromkeys([format_time(low), format_time(high)])
+        begin, end = row["first_timestamp"], row["last_timestamp"]
+        if row["state"] == "open":
+            end = newest.get((row["topic"], row["partition"]), end)
+        spans.append((begin, max(begin, end)))
+    groups = split_at_gaps(spans)
+    lanes: list[Element] = []
+    for group in groups:
+        low, high = min(spans[i][0] for i in group), max(spans[i][1] for i in group)
+        lanes += [_make_lane(rows[i], spans[i], low, high) for i in group]
+        labels = dict.fromkeys([format_time(low), format_time(high)])
+        axis = element("div", *(element("span", label) for label in labels), class_="axis")
+        lanes.append(element("div", axis, class_="lane"))
     legend = make_legend(
         [
             ("hanging", "hanging"),
@@ -159,61 +159,94 @@ def _make_timeline(
             ("aborted", "aborted"),
         ]
     )
-    axis = element("div", *(element("span", label) for label in labels), class_="axis")
     total = 0 if contents.transactions is None else contents.transactions.num_rows
-    drawn = ""
+    said = "Open transactions are drawn up to the newest record of their partitions. Times of records are those of producers' clocks."
+    if len(groups) > 1:
+        said += f" There are {len(groups)} axes, because of long times without a transaction."
     if len(rows) < total:
-        drawn = f" {len(rows):,} of {total:,} transactions are drawn: not those without a record here, nor shorter ones beyond {MAX_STRIPS} strips."
-    lanes = element("div", *strips, element("div", axis, class_="lane"), class_="lanes")
+        said += f" {len(rows):,} of {total:,} transactions are drawn: not those without a record here, nor shorter ones beyond {MAX_STRIPS} strips."
     return [
         element("h3", "Timeline"),
-        element(
-            "p",
-            "Open transactions are drawn up to the newest record of their partitions. Times of records are those of producers' clocks."
-            + drawn,
-        ),
+        element("p", said),
         legend,
-        lanes,
+        element("div", *lanes, class_="lanes"),
     ]
 
 
-def _make_transaction_table(contents: Contents, rows: Sequence[Row]) -> Element:
+def split_at_gaps(spans: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Return the indexes of ``spans`` (pairs of begin and end) in groups, each for one axis. A
+    group is split at its longest gap if that gap is longer than half of the axis. Indexes ascend,
+    and groups are ordered by their first index. ``spans`` must not be empty.
+    """
+    todo, groups = [list(range(len(spans)))], []
+    while todo:
+        group = todo.pop()
+        ordered = sorted(group, key=lambda i: spans[i])
+        low, reached = spans[ordered[0]][0], spans[ordered[0]][1]
+        longest, split = 0, 0
+        for n, i in enumerate(ordered):
+            begin, end = spans[i]
+            if begin - reached > longest:
+                longest, split = begin - reached, n
+            reached = max(reached, end)
+        if longest > (reached - low) / 2:
+            todo += [sorted(ordered[:split]), sorted(ordered[split:])]
+        else:
+            groups.append(group)
+    return sorted(groups)
+
+
+def _make_lane(row: Row, span: tuple[int, int], low: int, high: int) -> Element:
+    """Return the strip of one transaction, drawn over ``span`` of an axis from ``low`` to ``high``,
+    and its name.
+    """
+    kind = "hanging" if row["hanging"] else row["state"]
+    end = "the end of the log" if row["state"] == "open" else format_time(span[1])
+    label = f"{kind}: {format_time(span[0])} to {end}"
+    name = [
+        make_badge(kind) if kind in ("hanging", "open") else None,
+        f" {shorten(row['topic'], 80)}-{row['partition']}, producer {row['producer_id']}",
+    ]
+    strip = draw_strip([Span(*span, kind, label)], low, high, label)
+    return element("div", element("span", *name, class_="name"), strip, class_="lane")
+
+
+def _make_transaction_table(contents: Contents, rows: Sequence[Row], find_url: PlaceUrl) -> Element:
     """Return a table of transactions, which are all open or all ended, as the first of ``rows`` (at
     least one) is. Open ones have the number of offsets that they hide and the reason why they hang
     or not, ended ones their duration. Several copies of a partition add a column for the directory.
     """
     are_open = rows[0]["state"] == "open"
-    own = ["hidden offsets", "reason"] if are_open else ["duration"]
-    copies = contents.has_replicas
-    headings = ["partition", "state", *own, "offsets", "producer", "epoch", "transactional id", "begun (UTC)", "last record (UTC)" if are_open else "ended (UTC)", "records", *(["directory"] if copies else [])]  # fmt: skip
+    copies = ["directory"] if contents.has_replicas else []
+    size = "hidden offsets" if are_open else "duration"
+    end = "last record (UTC)" if are_open else "ended (UTC)"
+    headings = ["partition", "state", "begun (UTC)", end, "offsets", size, "producer", "epoch", "records", "transactional id", *(["reason"] if are_open else []), *copies]  # fmt: skip
     cells = []
     for row in rows:
-        more: list[Child] = [format_number(row["hides"]), format_text(row["reason"])]
-        if not are_open:
-            more = [format_length(row["duration_ms"])]
         offsets = f"{format_number(row['first_offset'])} to {format_number(row['last_offset'])}"
         cells.append(
             (
-                f"{shorten(row['topic'], 200)}-{row['partition']}",
+                link_text(f"{shorten(row['topic'], 200)}-{row['partition']}", find_url(row, None)),
                 make_badge("hanging") if row["hanging"] else row["state"],
-                *more,
-                offsets.strip(),
-                f"{row['producer_id']}",
-                f"{row['producer_epoch']}",
-                format_text(row["transactional_id"]),
                 format_short_time(row["first_timestamp"]),
                 format_short_time(row["last_timestamp"]),
+                link_text(offsets.strip(), find_url(row, row["first_offset"])),
+                format_number(row["hides"]) if are_open else format_length(row["duration_ms"]),
+                f"{row['producer_id']}",
+                f"{row['producer_epoch']}",
                 format_number(row["records"]),
+                format_text(row["transactional_id"]),
+                *([format_text(row["reason"])] if are_open else []),
                 *([shorten(row["directory"], 300)] if copies else []),
             )
         )
-    kinds = "..nwknn.kknw" if are_open else "..kknn.kknw"
-    return make_table(headings, cells, kinds=kinds, caption="Transactions")
+    kinds = "..kkknnnn.ww" if are_open else "..kkkknnn.w"
+    return make_table(headings, cells, kinds=kinds, caption="Transactions", has_cards=True)
 
 
-def build_groups(contents: Contents, origin: Origin) -> Section:
+def build_groups(contents: Contents, origin: Origin, find_url: PlaceUrl = no_url) -> Section:
     """Return the section about consumer groups: groups and committed offsets, each at most MAX_ROWS
-    with the largest lag first (unknown lag counts as 0), and the commands that list all. Return a
+    with the largest lag first (unknown lag counts as 0), with links by ``find_url`` and the commands that list all. Return a
     section with one sentence if there is no group, or if groups are not known.
     """
     if contents.groups is None or contents.commits is None:
@@ -244,8 +277,11 @@ def build_groups(contents: Contents, origin: Origin) -> Section:
     places = [
         (
             shorten(row["group"], 200),
-            f"{shorten(row['topic'], 200)}-{row['partition']}",
-            format_number(row["committed_offset"]),
+            link_text(f"{shorten(row['topic'], 200)}-{row['partition']}", find_url(row, None)),
+            link_text(
+                format_number(row["committed_offset"]),
+                find_url(row, row["committed_offset"]) if row["lag"] else None,
+            ),
             format_number(row["log_end_offset"]),
             format_number(row["lag"]),
             format_short_time(row["commit_time"]),
@@ -270,6 +306,7 @@ def build_groups(contents: Contents, origin: Origin) -> Section:
             places,
             kinds="..nnnk",
             caption="Committed offsets",
+            has_cards=True,
         ),
         make_more_paragraph(
             len(commits),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from codecgen.runtime.errors import CodecError
 from kafka_log.inspect.diff.table import Epochs, read_epochs
@@ -155,15 +156,16 @@ class Contents:
     remarks: list[str] = field(default_factory=list)
 
     @property
+    def open_transactions(self) -> list[Row]:
+        """Rows of :func:`list_open_transactions`."""
+        return list_open_transactions(self.transactions)
+
+    @property
     def hanging(self) -> int:
         """Number of hanging transactions; one in several copies of a partition counts once. 0 if
         transactions are not known.
         """
-        if self.transactions is None:
-            return 0
-        rows = self.transactions.filter(self.transactions.column("hanging"))
-        count: int = rows.group_by(list(TRANSACTION_KEY)).aggregate([]).num_rows
-        return count
+        return sum(bool(row["hanging"]) for row in merge_copies(self.open_transactions))
 
     @property
     def has_problems(self) -> bool:
@@ -171,6 +173,28 @@ class Contents:
         return bool(
             self.hanging or self.unread or any(row["severity"] != "note" for row in self.findings)
         )
+
+
+def list_open_transactions(table: pa.Table | None) -> list[Row]:
+    """Return rows of ``txn`` about the open transactions that hang or hide offsets: hanging ones
+    first, then by hidden offsets, the most first. Return ``[]`` for None.
+    """
+    if table is None:
+        return []
+    rows = to_rows(table.filter(pc.equal(table.column("state"), "open")))
+    wanted = [row for row in rows if row["hanging"] or row["hides"]]
+    return sorted(wanted, key=lambda row: (row["hanging"] is not True, -(row["hides"] or 0)))
+
+
+def merge_copies(rows: Iterable[Row]) -> list[Row]:
+    """Return one row for each open transaction in ``rows``, with the number of copies of the
+    partition that have it as ``copies``. A transaction that hangs in some copies only has two rows.
+    """
+    found: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        key = row["hanging"] is True, *(row[name] for name in TRANSACTION_KEY)
+        found.setdefault(key, row | {"copies": 0})["copies"] += 1
+    return list(found.values())
 
 
 def gather(

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element
 
 from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.catalog import CATALOG
 from kafka_log.inspect.check.text import describe_place
 from kafka_log.inspect.report.charts import Span, add_axis, draw_strip, make_legend
-from kafka_log.inspect.report.contents import Contents
+from kafka_log.inspect.report.contents import Contents, Row, merge_copies
 from kafka_log.inspect.report.html import Child, element, make_table, shorten
 from kafka_log.inspect.report.missing_ends import LostRange, describe_missing_size
 from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.report.section import (
     Section,
     format_range,
+    format_reason,
     format_sum,
     make_badge,
     make_more_paragraph,
 )
 from kafka_log.inspect.report.segment_maps import SegmentMap
-from kafka_log.inspect.report.verdict import FindingGroup, group_findings
+from kafka_log.inspect.report.verdict import FindingGroup, get_level, group_findings
 
 MAX_OF_KIND: Mapping[str, int] = {"error": 25, "warning": 15, "note": 5}
 """Maximum number of findings of one kind that are listed, by severity."""
@@ -31,11 +32,12 @@ MAX_RANGES = 20
 
 def build_findings(contents: Contents, origin: Origin) -> Section:
     """Return the section about findings: a table with a row per kind, by severity, with hanging
-    transactions among the errors, and then an article on each kind with its places. Return a
-    section with one sentence if there is neither.
+    transactions after the errors, other open ones after the notes, and then an article on each kind with its
+    places. Return a section with one sentence if there is neither.
     """
     groups = group_findings(contents.findings)
-    if not groups and not contents.hanging:
+    transactions = merge_copies(contents.open_transactions)
+    if not groups and not transactions:
         return Section("findings", "Findings", [element("p", "There is no finding.")])
     rows = [
         (
@@ -47,16 +49,37 @@ def build_findings(contents: Contents, origin: Origin) -> Section:
         )
         for group in groups
     ]
-    if contents.hanging:
-        link = element("a", "Hanging transaction", href="#transactions")
-        errors = sum(group.severity == "error" for group in groups)
-        rows.insert(errors, (make_badge("error"), link, "", f"{contents.hanging:,}", ""))
-    headings = ["severity", "finding", "id", "places", "records at risk, at most"]
+    errors = sum(group.severity == "error" for group in groups)
+    for level, title, at in (
+        ("note", "Open transaction", len(rows)),
+        ("error", "Hanging transaction", errors),
+    ):
+        found = [row for row in transactions if get_level(row) == level]
+        if found:
+            hidden = count_noun(count_hidden_offsets(found), "offset", spec=",")
+            link = element("a", title, href="#transactions")
+            rows.insert(at, (make_badge(level), link, "txn", f"{len(found):,}", f"{hidden} hidden"))
+    headings = [
+        "severity",
+        "finding",
+        "id or command",
+        "places",
+        "records lost or at risk, at most",
+    ]
     body: list[Child] = [
-        make_table(headings, rows, kinds="kwknn", caption="Findings by kind"),
+        make_table(headings, rows, kinds="kwknn", caption="Findings by kind", has_cards=True),
         *(_make_group(group, origin) for group in groups),
     ]
-    return Section("findings", f"Findings ({len(contents.findings) + contents.hanging:,})", body)
+    return Section("findings", f"Findings ({len(contents.findings) + len(transactions):,})", body)
+
+
+def count_hidden_offsets(transactions: Sequence[Row]) -> int:
+    """Return how many offsets open transactions hide: those of a partition count once."""
+    hidden: dict[tuple[str, int], int] = {}
+    for row in transactions:
+        key = row["topic"], row["partition"]
+        hidden[key] = max(row["hides"] or 0, hidden.get(key, 0))
+    return sum(hidden.values())
 
 
 def _make_group(group: FindingGroup, origin: Origin) -> Element:
@@ -154,7 +177,7 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
             lost.start,
             lost.end,
             lost.kind,
-            f"{_describe_bytes(lost)}: {shorten(lost.reason, 200)}",
+            f"{_describe_bytes(lost)}: {format_reason(lost.reason, 200)}",
         )
         for lost in segment_map.lost[: 10 * MAX_RANGES]
     ]
@@ -173,12 +196,16 @@ def _make_map(segment_map: SegmentMap, origin: Origin) -> Element:
             _describe_bytes(lost),
             describe_missing_size(lost) if lost.kind == "missing" else f"{lost.end - lost.start:,}",
             describe_missing(lost),
-            shorten(lost.reason),
+            format_reason(lost.reason),
         )
         for lost in segment_map.lost[:MAX_RANGES]
     ]
-    headings = ["place", "bytes", "offsets lost", "reason"]
-    table = make_table(headings, rows, kinds="knkw", caption="Lost ranges") if rows else None
+    headings = ["place", "bytes", "offsets lost or at risk", "reason"]
+    table = (
+        make_table(headings, rows, kinds="knkw", caption="Lost ranges", has_cards=True)
+        if rows
+        else None
+    )
     if not rows:
         said += " Every batch is valid by itself; the findings say what contradicts what."
     more = make_more_paragraph(

@@ -66,8 +66,10 @@ def make_table(
     *,
     kinds: str = "",
     caption: str | None = None,
+    has_cards: bool = False,
 ) -> Element:
-    """Return a table in a box that scrolls sideways on a narrow screen. ``kinds`` has a letter for
+    """Return a table in a box that scrolls sideways on a narrow screen; with ``has_cards`` each row is a
+    card of headings and cells there. ``kinds`` has a letter for
     each column: ``n`` a number, aligned to the right; ``k`` a short text, kept on one line; ``w`` a
     long text, which gets room; ``.`` (also for columns after the last letter) anything else.
     ``caption`` is a label for screen readers. Raise ValueError if a row has more or fewer cells
@@ -81,11 +83,13 @@ def make_table(
     body = element("tbody")
     for row in rows:
         line = element("tr")
-        for cell, name in zip(row, classes, strict=True):
-            line.append(element("td", cell, class_=name))
+        for heading, cell, name in zip(headings, row, classes, strict=True):
+            label = heading or None if has_cards else None
+            line.append(element("td", cell, class_=name, data_label=label))
         body.append(line)
     table = element("table", element("thead", head), body)
-    return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
+    kind = "scroll cards" if has_cards else "scroll"
+    return element("div", table, class_=kind, tabindex="0", role="region", aria_label=caption)
 
 
 def make_policy(style: str, *, has_forms: bool = False) -> str:

@@ -29,8 +29,8 @@ from kafka_log.inspect.report.section import (
     make_more_paragraph,
     sum_column,
 )
+from kafka_log.inspect.report.verdict import get_level
 from kafka_log.segment.arrow_text import utf8
-from kafka_log.text.json_values import to_rows
 from kafka_log.text.values import format_time
 
 MAX_PARTITIONS = 300
@@ -74,29 +74,23 @@ def build_partitions(contents: Contents, origin: Origin) -> Section:
     )
 
 
-def _count_findings(contents: Contents) -> list[tuple[int, int]]:
-    """Return the numbers of errors and of warnings for each row of ``stat``. Those about the
+def _count_findings(contents: Contents) -> list[Counter[str]]:
+    """Return the numbers of errors, warnings and notes for each row of ``stat``. Findings about the
     directory of the row and files in it count, those about its partition in files beside the
-    directory, and its hanging transactions as errors.
+    directory, and its open transactions.
     """
-    counts = Counter(
-        (row["severity"], row["topic"], row["partition"], Path(row["file"]).parent)
-        for row in contents.findings
-    )
-    if contents.transactions is not None:
-        hanging = contents.transactions.filter(contents.transactions.column("hanging"))
-        counts.update(
-            ("error", row["topic"], row["partition"], Path(row["directory"]))
-            for row in to_rows(hanging)
-        )
+    places = [(row, Path(row["file"]).parent) for row in contents.findings]
+    places += [(row, Path(row["directory"])) for row in contents.open_transactions]
+    counts: dict[tuple[str, int, Path], Counter[str]] = defaultdict(Counter)
+    for row, path in places:
+        counts[row["topic"], row["partition"], path][get_level(row)] += 1
 
-    def count(level: str, row: Row) -> int:
-        """Return the number of a severity for a row of ``stat``."""
-        directory = Path(row["directory"])
-        place = level, row["topic"], row["partition"]
+    def count(row: Row) -> Counter[str]:
+        """Return the numbers for a row of ``stat``."""
+        directory, place = Path(row["directory"]), (row["topic"], row["partition"])
         return counts[(*place, directory)] + counts[(*place, directory.parent)]
 
-    return [(count("error", row), count("warning", row)) for row in contents.stat]
+    return [count(row) for row in contents.stat]
 
 
 def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
@@ -105,7 +99,10 @@ def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
     more bytes before smaller ones. Each copy of a partition has a row.
     """
     stat, counts = contents.stat, _count_findings(contents)
-    order = sorted(range(len(stat)), key=lambda i: (not any(counts[i]), -stat[i]["bytes"]))
+    order = sorted(
+        range(len(stat)),
+        key=lambda i: (not (counts[i]["error"] + counts[i]["warning"]), -stat[i]["bytes"]),
+    )
     chosen = sorted(order[:MAX_PARTITIONS])
     largest = max((row["bytes"] for row in stat), default=0)
     has_states = any(row["state"] != "live" for row in stat)
@@ -117,7 +114,7 @@ def _make_partitions(contents: Contents, origin: Origin) -> list[Child]:
             f"{shorten(row['topic'], 200)}-{row['partition']}",
             *([shorten(row["directory"], 300)] if copies else []),
             *([row["state"]] if has_states else []),
-            format_counts(*counts[i]),
+            format_counts(counts[i]),
             f"{row['segments']:,}",
             f"{row['bytes']:,}",
             draw_share(row["bytes"], largest),

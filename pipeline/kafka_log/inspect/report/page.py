@@ -15,7 +15,7 @@ from kafka_log.inspect.report.activity_sections import (
     build_traffic,
     build_transactions,
 )
-from kafka_log.inspect.report.contents import Contents
+from kafka_log.inspect.report.contents import Contents, Row
 from kafka_log.inspect.report.damage_sections import build_findings, build_maps
 from kafka_log.inspect.report.html import Child, element, shorten, write_page
 from kafka_log.inspect.report.log_sections import (
@@ -33,7 +33,13 @@ from kafka_log.inspect.report.section import (
     make_badge,
     sum_column,
 )
-from kafka_log.inspect.report.verdict import Problem, Verdict, group_findings, judge
+from kafka_log.inspect.report.verdict import (
+    Problem,
+    Verdict,
+    count_contents,
+    group_findings,
+    judge,
+)
 from kafka_log.text.values import format_time
 
 MAX_PROBLEMS = 8
@@ -118,11 +124,10 @@ def _make_verdict(verdict: Verdict, contents: Contents, origin: Origin) -> Eleme
         f" {count_noun(segments, 'segment', spec=',')} ({what}), indexes, checkpoints and names."
     )
     notes = [group for group in group_findings(contents.findings) if group.severity == "note"]
-    count = sum(len(group.rows) for group in notes)
     checked: list[Child] = [said]
-    if notes:
-        link = element("a", count_noun(count, "note", spec=","), href=f"#{notes[0].anchor}")
-        checked += [f" Besides, there {'is' if count == 1 else 'are'} ", link, "."]
+    if words := count_contents(contents).get("note"):
+        link = element("a", words, href=f"#{notes[0].anchor}" if notes else "#transactions")
+        checked += [f" Besides, there {'is' if words.startswith('1 ') else 'are'} ", link, "."]
     listed = [
         make_problem(problem, f"#{problem.anchor}", f"problem-{i}")
         for i, problem in enumerate(verdict.problems[:MAX_PROBLEMS])
@@ -187,11 +192,21 @@ def make_problem(problem: Problem, href: str, anchor: str | None = None) -> Elem
     )
 
 
-def _format_oldest(milliseconds: int) -> str:
-    """Return the time of the oldest record for the main numbers. Name the timestamp 0, which a
-    producer set: its date, the begin of 1970, looks like a fault.
+def _find_oldest(stat: Sequence[Row]) -> tuple[str, str] | None:
+    """Return the label and the time of the oldest record for the main numbers; None if no time is
+    known. Partitions with the timestamp 0, which a producer set, are left out and counted: its date,
+    the begin of 1970, says nothing about age.
     """
-    return format_minute(milliseconds) if milliseconds else "timestamp 0 (1970)"
+    firsts = [row["first_timestamp"] for row in stat if row["first_timestamp"] is not None]
+    if not firsts:
+        return None
+    label = "oldest record (UTC)"
+    known = [first for first in firsts if first]
+    if not known:
+        return label, "timestamp 0 (1970)"
+    if without := len(firsts) - len(known):
+        label += f", without {count_noun(without, 'partition', spec=',')} with timestamp 0"
+    return label, format_minute(min(known))
 
 
 def _make_figures(contents: Contents) -> Element:
@@ -202,7 +217,7 @@ def _make_figures(contents: Contents) -> Element:
     keys = {partition.key for partition in contents.partitions}
     size = sum(row["bytes"] for row in contents.stat)
     damaged = sum_column(contents.stat, "invalid_batches") > 0
-    firsts = [row["first_timestamp"] for row in contents.stat if row["first_timestamp"] is not None]
+    oldest = _find_oldest(contents.stat)
     lasts = [row["last_timestamp"] for row in contents.stat if row["last_timestamp"] is not None]
     figures = [
         ("topics", f"{len({topic for topic, _ in keys}):,}"),
@@ -213,7 +228,7 @@ def _make_figures(contents: Contents) -> Element:
             "records, damaged ones too" if damaged else "records",
             f"{sum(row['records'] for row in contents.stat):,}",
         ),
-        ("oldest record (UTC)", _format_oldest(min(firsts)) if firsts else None),
+        oldest or ("", None),
         ("newest record (UTC)", format_minute(max(lasts)) if lasts else None),
     ]
     items = [

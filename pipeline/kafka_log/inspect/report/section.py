@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element
 
 from codecgen.runtime.nouns import count_noun
-from kafka_log.inspect.report.html import Child, element, shorten
+from kafka_log.inspect.check.catalog import SEVERITIES
+from kafka_log.inspect.report.html import MAX_CHARACTERS, Child, element, shorten
 from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.statistics.columns import PERIODS
 from kafka_log.text.values import format_time
@@ -29,7 +31,19 @@ COUNTED_DAMAGE = (
 SERIES = 6
 """Number of colors of series in the style sheet."""
 
+CHECKSUMS = re.compile(r"stored checksum (\d+), computed (\d+)")
+"""The numbers in the text of an error about a checksum."""
+_SCHEMA_PLACE = re.compile(r", [\w/.-]+\.yaml:\d+(?=\))")
+
 _MINUTE, _HOUR, _DAY = 60_000, PERIODS["hour"], PERIODS["day"]
+
+
+PlaceUrl = Callable[[Mapping[str, Any], int | None], str | None]
+"""Returns the URL of the partition of a row (``topic``, ``partition``, perhaps ``directory``), or of the batch with an offset in it; None if it has no page."""
+
+
+def no_url(row: Mapping[str, Any], offset: int | None) -> None:
+    """Return None: a report has no pages to link to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +60,30 @@ def make_badge(level: str, text: str | None = None) -> Element:
     return element("span", level if text is None else text, class_=f"badge {level}")
 
 
+def link_text(text: str, url: str | None) -> Child:
+    """Return a link to ``url``; ``text`` alone if it is None."""
+    return text if url is None else element("a", text, href=url)
+
+
 def list_lines(
     heading: str, lines: Sequence[str], origin: Origin, max_lines: int = MAX_LINES
 ) -> Element:
     """Return the first ``max_lines`` of ``lines``, each shortened, as a list below a heading. If
     there are more, it says how many, with the ``kafka-log check`` command line of ``origin``.
     """
-    items = [element("li", shorten(line, 400)) for line in lines[:max_lines]]
+    items = [element("li", format_reason(line, 400)) for line in lines[:max_lines]]
     more = make_more_paragraph(len(lines), len(items), "line", origin.write_command("check"))
     return element("div", element("h3", heading), element("ul", *items), more, class_="lines")
+
+
+def format_reason(text: str, max_characters: int = MAX_CHARACTERS) -> str:
+    """Return the text of an error for a page: checksums in hexadecimal, as in the bytes, no place in
+    a schema, and at most ``max_characters``.
+    """
+    text = CHECKSUMS.sub(
+        lambda m: f"stored checksum {int(m[1]):#010x}, computed {int(m[2]):#010x}", text
+    )
+    return shorten(_SCHEMA_PLACE.sub("", text), max_characters)
 
 
 def make_more_paragraph(total: int, shown: int, noun: str, command: str) -> Element | None:
@@ -86,14 +115,16 @@ def format_number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def format_counts(errors: int, warnings: int) -> Child:
-    """Return the numbers of errors and of warnings as badges that name them; "" if both are 0."""
+def format_counts(counts: Mapping[str, int]) -> Child:
+    """Return the numbers of errors, warnings and notes, by severity, as badges that name them; "" if
+    all are 0.
+    """
     badges: list[Child] = []
-    for level, count in (("error", errors), ("warning", warnings)):
-        if count:
+    for level in SEVERITIES:
+        if counts.get(level):
             badges += [
                 " " if badges else None,
-                make_badge(level, count_noun(count, level, spec=",")),
+                make_badge(level, count_noun(counts[level], level, spec=",")),
             ]
     return element("span", *badges) if badges else ""
 

@@ -6,16 +6,15 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
-
-import pyarrow.compute as pc
 
 from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.check.catalog import CATALOG, SEVERITIES
 from kafka_log.inspect.check.text import describe_place
-from kafka_log.inspect.report.contents import TRANSACTION_KEY, Contents, Row
+from kafka_log.inspect.report.contents import Contents, Row, merge_copies
+from kafka_log.inspect.report.section import format_short_time
 from kafka_log.inspect.transactions.hanging import LOST_MARKER
-from kafka_log.text.json_values import to_rows
 
 Level = Literal["error", "warning", "note"]
 
@@ -111,8 +110,10 @@ def judge(contents: Contents) -> Verdict:
     ``error`` or ``warning`` if some problem has it, else ``good``.
     """
     groups = group_findings(contents.findings)
-    hanging, others = list_open_transactions(contents)
-    stable = find_stable_offsets([*hanging, *others])
+    transactions = merge_copies(contents.open_transactions)
+    hanging = [row for row in transactions if row["hanging"]]
+    others = [row for row in transactions if not row["hanging"]]
+    stable = find_stable_offsets(transactions)
     copies = contents.has_replicas
     of_findings = [(group, _describe_group(group, has_replicas=copies)) for group in groups]
     errors = [pair for pair in of_findings if pair[0].severity == "error"]
@@ -134,51 +135,54 @@ def summarize_counts(contents: Contents) -> str:
     """Return the numbers of errors, warnings and notes, without those that are 0; ``no finding`` if
     all are.
     """
-    notes = sum(row["severity"] == "note" for row in contents.findings)
-    words = _count_problems(contents)
-    if notes:
-        words.append(count_noun(notes, "note", spec=","))
-    return ", ".join(words) or "no finding"
+    return ", ".join(count_contents(contents).values()) or "no finding"
 
 
-def _count_problems(contents: Contents) -> list[str]:
-    """Return the numbers of errors and of warnings in ``contents``, without those that are 0."""
-    counts = Counter(row["severity"] for row in contents.findings)
-    return count_levels(counts, hanging=contents.hanging, unread=len(contents.unread))
+def count_contents(contents: Contents) -> dict[Level, str]:
+    """Return :func:`count_levels` of ``contents``."""
+    transactions = merge_copies(contents.open_transactions)
+    return count_levels(contents.findings, transactions, unread=len(contents.unread))
 
 
-def count_levels(counts: Mapping[str, int], *, hanging: int, unread: int = 0) -> list[str]:
-    """Return the numbers of errors and of warnings, without those that are 0, from the numbers of
-    findings by severity. A hanging transaction is an error and an unreadable place a warning, as
-    their badges say; both are named too.
+def get_level(row: Mapping[str, Any]) -> Level:
+    """Return the severity of a finding or an open transaction. A transaction that hangs is an error,
+    another one a note.
     """
-    words = []
-    for level, among, name in (
-        ("error", hanging, "hanging transaction"),
-        ("warning", unread, "unreadable place"),
-    ):
-        if total := counts.get(level, 0) + among:
+    if "severity" in row:
+        level: Level = row["severity"]
+        return level
+    return "error" if row["hanging"] else "note"
+
+
+def count_levels(
+    findings: Sequence[Row], transactions: Sequence[Row], *, unread: int = 0
+) -> dict[Level, str]:
+    """Return the numbers of errors, warnings and notes as texts by severity, the most severe first,
+    without those that are 0. Findings and open transactions count by :func:`get_level`, an
+    unreadable place as a warning. The texts name transactions and unreadable places too.
+    """
+    counts = Counter(get_level(row) for row in (*findings, *transactions))
+    counts["warning"] += unread
+    hanging = sum(get_level(row) == "error" for row in transactions)
+    named: dict[Level, tuple[int, str]] = {
+        "error": (hanging, "hanging transaction"),
+        "warning": (unread, "unreadable place"),
+        "note": (len(transactions) - hanging, "open transaction"),
+    }
+    words: dict[Level, str] = {}
+    for level, (among, name) in named.items():
+        if counts[level]:
             more = f" ({count_noun(among, name, spec=',')})" if among else ""
-            words.append(count_noun(total, level, spec=",") + more)
+            words[level] = count_noun(counts[level], level, spec=",") + more
     return words
 
 
-def list_open_transactions(contents: Contents) -> tuple[list[Row], list[Row]]:
-    """Return two lists of rows: the hanging transactions, and the other open ones that hide
-    offsets, each with the most hidden offsets first. A transaction in several copies of a partition
-    has one row, with their number as ``copies``. Both lists are empty if transactions are not
-    known.
+def write_counts(words: Mapping[Level, str]) -> str | None:
+    """Return the headline with the numbers of errors and warnings of :func:`count_levels`; None if
+    there are neither.
     """
-    table = contents.transactions
-    if table is None:
-        return [], []
-    found: dict[tuple[Any, ...], Row] = {}
-    rows = to_rows(table.filter(pc.equal(table.column("state"), "open")))
-    for row in sorted(rows, key=lambda row: -(row["hides"] or 0)):
-        key = row["hanging"], *(row[name] for name in TRANSACTION_KEY)
-        found.setdefault(key, row | {"copies": 0})["copies"] += 1
-    hanging = [row for row in found.values() if row["hanging"]]
-    return hanging, [row for row in found.values() if not row["hanging"] and row["hides"]]
+    serious = [text for level, text in words.items() if level != "note"]
+    return f"{' and '.join(serious)} found" if serious else None
 
 
 def find_stable_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -192,28 +196,20 @@ def find_stable_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return found
 
 
-def join_words(words: Sequence[str]) -> str:
-    """Return words with commas between them and ``and`` before the last one. ``words`` must not be
-    empty.
-    """
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
 def _write_headline(contents: Contents, open_transactions: int) -> str:
     """Return the headline: the numbers of errors and warnings, unreadable places among them, if a
     finding is one or a transaction hangs. Else say the first that applies: something could not be
     read, no batch was checked, transactions are open (``open_transactions`` is not 0), or nothing
     is wrong.
     """
-    words = _count_problems(contents)
     if (
         contents.unread
         and not contents.hanging
         and not any(row["severity"] != "note" for row in contents.findings)
     ):
         return "Something could not be read, so this report is incomplete"
-    if words:
-        return f"{join_words(words)} found"
+    if found := write_counts(count_contents(contents)):
+        return found
     if not contents.checked:
         return "There is no batch: nothing was checked but files beside segments"
     if open_transactions:
@@ -248,14 +244,32 @@ def _describe_group(group: FindingGroup, *, has_replicas: bool) -> Problem:
         if known:
             where += f". All together: at most {count_noun(sum(known), 'record', spec=',')} lost or at risk"
             where += ", in each copy by itself" if has_replicas else ""
-    return Problem(group.severity, title, where, first["meaning"], first["remedy"], group.anchor)
+    commands = suggest_commands(first)
+    return Problem(
+        group.severity, title, where, first["meaning"], first["remedy"], group.anchor, commands
+    )
+
+
+def suggest_commands(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the ``kafka-log salvage`` command for an error whose remedy names it, if its file is a
+    segment of a live partition directory; else ``()``.
+    """
+    said = f"{row['meaning']} {row['remedy']}"
+    if row["severity"] != "error" or row["topic"] is None or "kafka-log salvage" not in said:
+        return ()
+    path = Path(row["file"])
+    if path.suffix != ".log" or path.parent.name != f"{row['topic']}-{row['partition']}":
+        return ()
+    repair = " --repair" if "kafka-log salvage --repair" in said else ""
+    return (f"kafka-log salvage {shlex.quote(str(path.parent))}{repair} --out salvaged",)
 
 
 def describe_transaction(
     row: Mapping[str, Any],
     stable: Mapping[str, int],
 ) -> Problem:
-    """Return the problem that an open transaction is. If it hangs, the problem is an error with the
+    """Return the problem that an open transaction is. Its title says since when it is open, if its
+    first record has a timestamp, and how many offsets are hidden. If it hangs, the problem is an error with the
     commands that save its records and end it; else it is a note. If damage may hide its marker, the
     note says so and warns against an abort. ``stable`` has the last stable
     offsets by directory. ``row`` is one of ``txn``, with the number of ``copies`` of the partition
@@ -271,11 +285,14 @@ def describe_transaction(
         others = f" and {count_noun(row['copies'] - 1, 'other copy', 'other copies', spec=',')}"
     where = f"{row['directory']}{others}, from offset {first}, producer {row['producer_id']}{name}"
     hidden = count_noun(row["hides"] or 0, "offset", spec=",")
+    extent = f"{hidden} hidden"
+    if row["first_timestamp"] is not None:
+        extent = f"since {format_short_time(row['first_timestamp'])} UTC, {extent}"
     meaning = f"Consumers with isolation.level=read_committed stop at offset {stable[row['directory']]}: they do not get the last {hidden} of the partition."
     if LOST_MARKER in row["reason"]:
         return Problem(
             "note",
-            f"Transaction whose marker may be damaged in {place}",
+            f"Transaction whose marker may be damaged in {place}, {extent}",
             where,
             f"In this log the transaction is open, but {LOST_MARKER}. {meaning}",
             "Follow the findings about damage of the partition first. Do not abort the transaction before that: it may have ended.",
@@ -286,7 +303,7 @@ def describe_transaction(
         reason = row["reason"] if unknown else f"{row['reason'][0].upper()}{row['reason'][1:]}"
         return Problem(
             "note",
-            f"Open transaction in {place}",
+            f"Open transaction in {place}, {extent}",
             where,
             f"{meaning} {unknown}{reason}.",
             "Find out whether its producer still runs. If the log is a copy, give the time of the copy with --now: a transaction that should have ended before then hangs.",
@@ -295,7 +312,7 @@ def describe_transaction(
     topic = shlex.quote(row["topic"])
     return Problem(
         "error",
-        f"Hanging transaction in {place}",
+        f"Hanging transaction in {place}, {extent}",
         where,
         f"{meaning} Nobody will end it: {row['reason']}.",
         "Save its records and those after it, then end it in the running cluster. An abort is final.",

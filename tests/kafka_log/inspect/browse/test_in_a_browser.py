@@ -155,3 +155,20 @@ def test_texts_can_be_read(browser: Browser, server: PageServer, scheme: str) ->
 
 def _rgb(color: str) -> list[int]:
     return [int(part) for part in color.partition("(")[2].rstrip(")").split(",")[:3]]
+
+
+def test_a_phone_shows_all_columns(
+    browser: Browser, server: PageServer, pages: dict[str, str]
+) -> None:
+    """Rows are cards there, with headings and without what is empty, and no box has a shadow."""
+    browser.size(390, 844)
+    for name in ("batches", "batch", "bytes", "search"):
+        browser.load(f"http://{server.origin}{pages[name]}")
+        assert browser.get("document.querySelectorAll('.cards td').length") > 5, name
+        hidden = "[...document.querySelectorAll('.cards')].filter(e => e.scrollWidth > e.clientWidth).length"
+        assert browser.get(hidden) == 0, name
+    browser.load(f"http://{server.origin}{pages['batches']}")
+    label = "getComputedStyle(document.querySelector('.cards td:nth-child(3)'), '::before').content"
+    assert browser.get(label) == '"bytes"'
+    browser.size(1280, 844)
+    assert browser.get(label) in ("none", "normal")

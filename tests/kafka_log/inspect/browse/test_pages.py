@@ -33,6 +33,7 @@ from tests.support.browse_sites import Visitor, links
 from tests.support.check_plants import flip
 from tests.support.hostile_texts import NASTY
 from tests.support.partition_logs import put_offsets, write_log
+from tests.support.seen_pages import Page
 from tests.support.torn_logs import torn_log
 
 BROKER = SAMPLES / "kafka-4.x"
@@ -112,6 +113,10 @@ def test_problems_are_those_of_check_and_txn(damaged: Visitor, damaged_logs: Pat
         assert escape_unprintable(row["meaning"]) in page.text
         assert escape_unprintable(row["remedy"]) in page.text
     assert "Hanging transaction in transactions-2" in page.text
+    assert (
+        f"kafka-log salvage {damaged_logs / 'segments.small-0'} --repair --out salvaged"
+        in page.text
+    )
     (where,) = links(page, "offset=5$")
     assert damaged.see(where).rows[1][0] == "5 to 7"
     assert links(first, "byte=383")[0] in links(page, "byte=383")
@@ -126,6 +131,33 @@ def test_problems_are_those_of_check_and_txn(damaged: Visitor, damaged_logs: Pat
         (url,) = links(damaged.see(f"/?name={topic}"), "^/topics/")[:1]
         assert marks.items() <= {r[0]: r[1] for r in damaged.see(url).rows[1:]}.items()
     assert "Nothing is wrong" in Visitor(BROKER).see("/").text
+
+
+@pytest.mark.slow
+def test_counts_are_those_of_the_report(damaged_logs: Path, tmp_path: Path) -> None:
+    """Of errors, warnings, and notes, among them those about open transactions."""
+    root = tmp_path / "disk"
+    shutil.copytree(damaged_logs, root)
+    (root / "features-0" / f"{FIRST}.index").unlink()
+    shutil.copytree(BROKER / "transactions-2", root / "opened-0")
+    (root / "opened-0" / "partition.metadata").unlink()
+    out = tmp_path / "report.html"
+    with redirect_stdout(io.StringIO()):
+        assert main(["report", str(root), "--out", str(out)]) == 1
+    report, visitor = Page.read(out.read_bytes()), Visitor(root)
+    first, problems = visitor.see("/"), visitor.see("/problems")
+    counted = int(re.search(r"Findings \((\d+)\)", report.text)[1])  # type: ignore[index]
+    assert f"All {counted}," in first.text
+    for pattern in (r"\d+ errors? \(.*?\).*? found", r"there (is|are) \d+ notes?( \(.*?\))?"):
+        (said,) = {re.search(pattern, page.text)[0] for page in (report, first, problems)}  # type: ignore[index]
+        assert said
+    names = {"features-0": "1 note", "transactions-2": "1 error", "opened-0": "1 error"}
+    for name, badges in names.items():
+        topic, _, number = name.rpartition("-")
+        (url,) = links(visitor.see(f"/?name={topic}"), "^/topics/")[:1]
+        cell = next(row[1] for row in visitor.see(url).rows if row[0] == number)
+        assert badges in cell
+        assert [name, cell] in [row[:2] for row in report.rows]
 
 
 PARTITIONS = sorted((one.topic, one.partition) for one in discover(BROKER) if one.size)
@@ -213,6 +245,32 @@ def test_bytes_are_those_of_hexdump(
         assert row[3].startswith(escape_unprintable(piece["value"][:250]))
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_bytes_of_a_record_are_marked(
+    whole: Visitor, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compressed or not, with links to the records around it."""
+    monkeypatch.setattr("kafka_log.inspect.browse.bytes_page.MAX_ENTRIES", 2)
+    place = whole.partition("codecs", number)
+    offset = next(
+        one["base_offset"] + 1
+        for one in lines_of("dump", BROKER / f"codecs-{number}", "--batches")
+        if one["record_count"] >= 4
+    )
+    (key,) = (row["key"] for row in lines_of("dump", BROKER / f"codecs-{number}", "--offsets", f"{offset}:{offset + 1}"))  # fmt: skip
+    (url,) = links(whole.see(f"{place}/batches?offset={offset}"), "/batch[?]")[:1]
+    page = whole.see(f"{url.replace('/batch?', '/bytes?')}&offset={offset}")
+    assert f"Bytes of the record at offset {offset}, key {json.dumps(key)}" in page.text
+    marked = whole.last.split('class="asked"')
+    assert len(marked) > 3
+    rows = [row for row in page.rows if "records[1]" in row[2]]
+    assert len(rows) == len(marked) - 1 and any("records[2]" in row[2] for row in page.rows)
+    (before,) = links(page, f"/bytes.*offset={offset - 1}$")
+    (after,) = links(page, f"/bytes.*offset={offset + 2}$")
+    assert f"record at offset {offset - 1}," in whole.see(before).text
+    assert f"record at offset {offset + 2}," in whole.see(after).text
+
+
 def test_header_and_bytes_lead_to_each_other(whole: Visitor) -> None:
     place = whole.partition("codecs", 0)
     (batch_url,) = links(whole.see(f"{place}/batches?offset=0"), "/batch[?]")[:1]
@@ -249,6 +307,44 @@ def test_transactions_and_groups_are_those_of_txn_and_groups(
     assert seen == log.txn().num_rows
     monkeypatch.setattr("kafka_log.inspect.browse.activity_pages.MAX_BYTES", 5)
     assert "is too large to be read here" in damaged.see("/groups").text
+
+
+@pytest.mark.slow
+def test_batches_and_records_say_what_read_committed_hides(damaged: Visitor) -> None:
+    """As a read_committed consumer gets them, and by the state of each transaction."""
+    for number in range(3):
+        directory = BROKER / f"transactions-{number}"
+        visible = {
+            row["offset"] for row in lines_of("dump", directory, "--isolation", "read_committed")
+        }
+        place = damaged.partition("transactions", number)
+        batches = damaged.see(f"{place}/batches")
+        assert not any("control" in row[7] and "hidden" in row[7] for row in batches.rows)
+        for row in lines_of("dump", directory):
+            page = damaged.see(f"{place}/batches?offset={row['offset']}").rows[1]
+            assert ("hidden from read_committed" in page[7]) is (row["offset"] not in visible)
+            (url,) = links(damaged.see(f"{place}/batches?offset={row['offset']}"), "/batch[?]")[:1]
+            record = damaged.see(f"{url.replace('/batch?', '/record?')}&offset={row['offset']}")
+            assert ("hidden from read_committed" in record.text) is (row["offset"] not in visible)
+    place = damaged.partition("transactions", 2)
+    found = damaged.see(f"{place}/batches?offset=5")
+    assert found.rows[1][7] == "hanging, hidden from read_committed, transactional"
+    assert ("span", {"class": "badge hanging"}) in found.tags
+    (url,) = links(found, "/batch[?]")[:1]
+    record = damaged.see(f"{url.replace('/batch?', '/record?')}&record=0")
+    assert {"1001, epoch 0", "hanging"} <= set(record.texts)
+    assert "hidden from read_committed; offsets 5 to 7" in record.text
+
+
+@pytest.mark.slow
+def test_transactions_and_commits_lead_to_their_batches(damaged: Visitor) -> None:
+    page = damaged.see("/transactions")
+    place = damaged.partition("transactions", 2)
+    assert {place, f"{place}/batches?offset=5"} <= set(page.links)
+    groups = damaged.see("/groups")
+    assert links(groups, "^/partitions/[^/]*$") and links(groups, "/batches[?]offset=")
+    for url in {*links(page, "/batches"), *links(groups, "/batches")}:
+        assert damaged.see(url).rows, url
 
 
 def test_the_page_of_transactions_names_lost_ends(tmp_path: Path) -> None:
@@ -434,19 +530,43 @@ def test_damage_is_shown_with_what_is_lost(damaged: Visitor) -> None:
     (url,) = links(damaged.see("/"), "byte=383")
     page = damaged.see(url)
     assert page.rows[1][0] == "damaged details"
-    assert page.rows[1][7].startswith("offsets lost: 48 to 53; ")
+    assert page.rows[1][7].startswith("offsets lost or at risk: 48 to 53; ")
     (one,) = links(page, "/batch[?].*byte=383")
     shown = damaged.see(one)
-    assert "Offsets lost: 48 to 53." in shown.text
+    assert "Offsets lost or at risk: 48 to 53." in shown.text
     assert "Damaged batch, offsets 48 to 53 by its header" in shown.text
     assert "Wrong checksum: the batch in bytes 383 to 765 is damaged" in shown.text
+    assert "kafka-log salvage leaves these records out" in shown.text
     assert [row[0] for row in shown.rows[-6:]] == list(map(str, range(48, 54)))
     assert shown.rows[-1][5] == "damaged"
     assert "Damaged" in damaged.see(links(shown, "/bytes[?]")[0]).text
     assert "Damaged" in damaged.see(links(shown, "/record[?]")[0]).text
     place = damaged.partition("segments.small")
+    bytes_page = damaged.see(links(shown, "/bytes[?]")[0])
+    (crc,) = (row for row in bytes_page.rows if row[2] == "crc")
+    [(stored, computed)] = re.findall(r"^(0x\w{8}) computed (0x\w{8})$", crc[3])
+    assert crc[1].replace(" ", "") == stored[2:] and stored != computed
+    for shows in (page, shown, bytes_page, damaged.see(links(shown, "/record[?]")[0])):
+        assert f"stored checksum {stored}, computed {computed} over" in shows.text
+        assert ".yaml" not in shows.text
+    for shows in (shown, bytes_page):
+        (finding,) = (a["href"] for tag, a in shows.tags if tag == "a" and "#problem-" in a["href"])
+        target, _, anchor = finding.partition("#")
+        assert target == place and anchor in damaged.see(target).ids
     found = damaged.see(f"{place}/search?text=nothing")
     assert "Damaged, so that records may be missing" in found.text
+
+
+@pytest.mark.slow
+def test_salvage_does_what_the_page_of_a_damaged_batch_says(tmp_path: Path) -> None:
+    root, out = tmp_path / "disk", tmp_path / "out"
+    shutil.copytree(BROKER / "segments.small-0", root / "segments.small-0")
+    flip(root / "segments.small-0" / f"{SECOND}.log", 500)
+    for options, kept in (([], False), (["--keep-damaged"], True)):
+        with redirect_stdout(io.StringIO()):
+            main(["salvage", str(root), "--out", str(out / str(kept)), *options])
+        offsets = {row["offset"] for row in lines_of("dump", out / str(kept))}
+        assert (set(range(48, 54)) <= offsets) is kept and {47, 54} <= offsets
 
 
 CUT = {
@@ -478,7 +598,7 @@ def test_a_cut_segment_shows_what_is_missing(
         file.truncate(size)
     visitor = Visitor(tmp_path)
     place = visitor.partition("segments.small")
-    said = f"Missing: {missing}. Offsets lost: {offsets}"
+    said = f"Missing: {missing}. Offsets lost or at risk: {offsets}"
     [partition] = discover(tmp_path)
     wanted = next(segment_id(one) for one in partition.segments if one.path == path)
     for query in (f"segment={wanted}&byte={size}", f"segment={wanted}&end=1"):
@@ -504,7 +624,10 @@ def test_an_incomplete_end_after_a_clean_shutdown_is_damage(tmp_path: Path) -> N
     visitor = Visitor(tmp_path)
     page = visitor.see(f"{visitor.partition('codecs', 1)}/batches?end=1")
     assert page.rows[-1][0] == "damaged details" and "normal" not in page.text
-    assert "Missing: at least 200 bytes of 1 batch. Offsets lost: from 64 on, if any." in page.text
+    assert (
+        "Missing: at least 200 bytes of 1 batch. Offsets lost or at risk: from 64 on, if any."
+        in page.text
+    )
 
 
 def test_the_batch_after_damage_is_found_by_its_byte(tmp_path: Path) -> None:
@@ -610,6 +733,31 @@ def test_impossible_parameters_are_refused(whole: Visitor, query: str) -> None:
     status, page = whole.ask(f"{whole.partition('codecs')}/batches?{query}")
     assert status in (400, 404)
     assert "passwd" not in page.text
+
+
+@pytest.mark.parametrize(
+    "url, name, value, said",
+    [
+        ("batches?offset=abc", "offset", "abc", "Offset has to be a number from 0 on, not 'abc'."),
+        ("batches?time=never", "time", "never", "never"),
+        ("search?text=", "text", "", "No text was given: enter the text to search for."),
+    ],
+)
+def test_a_refused_form_stays_filled_in(
+    whole: Visitor, url: str, name: str, value: str, said: str
+) -> None:
+    status, page = whole.ask(f"{whole.partition('codecs')}/{url}")
+    assert status == 400 and said in page.text
+    fields = {a["name"]: a["value"] for tag, a in page.tags if tag == "input"}
+    assert set(fields) == {"offset", "time", "text"} and fields[name] == value
+
+
+@pytest.mark.parametrize("query", ["offset=999", "time=2200-01-01"])
+def test_a_place_after_the_end_leads_to_the_last_batches(whole: Visitor, query: str) -> None:
+    place = whole.partition("codecs", 1)
+    page = whole.see(f"{place}/batches?{query}")
+    assert "There is no batch from here on. The log has offsets 0 to 63." in page.text
+    assert f"{place}/batches?end=1" in page.links
 
 
 @pytest.mark.parametrize(

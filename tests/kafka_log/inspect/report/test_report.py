@@ -10,6 +10,8 @@ import shlex
 import shutil
 import time
 from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,11 @@ from hypothesis import strategies as st
 from kafka_log import LogDirectory
 from kafka_log.cli import main
 from kafka_log.inspect.check.text import describe_place
+from kafka_log.inspect.report.activity_sections import split_at_gaps
 from kafka_log.inspect.report.contents import Contents, choose_period, find_quantile, gather
 from kafka_log.inspect.report.origin import Origin
 from kafka_log.inspect.report.page import make_page
-from kafka_log.inspect.report.verdict import judge
+from kafka_log.inspect.report.verdict import judge, summarize_counts
 from kafka_log.logs.names import LOG_START
 from kafka_log.segment.printable import escape_unprintable
 from kafka_log.text.json_values import to_rows
@@ -82,8 +85,8 @@ def test_every_partition_has_the_numbers_of_stat(path: Path) -> None:
     page = page_of(path)
     for row in to_rows(LogDirectory(path).stat(policy="salvage")):
         numbers = [f"{row[name]:,}" for name in ("segments", "bytes", "batches", "records")]
-        cells = [f"{row['topic']}-{row['partition']}", "", *numbers[:2], "", *numbers[2:]]
-        assert cells in [found[: len(cells)] for found in page.rows]
+        cells = [f"{row['topic']}-{row['partition']}", *numbers[:2], "", *numbers[2:]]
+        assert cells in [[found[0], *found[2 : len(cells) + 1]] for found in page.rows]
 
 
 @pytest.mark.slow
@@ -107,9 +110,13 @@ def test_the_verdict_names_the_damage_and_the_hanging_transaction(
     assert "hanging transaction" in verdict.headline
     titles = [problem.title for problem in verdict.problems]
     assert titles[0] == "Batch with a wrong checksum in segments.small-0"
-    assert "Hanging transaction in transactions-2" in titles[:3]
-    hanging = verdict.problems[titles.index("Hanging transaction in transactions-2")]
+    title = "Hanging transaction in transactions-2, since 2026-11-20 07:00:00 UTC, 5 offsets hidden"
+    assert title in titles[:3]
+    hanging = verdict.problems[titles.index(title)]
     assert "stop at offset 5" in hanging.meaning
+    salvage = f"kafka-log salvage {damaged / 'segments.small-0'} --repair --out salvaged"
+    assert verdict.problems[0].commands == (salvage,)
+    assert "the broker may truncate the log at the damage" in verdict.problems[0].remedy
     assert hanging.commands == (
         f"kafka-log export {damaged / 'transactions-2'} --offsets 5: --out hidden",
         "kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic transactions --partition 2 --start-offset 5",
@@ -121,7 +128,9 @@ def test_a_healthy_log_and_its_open_transaction() -> None:
     contents = contents_of(BROKER)
     verdict = judge(contents)
     assert verdict.level == "good" and not contents.has_problems
-    assert [problem.title for problem in verdict.problems] == ["Open transaction in transactions-2"]
+    assert [problem.title for problem in verdict.problems] == [
+        "Open transaction in transactions-2, since 2026-11-20 07:00:00 UTC, 5 offsets hidden"
+    ]
     assert judge(contents_of(BROKER, now=1_800_000_000_000)).level == "error"
     assert judge(contents_of(BROKER / "codecs-1")).headline == "Nothing is wrong"
 
@@ -134,6 +143,14 @@ def test_the_map_has_the_lost_range(gathered: Contents) -> None:
     assert one.marks == (383,)
 
 
+def test_reasons_have_no_place_in_a_schema(gathered: Contents) -> None:
+    assert any(".yaml" in lost.reason for one in gathered.maps for lost in one.lost)
+    text = Page.read(make_page(gathered, ORIGIN)).text
+    assert ".yaml" not in text and re.search(
+        r"stored checksum 0x\w{8}, computed 0x\w{8} over", text
+    )
+
+
 @pytest.mark.slow
 def test_the_map_gives_offsets_without_lost_ones(gathered: Contents, damaged: Path) -> None:
     (one,) = [one for one in gathered.maps if one.path.endswith(f"small-0/{SECOND}.log")]
@@ -141,12 +158,21 @@ def test_the_map_gives_offsets_without_lost_ones(gathered: Contents, damaged: Pa
     assert "6 valid batches with offsets 42 to 47, 54 to 83." in page_of(damaged).text
 
 
+def test_the_extent_of_open_transactions_comes_before_the_reason(gathered: Contents) -> None:
+    page = Page.read(make_page(gathered, ORIGIN))
+    (headings,) = [row for row in page.rows if "hidden offsets" in row]
+    before = headings[: headings.index("reason")]
+    assert {"begun (UTC)", "producer", "offsets", "hidden offsets", "records"} <= set(before)
+    (cells,) = [row for row in page.rows if row[:2] == ["transactions-2", "hanging"]]
+    assert cells[2:9] == ["2026-11-20 07:00:00", "2026-11-20 07:00:02", "5 to 7", "5", "1001", "0", "3"]  # fmt: skip
+
+
 def test_headline_badges_and_counts_agree(damaged: Path, gathered: Contents) -> None:
     errors = sum(row["severity"] == "error" for row in gathered.findings) + gathered.hanging
     assert judge(gathered).headline.startswith(f"{errors} errors (1 hanging transaction) and ")
     page = Page.read(make_page(gathered, ORIGIN))
     assert f"Findings ({len(gathered.findings) + 1})" in page.text
-    assert ["error", "Hanging transaction", "", "1", ""] in page.rows
+    assert ["error", "Hanging transaction", "txn", "1", "5 offsets hidden"] in page.rows
     (cells,) = [cells for cells in page.rows if cells[0] == "transactions-2" and len(cells) > 12]
     assert cells[1] == "1 error"
 
@@ -154,6 +180,17 @@ def test_headline_badges_and_counts_agree(damaged: Path, gathered: Contents) -> 
 def test_only_a_hanging_transaction_is_a_finding() -> None:
     page = page_of(BROKER / "transactions-2", now=1_800_000_000_000)
     assert "Findings (1)" in page.text and "1 error (1 hanging transaction) found" in page.text
+
+
+def test_an_open_transaction_is_a_note() -> None:
+    """The verdict, the findings and the badge of its partition count it."""
+    contents = contents_of(BROKER / "transactions-2")
+    page = Page.read(make_page(contents, ORIGIN))
+    assert "Besides, there is 1 note (1 open transaction)." in plain(page.text)
+    assert "Findings (1)" in page.text
+    assert ["note", "Open transaction", "txn", "1", "5 offsets hidden"] in page.rows
+    assert ["transactions-2", "1 note"] in [row[:2] for row in page.rows]
+    assert summarize_counts(contents) == "1 note (1 open transaction)"
 
 
 @pytest.mark.slow
@@ -182,6 +219,8 @@ def test_transactions_that_are_not_drawn_are_counted(gathered: Contents) -> None
 
 def test_a_timestamp_0_is_named() -> None:
     """A producer set it; a record without a timestamp has none."""
+    text = page_of(BROKER / "features-0", BROKER / "codecs-1").text
+    assert "oldest record (UTC), without 1 partition with timestamp 02026-11-20 06:00" in text
     page = page_of(BROKER / "features-0")
     assert "timestamp 0 (1970)" in page.text
     assert "timestamp 0" not in page_of(BROKER / "codecs-1").text
@@ -203,6 +242,47 @@ def test_the_timeline_ends_at_the_newest_record_of_open_transactions(tmp_path: P
     start = page.texts.index("Timeline")
     timeline = page.texts[start : page.texts.index("Open transactions", start)]
     assert not any(far in text for text in timeline) and timeline[-1] in before
+
+
+def test_a_bar_ends_with_the_newest_record_of_its_partition(
+    tmp_path: Path, gathered: Contents
+) -> None:
+    """Another partition's time does not stretch it, and a year without transactions no other bar."""
+    assert gathered.transactions is not None
+    table = gathered.transactions
+    rows = table.to_pylist()
+    (hanging,) = [row for row in rows if row["hanging"]]
+    for name in ("first_timestamp", "last_timestamp"):
+        hanging[name] -= timedelta(days=365)
+    end = int(hanging["last_timestamp"].timestamp() * 1000) + 60_000
+    stat = [
+        {**row, "last_timestamp": end}
+        if (row["topic"], row["partition"]) == ("transactions", 2)
+        else row
+        for row in gathered.stat
+    ]
+    changed = replace(gathered, transactions=pa.Table.from_pylist(rows, table.schema), stat=stat)
+    page = Page.read(make_page(changed, ORIGIN))
+    bars = [a for tag, a in page.tags if tag == "rect" and a.get("class") in ("hanging", "committed", "aborted")]  # fmt: skip
+    assert (bars[0]["class"], bars[0]["x"], bars[0]["width"]) == ("hanging", "0", "1000")
+    assert sum(float(bar["width"]) for bar in bars[1:]) > 1000
+    start = page.texts.index("Timeline")
+    assert "2025-11-20T07:01:02.000Z" in page.texts[start:]
+    assert "There are 2 axes" in page.text
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 100)), min_size=1, max_size=20))
+def test_each_axis_is_without_a_long_gap(values: list[tuple[int, int]]) -> None:
+    spans = [(begin, begin + size) for begin, size in values]
+    groups = split_at_gaps(spans)
+    assert sorted(i for group in groups for i in group) == list(range(len(spans)))
+    for group in groups:
+        ordered = sorted(spans[i] for i in group)
+        length = max(end for _, end in ordered) - ordered[0][0]
+        for n in range(1, len(ordered)):
+            assert ordered[n][0] - max(end for _, end in ordered[:n]) <= length / 2
+    between = sorted((min(spans[i][0] for i in g), max(spans[i][1] for i in g)) for g in groups)
+    assert all(a[1] < b[0] for a, b in pairwise(between))
 
 
 def test_transactions_at_one_moment_are_no_long_bars(gathered: Contents) -> None:
