@@ -67,6 +67,11 @@ def check_ends(
     """
     limit = SECONDS if seconds is None else seconds
     deadline = clock() + limit
+
+    def is_over() -> bool:
+        """Return whether no further log is opened."""
+        return clock() >= deadline
+
     problems: dict[int, list[str]] = {}
     times: list[int] = []
     read_broker = cache(read_broker_files)
@@ -81,7 +86,7 @@ def check_ends(
         if partition.error is not None:
             problems.setdefault(i, []).append(str(partition.error))
             continue
-        if clock() >= deadline:
+        if is_over():
             skipped += 1
             continue
         written = [segment for segment in partition.segments if not segment.is_empty]
@@ -90,7 +95,7 @@ def check_ends(
             continue
         try:
             times += _read_first_times(written[0])
-            times += _read_end(written[-1], lambda until=deadline: clock() >= until)
+            times += _read_end(written[-1], is_over)
             checked += 1
             lines = list(starmap(describe_lost, find_end_losses(partition, read_broker)))
             if lines:
