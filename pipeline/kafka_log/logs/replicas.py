@@ -260,17 +260,20 @@ def select_newest_replicas(partitions: Iterable[Partition]) -> list[Partition]:
     replicas: dict[tuple[str, int], list[Partition]] = {}
     for partition in partitions:
         replicas.setdefault(partition.key, []).append(partition)
-    return [found[0] if len(found) == 1 else _select_newest(found) for found in replicas.values()]
+    ids = ClusterIds()
+    return [
+        found[0] if len(found) == 1 else _select_newest(found, ids) for found in replicas.values()
+    ]
 
 
-def _select_newest(replicas: Sequence[Partition]) -> Partition:
+def _select_newest(replicas: Sequence[Partition], ids: ClusterIds) -> Partition:
     """Return the replica whose log end has the highest leader epoch, then offset, the first of
     equal ones. One whose end is damaged or cannot be read counts as lowest; it may be the newest
     all the same, so that the one that is returned has an ``error``, as if damage hides the topic id
     of any. Raise DirectoryError if two of them state different topic ids, or lie in log directories
     of different clusters.
     """
-    ClusterIds().find_only(replicas)
+    ids.find_only(replicas)
     first: tuple[bytes, Partition] | None = None
     reasons: list[tuple[Partition, str]] = []
     for replica in replicas:
