@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import json
-import uuid
 import zlib
 from typing import Any
 
@@ -23,19 +21,7 @@ from kafka_codecs import (
     GLUE_VALUE,
     GlueCompression,
 )
-from tests.paths import ROOT
-
-LINES: list[dict[str, Any]] = [
-    json.loads(line)
-    for line in (ROOT / "tests" / "data" / "registry_frames.jsonl").read_text("utf-8").splitlines()
-]
-GLUE = [line for line in LINES if line["writer"] == "glue"]
-APICURIO = [line for line in LINES if line["writer"] == "apicurio"]
-GUID = uuid.UUID("b7b4a7f0-9c96-4e4a-a687-fb5de9ef0c63")
-AVRO = b"\x0e\x0aseven"
-DATA = {"AVRO": AVRO, "JSON": b'{"n":7,"s":"seven"}'}
-MESSAGES = ["shop.Apple", "shop.Apple.Inner", "shop.Apple.NamedEntry", "shop.AppleTree", "shop.Zebra"]  # fmt: skip
-IDS = {"globalId": 70, "contentId": 7}
+from tests.support.registry_frames import APICURIO, AVRO, DATA, GLUE, GUID, IDS, MESSAGES
 
 
 def test_there_is_enough() -> None:

@@ -75,7 +75,10 @@ def fields() -> Iterator[tuple[str, Field]]:
 
 
 def test_every_enum_is_here() -> None:
-    assert set(CONSTANTS) == set(model().enums)
+    kafkas = {
+        enum.name for enum in model().enums.values() if not enum.span.file.startswith("wire/")
+    }
+    assert set(CONSTANTS) == kafkas
 
 
 @pytest.mark.parametrize("name", CONSTANTS)

@@ -19,6 +19,9 @@ ALLOWED = {
     "TIME_INDEX_ENTRY",
     "TRANSACTION_INDEX",  # a file, which is read as a whole
     "PRODUCER_SNAPSHOT_ENTRY",  # what stands for an absent number in another file
+    "APICURIO_ID_HEADER",
+    "APICURIO_VALUE",
+    "GLUE_PROTOBUF_DATA",  # what registries' serializers write around values
     "METADATA_RECORD",  # frames: values of Kafka's own topics are no matter of their batches either
     "REMOTE_LOG_METADATA_RECORD",
 }
@@ -61,6 +64,8 @@ def test_fields_of_headers_are_spelled_where_they_are_given_out() -> None:
     }
     assert spelled == {
         "inspect/browse/batch_pages.py",
+        "inspect/browse/record_pages.py",
+        "inspect/browse/records.py",
         "inspect/check/segment_scan.py",  # for whose sequence numbers it asks
         "inspect/check/sequences.py",  # and which epochs these are of
         "inspect/diff/record_comparison.py",  # what is compared

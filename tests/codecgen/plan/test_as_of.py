@@ -56,7 +56,8 @@ def test_kafka_0_8_has_message_version_0_alone() -> None:
     assert own == {"message", "offset_index", "offset_index_entry", "clean_shutdown"}
     assert [p.version for p in make_plan(old).versions["message"]] == [0]
     assert values(old, "compression") == ["none", "gzip", "snappy"]
-    assert set(old.enums) == {"compression", "timestamp_type"}
+    enums = {enum.name for enum in old.enums.values() if enum.span.file[:5] != "wire/"}
+    assert enums == {"compression", "timestamp_type"}
     assert [key for key, _ in old.choices["log_entry"].cases] == [0]
     assert "control_record_value" not in old.choices
 

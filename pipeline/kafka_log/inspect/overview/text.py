@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import textwrap
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from rich import filesize
 from codecgen.runtime.nouns import count_noun
 from kafka_log.inspect.listing import append_total, topic_table
 from kafka_log.inspect.overview.quick_check import QuickCheck
+from kafka_log.logs.clusters import ClusterIds
 from kafka_log.logs.names import (
     CLUSTER_METADATA,
     CONSUMER_OFFSETS,
@@ -134,11 +136,13 @@ def suggest_commands(
     """Return commands for the same paths, ``kafka-log help`` last. They are ``ls`` and ``check``
     (``check`` first if there are problems), ``dump`` of the last records of the largest live
     partition that is not internal and whose topic needs no quotes, and one command for each of four
-    internal topics that exists.
+    internal topics that exists; for logs of several clusters, only commands that read all of them.
     """
     given = " ".join(map(shlex.quote, paths))
     replicas = " --replicas newest" if find_duplicate(partitions) is not None else ""
     topics = {partition.topic for partition in partitions}
+    ids = ClusterIds()
+    is_mixed = len({ids.get(partition) for partition in partitions} - {None}) > 1
     commands = (
         [f"kafka-log ls {given} --by topic"] if len(topics) > 1 else [f"kafka-log ls {given}"]
     )
@@ -153,17 +157,18 @@ def suggest_commands(
     ]
     if own:
         largest = max(own, key=lambda p: p.size)
-        commands.append(
-            f"kafka-log dump {given} --topic={largest.topic} --partition {largest.partition} --last 5{replicas}"
-        )
+        one = f"{given} --topic={largest.topic} --partition {largest.partition}"
+        if is_mixed and replicas:
+            one, replicas = shlex.quote(os.fspath(largest.directory)), ""
+        commands.append(f"kafka-log dump {one} --last 5{replicas}")
     for topic, command in (
         (CONSUMER_OFFSETS, f"kafka-log groups {given}"),
         (TRANSACTION_STATE, f"kafka-log txn {given} --state open"),
         (SCHEMAS_TOPIC, f"kafka-log schemas {given}{replicas}"),
         (CLUSTER_METADATA, f"kafka-log metadata {given} --what brokers"),
     ):
-        if topic in topics:
-            commands.append(command)
+        if topic in topics and (not is_mixed or topic == TRANSACTION_STATE):
+            commands.append(command)  # the others answer for one cluster
     return [*map(escape_unprintable, commands), "kafka-log help"]
 
 

@@ -21,9 +21,9 @@ from kafka_log.read.schemas.decoding import PartDecoder, split_by_parts
 from kafka_log.read.schemas.framing import HEADERS, inflate
 from kafka_log.read.schemas.registry import SchemaError, SchemaId, SchemaRegistry, SchemaVersion
 from kafka_log.read.schemas.sources import read_registry
-from tests.codecs.test_registry_frames import APICURIO, GLUE, GUID
 from tests.support.avro_engines import HEADERS as HEADERS_TYPE
 from tests.support.avro_engines import encode_avro, framed, record_schema
+from tests.support.registry_frames import APICURIO, GLUE, GUID
 
 AVRO = record_schema(("n", "long"), ("s", "string"))
 JSON = {"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}}}
