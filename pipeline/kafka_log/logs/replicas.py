@@ -307,10 +307,10 @@ def _select_newest(replicas: Sequence[Partition], ids: ClusterIds) -> Partition:
 def select_replicas(partitions: Sequence[Partition], replicas: Replicas) -> list[Partition]:
     """Return the partitions to read, in the given order, by ``replicas``: all for ``keep``; for
     ``newest`` without live copies of a partition other than the one with the highest leader epoch,
-    then end offset, which has an ``error`` if the end of another one or a topic id is not known; raise
-    DirectoryError if such copies state different topic ids or cluster ids. For any other value, such as ``error``,
-    raise DirectoryError if two directories hold the same partition in the same state, else return
-    all.
+    then end offset, which has an ``error`` if the end of another one or a topic id is not known;
+    raise DirectoryError if such copies state different topic ids or cluster ids. For any other
+    value, such as ``error``, raise DirectoryError if two directories hold the same partition in the
+    same state, else return all.
 
     Only partitions in the same state in directories named like a partition compete. ``newest`` chooses among live ones only.
     """

@@ -74,7 +74,9 @@ ANSWERS: dict[str, tuple[str, Callable[[LogDirectory], Any]]] = {
     ),
     "txn": (
         "__transaction_state-0",
-        lambda log: CoordinatorsOfClusters(log.partitions, _ignore).of(log.partitions[0]).states,
+        lambda log: (
+            CoordinatorsOfClusters(log.partitions, _ignore).find_states(log.partitions[0]).states
+        ),
     ),
 }
 

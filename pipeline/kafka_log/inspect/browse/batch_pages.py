@@ -58,9 +58,10 @@ from kafka_log.text.values import format_time
 def show_batches(listing: Listing, query: Query, partition_id: str, now: int | None) -> Page:
     """Return the page of at most MAX_ENTRIES batches of a partition: at the end of the log
     (``end``), from an offset or a time on, before a byte (``before``), or from a byte on; without
-    these, the first ones. Batches of open and aborted transactions, and others that read_committed hides, are marked, as of ``now``. With ``segment`` it begins in that segment; bytes are of it, or of the
-    first. Raise UnknownIdError if there is no such partition or segment, or the partition has no
-    segment; ParameterError for an impossible number or time.
+    these, the first ones. Batches of open and aborted transactions, and others that read_committed
+    hides, are marked, as of ``now``. With ``segment`` it begins in that segment; bytes are of it,
+    or of the first. Raise UnknownIdError if there is no such partition or segment, or the partition
+    has no segment; ParameterError for an impossible number or time.
     """
     place = Place(listing, partition_id, query)
     target = _parse_target(query)
@@ -207,8 +208,9 @@ def _make_steps(place: Place, window: BatchWindow) -> Child:
 def _make_batch_row(
     place: Place, entry: Entry, states: TransactionStates | None
 ) -> Sequence[Child]:
-    """Return the eight cells of a row about a batch, with the state of its transaction if ``states`` are known. A damaged range or an incomplete end has only
-    cells for place, size and reason.
+    """Return the eight cells of a row about a batch, with the state of its transaction if
+    ``states`` are known. A damaged range or an incomplete end has only cells for place, size and
+    reason.
     """
     href = place.make_url("batch", byte=start_of(entry))
     where = f"{start_of(entry):,}", f"{end_of(entry) - start_of(entry):,}"

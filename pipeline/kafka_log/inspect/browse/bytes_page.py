@@ -36,9 +36,10 @@ MAX_PIECE_BYTES = 64
 
 def show_bytes(listing: Listing, query: Query, partition_id: str, view: RecordView) -> Page:
     """Return the page of the bytes of the batch at ``byte``, or of a damaged range, beside their
-    fields, with at most MAX_ENTRIES records, from ``offset`` on. The record with this offset is marked, and the title names it. The bytes of records are left out
-    if the topic may hold secrets. Raise UnknownIdError if there is no such partition or segment, or
-    no batch is found at the byte; ParameterError for an impossible number.
+    fields, with at most MAX_ENTRIES records, from ``offset`` on. The record with this offset is
+    marked, and the title names it. The bytes of records are left out if the topic may hold secrets.
+    Raise UnknownIdError if there is no such partition or segment, or no batch is found at the byte;
+    ParameterError for an impossible number.
     """
     place = Place(listing, partition_id, query)
     byte, offset = query.count("byte"), query.number("offset")

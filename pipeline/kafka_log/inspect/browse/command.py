@@ -80,10 +80,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Print what is read to stderr, then the URL, and answer requests until Ctrl-C or SIGTERM. Return 0 then; 2 after a message
-    if an option is impossible, a topic or partition does not exist, or a path is a URL. Raise
-    DirectoryError if a path holds no log, or ``--replicas`` refuses copies of a partition; OSError
-    if the port is taken, or a log directory cannot be listed.
+    """Print what is read to stderr, then the URL, and answer requests until Ctrl-C or SIGTERM.
+    Return 0 then; 2 after a message if an option is impossible, a topic or partition does not
+    exist, or a path is a URL. Raise DirectoryError if a path holds no log, or ``--replicas``
+    refuses copies of a partition; OSError if the port is taken, or a log directory cannot be
+    listed.
     """
     if any(map(is_url, options.paths)):
         print_message("browse reads local files: it does not read URLs")

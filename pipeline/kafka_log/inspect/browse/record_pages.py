@@ -91,10 +91,11 @@ def show_record(
     listing: Listing, query: Query, partition_id: str, view: RecordView, now: int | None
 ) -> Page:
     """Return the page of a record in the batch at ``byte``: the one with the number ``record`` (0
-    is the first), else the first one with ``offset``. Its transaction is judged as of ``now``. Bytes are left out if the topic may hold
-    secrets. Raise UnknownIdError if there is no such partition, segment or record, also if the file
-    is gone; ParameterError for an impossible number. If the format of ``view`` needs schemas that
-    cannot be used, raise a ValueError, DirectoryError, OSError or ModuleNotFoundError.
+    is the first), else the first one with ``offset``. Its transaction is judged as of ``now``.
+    Bytes are left out if the topic may hold secrets. Raise UnknownIdError if there is no such
+    partition, segment or record, also if the file is gone; ParameterError for an impossible number.
+    If the format of ``view`` needs schemas that cannot be used, raise a ValueError, DirectoryError,
+    OSError or ModuleNotFoundError.
     """
     place = Place(listing, partition_id, query)
     byte, number, offset = query.count("byte"), query.number("record"), query.number("offset")

@@ -409,9 +409,10 @@ def group_table(
     partitions: Sequence[Partition], wanted: Groups, on_lost_end: OnLostEnd = ignore_lost_end
 ) -> pa.Table:
     """Return one row per selected group that exists or has committed offsets, in the columns of
-    :data:`GROUPS`, by name. Call ``on_lost_end`` for each log that lost records at its end. ``lag`` is the sum over the partitions whose logs are there, null if
-    none is. Raise NotFoundError if no partition of ``__consumer_offsets`` is there; DirectoryError
-    if they are of different clusters, or replicas of one state different topic ids; CodecError if it is damaged or a file of it cannot
+    :data:`GROUPS`, by name. Call ``on_lost_end`` for each log that lost records at its end. ``lag``
+    is the sum over the partitions whose logs are there, null if none is. Raise NotFoundError if no
+    partition of ``__consumer_offsets`` is there; DirectoryError if they are of different clusters,
+    or replicas of one state different topic ids; CodecError if it is damaged or a file of it cannot
     be read, unless ``wanted.salvage``.
     """
     found = offsets_partitions(partitions)

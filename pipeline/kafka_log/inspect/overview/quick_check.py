@@ -59,11 +59,11 @@ def check_ends(
     clock: Callable[[], float] = time.monotonic,
 ) -> QuickCheck:
     """Read the first batch header of each partition, and those from the last index entry on, until
-    ``seconds`` (None: SECONDS) are over after the first partition. The largest partitions come first. No checksum is
-    verified. Damage, unreadable files and partitions that cannot be listed are problems, and do not
-    raise. Partitions for which there is no time, or whose end is more than MAX_HEADERS batches
-    away, or whose first segment retention has deleted, count as skipped. A partition that cannot be
-    listed counts as neither checked nor skipped.
+    ``seconds`` (None: SECONDS) are over after the first partition. The largest partitions come
+    first. No checksum is verified. Damage, unreadable files and partitions that cannot be listed
+    are problems, and do not raise. Partitions for which there is no time, or whose end is more than
+    MAX_HEADERS batches away, or whose first segment retention has deleted, count as skipped. A
+    partition that cannot be listed counts as neither checked nor skipped.
     """
     limit = SECONDS if seconds is None else seconds
     deadline = clock() + limit

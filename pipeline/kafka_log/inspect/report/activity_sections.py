@@ -65,9 +65,9 @@ _STEPS = (
 
 def build_transactions(contents: Contents, origin: Origin, find_url: PlaceUrl = no_url) -> Section:
     """Return the section about transactions: their numbers by state, how many hang, a timeline, and
-    tables of open ones and of the longest ended ones, with links by ``find_url`` and the commands that list all. Return a
-    section with one sentence if there is none, or if they are not known (``contents.transactions``
-    is None).
+    tables of open ones and of the longest ended ones, with links by ``find_url`` and the commands
+    that list all. Return a section with one sentence if there is none, or if they are not known
+    (``contents.transactions`` is None).
     """
     table = contents.transactions
     if table is None or not table.num_rows:
@@ -246,8 +246,9 @@ def _make_transaction_table(contents: Contents, rows: Sequence[Row], find_url: P
 
 def build_groups(contents: Contents, origin: Origin, find_url: PlaceUrl = no_url) -> Section:
     """Return the section about consumer groups: groups and committed offsets, each at most MAX_ROWS
-    with the largest lag first (unknown lag counts as 0), with links by ``find_url`` and the commands that list all. Return a
-    section with one sentence if there is no group, or if groups are not known.
+    with the largest lag first (unknown lag counts as 0), with links by ``find_url`` and the
+    commands that list all. Return a section with one sentence if there is no group, or if groups
+    are not known.
     """
     if contents.groups is None or contents.commits is None:
         why = contents.missing.get("groups", "they were not read")

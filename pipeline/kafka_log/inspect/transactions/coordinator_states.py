@@ -94,8 +94,7 @@ class Coordinators:
 
 
 class CoordinatorsOfClusters:
-    """Latest states of transactional ids, of each cluster apart: producer ids of different clusters
-    are the same numbers.
+    """Latest states of transactional ids, by cluster. Producer ids are unique only in their cluster.
 
     Args:
         partitions: Partitions, of which those of ``__transaction_state`` are read.
@@ -112,9 +111,10 @@ class CoordinatorsOfClusters:
             found = {max(filter(None, found)): [p for some in found.values() for p in some]}
         self._found = {name: read_coordinators(some, on_damage) for name, some in found.items()}
 
-    def of(self, partition: Partition) -> Coordinators:
-        """Return the states of the cluster of a partition. If its cluster id is unknown, return those
-        of the only cluster, or unknown ones if there are several.
+    def find_states(self, partition: Partition) -> Coordinators:
+        """Return the latest states of the transactional ids in the cluster that a partition belongs to.
+        If its cluster id is not known, return those of the only cluster that was read; with several,
+        return no states.
         """
         stated = self._ids.get(partition)
         if stated is None and len(self._found) == 1:
@@ -124,9 +124,10 @@ class CoordinatorsOfClusters:
 
 def read_coordinators(partitions: Sequence[Partition], on_damage: Tell) -> Coordinators:
     """Return the latest state of each transactional id in ``partitions``, which are of
-    ``__transaction_state`` and of one cluster. For each that is damaged or unreadable, report a line to ``on_damage``,
-    use its valid batches, add its ids to ``unsure``, and set ``is_whole`` to False. The same holds
-    for a partition that lost records at its end, except that the caller reports it.
+    ``__transaction_state`` and of one cluster. For each that is damaged or unreadable, report a
+    line to ``on_damage``, use its valid batches, add its ids to ``unsure``, and set ``is_whole`` to
+    False. The same holds for a partition that lost records at its end, except that the caller
+    reports it.
 
     If a partition has several copies, the record with the highest offset counts.
     """

@@ -170,7 +170,7 @@ def transaction_table(
             return list(
                 _partition_rows(
                     left,
-                    known.of(partition),
+                    known.find_states(partition),
                     clock,
                     on_damage,
                     advance,

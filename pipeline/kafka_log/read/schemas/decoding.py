@@ -557,8 +557,9 @@ class TopicDecoder:
         show_secrets: bool = False,
     ) -> TopicDecoder:
         """Return the decoder of the columns ``names`` of partitions of one topic, with the types of
-        schemas that ``decoding`` selects; warn of a part that seems to have unknown ones. A part (key or value) whose subject has no version in
-        ``registry`` gets the schemas of the ids in the first records. Avro values are resolved to
+        schemas that ``decoding`` selects. A part (key or value) whose subject has no version in
+        ``registry`` gets the schemas of the ids in the first records. Warn if a part is not decoded
+        although it begins like one with a schema. Avro values are resolved to
         ``schema_version`` (None: not). Raise ValueError if the partitions are of several topics or
         none, there is nothing to decode, a subject lacks that version, or its schemas have too many
         fields together; ModuleNotFoundError if a package for a type of schemas is not installed.

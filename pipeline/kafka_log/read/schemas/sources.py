@@ -59,8 +59,8 @@ _HTTP = re.compile(r"https?://", re.IGNORECASE)
 def read_registry(
     partitions: Sequence[Partition], source: str | os.PathLike[str] | None = None
 ) -> SchemaRegistry:
-    """Return the schemas of ``source``: the URL of a registry, an export file, a schema file or a directory of
-    them, or logs of a registry's topic. None: the topic ``_schemas`` among ``partitions``,
+    """Return the schemas of ``source``: the URL of a registry, an export file, a schema file or a
+    directory of them, or logs of a registry's topic. None: the topic ``_schemas`` among ``partitions``,
     else beside them; no schemas if there is none. Raise DirectoryError if a path does not exist, or
     a directory or segment has no schemas; SchemaError if the source is invalid; OSError if it
     cannot be read. Damaged or invalid records of a topic are problems of the registry instead.
